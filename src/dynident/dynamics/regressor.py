@@ -1,0 +1,136 @@
+"""The regressor: ``tau = W(q, dq, ddq) pi``, batched over samples.
+
+For body b and a velocity whose screw in b's frame is (s_l, s_a), the row is
+``s_l . f + s_a . n`` with the body's force and moment linear in its ten parameters.
+Only the entries that are asked for are written, so that identification pays for the
+columns it keeps and for nothing else.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynident.dynamics.kinematics import (
+    base_motion,
+    base_rotation,
+    body_motion,
+    jit,
+    joint_functions,
+    joint_placement,
+)
+from dynident.dynamics.tree import Integers, Tree
+from dynident.inertia import Array
+
+
+@jit
+def _regressor(tree, quaternion, position, trigonometry, dq, ddq, slot, out):  # type: ignore[no-untyped-def]
+    kind, parent, row, axis, g = tree.kind, tree.parent, tree.row, tree.axis, tree.gravity
+    lengths = tree.path_length
+    bodies = len(kind)
+    longest = tree.path.shape[1]
+    floating = quaternion.shape[1] == 4
+    w = np.empty((bodies, 3))
+    al = np.empty((bodies, 3))
+    a = np.empty((bodies, 3))
+    sl = np.empty((bodies, longest, 3))
+    sa = np.empty((bodies, longest, 3))
+    R = np.empty((bodies, 3, 3))
+    p = np.empty((bodies, 3))
+    e = np.empty(10)
+    for t in range(len(dq)):
+        for b in range(bodies):
+            length = lengths[b]
+            if kind[b] == 2:
+                base_rotation(quaternion, t, R)
+                base_motion(tree, t, dq, ddq, R, w, al, a)
+                for k in range(6):
+                    for i in range(3):
+                        sl[b, k, i] = 1.0 if k == i else 0.0
+                        sa[b, k, i] = 1.0 if k == i + 3 else 0.0
+            else:
+                j = b - 1 if floating else b
+                joint_placement(
+                    tree, b, trigonometry[t, 0, j], trigonometry[t, 1, j], position[t, j], R, p
+                )
+                rate, acceleration = dq[t, row[b]], ddq[t, row[b]]
+                body_motion(b, parent[b], kind[b], axis, g, R, p, rate, acceleration, w, al, a)
+                up = parent[b]
+                for k in range(length - 1):
+                    x, y, z = sa[up, k, 0], sa[up, k, 1], sa[up, k, 2]
+                    u = sl[up, k, 0] + y * p[b, 2] - z * p[b, 1]
+                    v = sl[up, k, 1] + z * p[b, 0] - x * p[b, 2]
+                    q = sl[up, k, 2] + x * p[b, 1] - y * p[b, 0]
+                    for i in range(3):
+                        sa[b, k, i] = R[b, 0, i] * x + R[b, 1, i] * y + R[b, 2, i] * z
+                        sl[b, k, i] = R[b, 0, i] * u + R[b, 1, i] * v + R[b, 2, i] * q
+                revolute = kind[b] == 0
+                for i in range(3):
+                    sa[b, length - 1, i] = axis[b, i] if revolute else 0.0
+                    sl[b, length - 1, i] = 0.0 if revolute else axis[b, i]
+            w0, w1, w2 = w[b, 0], w[b, 1], w[b, 2]
+            e0, e1, e2 = al[b, 0], al[b, 1], al[b, 2]
+            a0, a1, a2 = a[b, 0], a[b, 1], a[b, 2]
+            for k in range(length):
+                l0, l1, l2 = sl[b, k, 0], sl[b, k, 1], sl[b, k, 2]
+                x, y, z = sa[b, k, 0], sa[b, k, 1], sa[b, k, 2]
+                # s_l . ((al x + w x w x) h) + s_a . (h x a), transposed onto h
+                d0, d1, d2 = w1 * l2 - w2 * l1, w2 * l0 - w0 * l2, w0 * l1 - w1 * l0
+                e[0] = l0 * a0 + l1 * a1 + l2 * a2
+                e[1] = l1 * e2 - l2 * e1 + w1 * d2 - w2 * d1 + a1 * z - a2 * y
+                e[2] = l2 * e0 - l0 * e2 + w2 * d0 - w0 * d2 + a2 * x - a0 * z
+                e[3] = l0 * e1 - l1 * e0 + w0 * d1 - w1 * d0 + a0 * y - a1 * x
+                # s_a . (I al + w x I w) = s_a . I al + (s_a x w) . I w
+                c0, c1, c2 = y * w2 - z * w1, z * w0 - x * w2, x * w1 - y * w0
+                e[4] = x * e0 + c0 * w0
+                e[5] = x * e1 + y * e0 + c0 * w1 + c1 * w0
+                e[6] = y * e1 + c1 * w1
+                e[7] = x * e2 + z * e0 + c0 * w2 + c2 * w0
+                e[8] = y * e2 + z * e1 + c1 * w2 + c2 * w1
+                e[9] = z * e2 + c2 * w2
+                for i in range(10):
+                    s = slot[b, k, i]
+                    if s >= 0:
+                        out[t, s] = e[i]
+
+
+def dense_slots(tree: Tree) -> Integers:
+    """Slots of the full regressor, flattened over (dof, 10 bodies)."""
+    slot = np.full((tree.bodies, tree.path.shape[1], 10), -1)
+    for b in range(tree.bodies):
+        for k in range(tree.path_length[b]):
+            slot[b, k] = tree.path[b, k] * 10 * tree.bodies + 10 * b + np.arange(10)
+    return slot
+
+
+def fill_regressor(tree: Tree, slot: Integers, q: Array, dq: Array, ddq: Array, out: Array) -> None:
+    """Write the entries that `slot` asks for into `out`.
+
+    Parameters
+    ----------
+    tree : Tree
+    slot : ndarray of int, shape (bodies, longest path, 10)
+        Column of `out` for each (body, position on its path, inertial parameter), or -1.
+    q, dq, ddq : ndarray, shapes (samples, nq), (samples, dof), (samples, dof)
+    out : ndarray, shape (samples, columns)
+        Columns that no slot names are left alone.
+    """
+    floating = bool(tree.kind[0] == 2)
+    _regressor(tree, *joint_functions(q, floating), dq, ddq, slot, out)
+
+
+def regressor(tree: Tree, q: Array, dq: Array, ddq: Array) -> Array:
+    """Regressor of the inertial parameters.
+
+    Parameters
+    ----------
+    tree : Tree
+    q, dq, ddq : ndarray, shapes (samples, nq), (samples, dof), (samples, dof)
+
+    Returns
+    -------
+    ndarray, shape (samples, dof, 10 bodies)
+        ``W`` with ``tau = W pi`` (ardiani2024, eq. 3, inertial columns).
+    """
+    out = np.zeros((len(q), tree.dof * 10 * tree.bodies))
+    fill_regressor(tree, dense_slots(tree), q, dq, ddq, out)
+    return out.reshape(len(q), tree.dof, 10 * tree.bodies)

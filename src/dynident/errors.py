@@ -1,0 +1,18 @@
+"""The errors that dynident raises on purpose.
+
+Every message is one line that names the file, the row or the key, and what to try.
+"""
+
+from __future__ import annotations
+
+
+class DynidentError(Exception):
+    """Anything that dynident refuses or fails at, with a reason a user can act on."""
+
+
+class InputError(DynidentError):
+    """The input cannot be used: a file, a key, a value or their combination."""
+
+
+class ComputationError(DynidentError):
+    """The input was fine but no trustworthy answer came out of it."""

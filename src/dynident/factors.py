@@ -1,0 +1,170 @@
+"""Triangular factors: all that linear estimation needs of a log, whatever its length.
+
+Per row group (a joint) only the factor ``A`` with ``A^T A = [X y]^T [X y]`` is kept, by
+QR and never through a normal matrix. Factors of logs add by stacking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from dynident.inertia import Array
+
+
+def triangular(rows: Array) -> Array:
+    """Upper-triangular (or, with few rows, trapezoidal) factor of a matrix.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (r, c)
+
+    Returns
+    -------
+    ndarray, shape (min(r, c), c)
+    """
+    return np.asarray(linalg.qr(rows, mode="r", check_finite=False)[0][: rows.shape[1]])
+
+
+@dataclass(frozen=True)
+class Group:
+    """The rows of one joint, compressed.
+
+    Attributes
+    ----------
+    factor : ndarray, shape (k, parameters + 1)
+        ``factor^T factor = [X y]^T [X y]``.
+    rows : int
+        How many rows it stands for.
+    """
+
+    factor: Array
+    rows: int
+
+    def squared_residual(self, beta: Array) -> float:
+        """``||y - X beta||^2``."""
+        return float(np.sum((self.factor[:, -1] - self.factor[:, :-1] @ beta) ** 2))
+
+
+@dataclass(frozen=True)
+class Factors:
+    """Compressed rows ``[X | y]`` of a problem, group by group."""
+
+    groups: tuple[Group, ...]
+
+    @property
+    def rows(self) -> int:
+        """All rows."""
+        return sum(group.rows for group in self.groups)
+
+    @property
+    def parameters(self) -> int:
+        """Columns of X."""
+        return self.groups[0].factor.shape[1] - 1
+
+    def merge(self, other: Factors) -> Factors:
+        """Factors of both sets of rows together."""
+        return Factors(
+            tuple(
+                Group(triangular(np.vstack([a.factor, b.factor])), a.rows + b.rows)
+                for a, b in zip(self.groups, other.groups, strict=True)
+            )
+        )
+
+    def select(self, columns: Iterable[int]) -> Factors:
+        """The same rows with only some of the columns of X."""
+        chosen = [*columns, self.parameters]
+        return Factors(
+            tuple(Group(triangular(group.factor[:, chosen]), group.rows) for group in self.groups)
+        )
+
+    def weighted(self, sigma: Array) -> System:
+        """All groups in one least-squares system, each divided by its sigma.
+
+        Parameters
+        ----------
+        sigma : ndarray, shape (groups,)
+            Standard deviation of each group's error.
+        """
+        stacked = [g.factor / s for g, s in zip(self.groups, sigma, strict=True) if g.rows]
+        R = triangular(np.vstack(stacked))
+        p = self.parameters
+        full = np.zeros((p + 1, p + 1))
+        full[: len(R)] = R
+        return System(full[:p, :p], full[:p, p], float(full[p, p] ** 2))
+
+    def squared_residuals(self, beta: Array) -> Array:
+        """``||y_j - X_j beta||^2`` of each group."""
+        return np.array([group.squared_residual(beta) for group in self.groups])
+
+    @property
+    def squared_torques(self) -> Array:
+        """``||y_j||^2`` of each group."""
+        return np.array([float(np.sum(group.factor[:, -1] ** 2)) for group in self.groups])
+
+
+@dataclass(frozen=True)
+class System:
+    """``||y - X beta||^2 = ||A beta - b||^2 + rest`` with a square triangular A.
+
+    Attributes
+    ----------
+    A : ndarray, shape (p, p)
+    b : ndarray, shape (p,)
+    rest : float
+        What no beta can explain.
+    """
+
+    A: Array
+    b: Array
+    rest: float
+
+    def condition(self) -> tuple[float, int, Array]:
+        """Condition number and rank of X with columns scaled to unit length.
+
+        Returns
+        -------
+        condition : float
+        rank : int
+        weakest : ndarray, shape (p,)
+            Unit vector of scaled parameters that the rows determine worst.
+        """
+        norms = np.linalg.norm(self.A, axis=0)
+        norms[norms == 0.0] = 1.0
+        _, s, vt = np.linalg.svd(self.A / norms)
+        rank = int(np.sum(s > s[0] * len(s) * np.finfo(float).eps * 100))
+        return float(s[0] / max(s[-1], np.finfo(float).tiny)), rank, vt[-1] / norms
+
+
+def compress(blocks: Iterable[tuple[Array, ...]], widths: tuple[int, ...]) -> tuple[Group, ...]:
+    """Streaming QR, one group per entry of a block.
+
+    Parameters
+    ----------
+    blocks : iterable of tuple of ndarray, shapes (any, widths[j])
+        Rows ``[X_j y_j]`` as they come, one array a group.
+    widths : tuple of int
+
+    Returns
+    -------
+    tuple of Group
+        The factor of each group.
+    """
+    pending: list[list[Array]] = [[] for _ in widths]
+    held = [0] * len(widths)
+    counts = [0] * len(widths)
+    for block in blocks:
+        for j, rows in enumerate(block):
+            pending[j].append(rows)
+            held[j] += len(rows)
+            counts[j] += len(rows)
+            if held[j] > 16 * widths[j]:
+                pending[j] = [triangular(np.vstack(pending[j]))]
+                held[j] = len(pending[j][0])
+    return tuple(
+        Group(triangular(np.vstack(rows)) if rows else np.zeros((0, width)), count)
+        for rows, width, count in zip(pending, widths, counts, strict=True)
+    )

@@ -1,0 +1,239 @@
+"""The identification problem: a model and samples, as filtered and decimated rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dynident.base import BaseParameters, base_parameters
+from dynident.errors import InputError
+from dynident.factors import Factors, Group, compress
+from dynident.idim import Idim, Packing, build_idim
+from dynident.inertia import Array
+from dynident.recording.filters import DecimationFilter
+from dynident.recording.prepare import Samples
+from dynident.robot.model import Robot
+
+CHUNK = 4096
+KEEP_BYTES = 256 * 2**20
+"""Decimated rows below this size are kept instead of being made anew at each pass."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Decimated rows of every joint over a stretch of one log.
+
+    Attributes
+    ----------
+    X : tuple of ndarray, shapes (r_j, columns of joint j)
+        Only the columns that act on joint j: ``problem.columns[j]``.
+    y : tuple of ndarray, shapes (r_j,)
+    sample : tuple of ndarray of int, shapes (r_j,)
+        The sample at the centre of each row's filter window.
+    """
+
+    X: tuple[Array, ...]
+    y: tuple[Array, ...]
+    sample: tuple[np.ndarray, ...]
+
+
+class Problem:
+    """Rows ``y = X beta + e`` in base parameters (ardiani2024, eq. 8), on demand.
+
+    Parameters
+    ----------
+    robot : Robot
+    samples : Samples or sequence of Samples
+        One or several logs.
+    friction : str
+        Name in `dynident.robot.friction.FRICTIONS`.
+    rotor : bool, optional
+        Whether the drives' rotor inertias are parameters; unless friction is "none".
+
+    Raises
+    ------
+    InputError
+        When the samples do not fit the robot, or it has a floating base.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        samples: Samples | Sequence[Samples],
+        friction: str = "coulomb-viscous",
+        rotor: bool | None = None,
+    ) -> None:
+        logs = (samples,) if isinstance(samples, Samples) else tuple(samples)
+        if not logs:
+            raise InputError("a problem needs at least one log")
+        if robot.floating:
+            raise InputError(f"{robot.name}: logs of floating bases cannot be identified yet")
+        for log in logs:
+            if log.q.shape[1] != robot.n:
+                raise InputError(
+                    f"{log.name}: has {log.q.shape[1]} joints, {robot.name} has {robot.n}"
+                )
+        self.robot = robot
+        self.samples = logs
+        self.idim: Idim = build_idim(robot, friction, rotor)
+        self.base: BaseParameters = base_parameters(self.idim)
+        self._packing: Packing = self.idim.packing(self.base.kept)
+        self._kept: tuple[tuple[Rows, ...], ...] | None = None
+
+    @property
+    def columns(self) -> tuple[np.ndarray, ...]:
+        """Per joint, the base parameters that act on its torque."""
+        return tuple(columns for _, columns in self._packing.joints)
+
+    def passes(self) -> Iterator[Iterator[Rows]]:
+        """Rows of each log, in stretches of time order."""
+        if self._kept is not None:
+            yield from (iter(rows) for rows in self._kept)
+            return
+        if self._bytes() <= KEEP_BYTES:
+            self._kept = tuple(tuple(self._stretches(log)) for log in self.samples)
+            yield from (iter(rows) for rows in self._kept)
+            return
+        yield from (self._stretches(log) for log in self.samples)
+
+    def rows(self) -> Iterator[Rows]:
+        """Rows of all logs, one after another."""
+        for log in self.passes():
+            yield from log
+
+    def _bytes(self) -> int:
+        width = max(self._packing.width, 1)
+        return sum(8 * width * len(log.q) // min(f.step for f in log.filters) for log in self.samples)
+
+    def _stretches(self, log: Samples) -> Iterator[Rows]:
+        for start, stop in log.segments:
+            yield from self._segment(log, start, stop)
+
+    def _segment(self, log: Samples, start: int, stop: int) -> Iterator[Rows]:
+        """Decimated rows of one run of samples.
+
+        The regressor is computed once at every sample, in stretches; of the filter's
+        outputs only those that survive the decimation are computed.
+        """
+        banks = filter_banks(log.filters, self._packing)
+        decimators = [
+            Decimator(f, start, stop, sum(s.stop - s.start for s in entries) + len(joints))
+            for f, joints, entries in banks
+        ]
+        packed = np.empty((CHUNK, self._packing.width))
+        for a in range(start, stop, CHUNK):
+            b = min(a + CHUNK, stop)
+            rows = packed[: b - a]
+            self.idim.fill(self._packing, log.q[a:b], log.dq[a:b], log.ddq[a:b], rows)
+            X: list[Array] = [np.empty(0)] * self.robot.n
+            y, sample = list(X), list(X)
+            for (_, joints, entries), decimator in zip(banks, decimators, strict=True):
+                parts = [rows[:, s] for s in entries]
+                centres, out = decimator.push(a, np.hstack([*parts, log.tau[a:b][:, joints]]))
+                column = 0
+                for k, (j, s) in enumerate(zip(joints, entries, strict=True)):
+                    width = s.stop - s.start
+                    fast = np.abs(log.dq[centres, j]) >= log.drop_below[j]
+                    X[j] = out[fast, column : column + width]
+                    y[j] = out[fast, len(out[0]) - len(joints) + k] if len(out) else np.empty(0)
+                    sample[j] = centres[fast]
+                    column += width
+            yield Rows(tuple(X), tuple(y), tuple(sample))
+
+    @cached_property
+    def factors(self) -> Factors:
+        """Streaming factors of all rows, one group a joint.
+
+        Raises
+        ------
+        InputError
+            When no row is left.
+        """
+        columns = self.columns
+        widths = tuple(len(c) + 1 for c in columns)
+        blocks = (
+            tuple(np.column_stack([X, y]) for X, y in zip(rows.X, rows.y, strict=True))
+            for rows in self.rows()
+        )
+        groups = []
+        for group, c in zip(compress(blocks, widths), columns, strict=True):
+            full = np.zeros((len(group.factor), self.base.count + 1))
+            full[:, [*c, self.base.count]] = group.factor
+            groups.append(Group(full, group.rows))
+        if not any(group.rows for group in groups):
+            raise InputError("no rows are left to fit; lower drop_below or use a longer log")
+        return Factors(tuple(groups))
+
+
+def filter_banks(
+    filters: tuple[DecimationFilter, ...], packing: Packing
+) -> list[tuple[DecimationFilter, list[int], list[slice]]]:
+    """Joints that share a filter, so that each filter runs once over all its columns."""
+    banks: list[tuple[DecimationFilter, list[int], list[slice]]] = []
+    for j, f in enumerate(filters):
+        for known, joints, entries in banks:
+            if (known.cutoff, known.step) == (f.cutoff, f.step):
+                joints.append(j)
+                entries.append(packing.joints[j][0])
+                break
+        else:
+            banks.append((f, [j], [packing.joints[j][0]]))
+    return banks
+
+
+class Decimator:
+    """Streams columns through a `DecimationFilter`, carrying the unfinished outputs.
+
+    Parameters
+    ----------
+    filter : DecimationFilter
+    start, stop : int
+        Samples that will be pushed, in order and without gaps.
+    width : int
+        Columns.
+    """
+
+    def __init__(self, filter: DecimationFilter, start: int, stop: int, width: int) -> None:
+        self.filter = filter
+        self.start = start
+        self.count = filter.outputs(stop - start)
+        self.first = 0
+        self.open = np.zeros((0, width))
+
+    def push(self, a: int, rows: Array) -> tuple[np.ndarray, Array]:
+        """Add samples ``a, a + 1, ...`` and return the outputs that are now complete.
+
+        Returns
+        -------
+        centres : ndarray of int, shape (k,)
+            Sample index of each output.
+        outputs : ndarray, shape (k, width)
+        """
+        f, local, end = self.filter, a - self.start, a - self.start + len(rows)
+        if len(f.taps) == 1 and f.step == 1:
+            return np.arange(a, a + len(rows)), rows
+        reached = min(self.count, (end - 1) // f.step + 1)
+        width = rows.shape[1]
+        if reached > self.first + len(self.open):
+            new = np.zeros((reached - self.first - len(self.open), width))
+            self.open = np.vstack([self.open, new])
+        # output k sees samples k step ... k step + 2 half of the run
+        for begin in range(0, len(rows), 8 * f.step):
+            piece = rows[begin : begin + 8 * f.step]
+            at = local + begin
+            low = max(0, -(-(at - 2 * f.half) // f.step))
+            high = min(self.count, (at + len(piece) - 1) // f.step + 1)
+            if high <= low:
+                continue
+            offset = (at - np.arange(low, high) * f.step)[:, None] + np.arange(len(piece))
+            inside = (offset >= 0) & (offset < len(f.taps))
+            weights = np.where(inside, f.taps[np.clip(offset, 0, len(f.taps) - 1)], 0.0)
+            self.open[low - self.first : high - self.first] += weights @ piece
+        done = min(self.count, max(0, (end - 1 - 2 * f.half) // f.step + 1))
+        finished, self.open = self.open[: done - self.first], self.open[done - self.first :]
+        centres = self.start + f.half + np.arange(self.first, done) * f.step
+        self.first = done
+        return centres, finished

@@ -1,0 +1,239 @@
+"""From a recording to samples that a regressor can use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import signal
+
+from dynident.errors import InputError
+from dynident.inertia import Array
+from dynident.recording.filters import DecimationFilter, differences, edge, zero_phase_lowpass
+from dynident.recording.recording import Recording
+
+BANDWIDTH = 10.0
+"""Assumed joint bandwidth where none is given: "usually less than 10 Hz" [Hz]."""
+POSITION_FACTOR = 5.0
+TORQUE_FACTOR = 2.0
+
+PerJoint = float | Sequence[float]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Filtered motion and raw torque at full rate, with the decimation still to come.
+
+    Attributes
+    ----------
+    name : str
+    rate : float
+        [Hz]
+    q, dq, ddq : ndarray, shape (samples, n)
+        Positions after the zero-phase filter and their derivatives.
+    tau : ndarray, shape (samples, n)
+        Torques as measured.
+    segments : tuple of (start, stop)
+        Runs that the fit may use: without gaps and filter edges.
+    runs : tuple of (start, stop)
+        Runs without gaps, edges included.
+    filters : tuple of DecimationFilter
+        Per joint, of its torque and regressor columns.
+    bandwidth, position_hz : tuple of float
+        Per joint [Hz].
+    drop_below : tuple of float
+        Rows whose joint is slower are not fitted [rad/s or m/s]; zeros keep all.
+    warnings : tuple of str
+    """
+
+    name: str
+    rate: float
+    q: Array
+    dq: Array
+    ddq: Array
+    tau: Array
+    segments: tuple[tuple[int, int], ...]
+    runs: tuple[tuple[int, int], ...]
+    filters: tuple[DecimationFilter, ...]
+    bandwidth: tuple[float, ...]
+    position_hz: tuple[float, ...]
+    drop_below: tuple[float, ...]
+    warnings: tuple[str, ...] = ()
+
+    def settings(self) -> dict[str, object]:
+        """What shaped these samples, for a result to report."""
+        return {
+            "log": self.name,
+            "rate_hz": self.rate,
+            "bandwidth_hz": list(self.bandwidth),
+            "position_hz": list(self.position_hz),
+            "torque_hz": [f.cutoff for f in self.filters],
+            "decimation": [f.step for f in self.filters],
+            "drop_below": list(self.drop_below),
+        }
+
+
+def per_joint(value: PerJoint, n: int, key: str) -> tuple[float, ...]:
+    """One positive value per joint from a number or a list.
+
+    Raises
+    ------
+    InputError
+        When the list has another length or a value is negative or not finite.
+    """
+    values = np.atleast_1d(np.asarray(value, dtype=float))
+    if values.shape not in ((1,), (n,)):
+        raise InputError(f"{key} has {len(values)} values; give one, or one for each of {n} joints")
+    if not np.all(np.isfinite(values) & (values >= 0.0)):
+        raise InputError(f"{key} must be finite and not negative, got {value}")
+    return tuple(float(v) for v in np.broadcast_to(values, (n,)))
+
+
+def prepare(
+    recording: Recording,
+    bandwidth: PerJoint | None = None,
+    *,
+    position_hz: PerJoint | None = None,
+    torque_hz: PerJoint | None = None,
+    decimation: int | None = None,
+    drop_below: PerJoint = 0.0,
+    median: int | None = None,
+    derivatives: str = "differences",
+) -> Samples:
+    """Filter and differentiate a recording.
+
+    Parameters
+    ----------
+    recording : Recording
+    bandwidth : float or sequence of float, optional
+        Joint bandwidth omega_dyn [Hz]; 10 Hz is assumed, and said, where none is given.
+    position_hz : float or sequence, optional
+        Cutoff of the zero-phase Butterworth filter of the positions, 5 omega_dyn by
+        default (ardiani2024, II-C) [Hz].
+    torque_hz : float or sequence, optional
+        Cutoff of the parallel decimation filter, 2 omega_dyn by default [Hz].
+    decimation : int, optional
+        Keep one sample in so many; omega_nyquist / omega_torque by default
+        (brunot2019, 3.1; ardiani2024 writes omega_sampling / omega_dyn, which keeps a
+        quarter of those rows).
+    drop_below : float or sequence, optional
+        Drop fitted rows whose joint is slower than this [rad/s or m/s].
+    median : int, optional
+        Odd window of a median filter that precedes, against outliers of the position.
+    derivatives : {"differences", "measured"}
+        Differentiate the position, or take the log's own dq and, where it has it, ddq.
+
+    Returns
+    -------
+    Samples
+
+    Raises
+    ------
+    InputError
+        When a setting is out of range or the log is too short for its filters.
+    """
+    n, rate = recording.q.shape[1], recording.rate
+    nyquist = 0.5 * rate
+    notes = list(recording.warnings)
+    if bandwidth is None:
+        bandwidth = min(BANDWIDTH, nyquist / (2.0 * POSITION_FACTOR))
+        notes.append(
+            f"{recording.name}: no joint bandwidth was given; {bandwidth:g} Hz is assumed "
+            "(set bandwidth)"
+        )
+    band = per_joint(bandwidth, n, "bandwidth")
+    if position_hz is None:
+        position_hz = [POSITION_FACTOR * b for b in band]
+    if torque_hz is None:
+        torque_hz = [TORQUE_FACTOR * b for b in band]
+    position = per_joint(position_hz, n, "position_hz")
+    torque = per_joint(torque_hz, n, "torque_hz")
+    for key, values in (("bandwidth", band), ("position_hz", position), ("torque_hz", torque)):
+        if min(values) <= 0.0:
+            raise InputError(f"{key} must be positive, got {min(values):g}")
+    if max(position) >= nyquist:
+        notes.append(
+            f"{recording.name}: the position cutoff of {max(position):g} Hz is at or above the "
+            f"Nyquist frequency of {nyquist:g} Hz, so positions are not filtered there"
+        )
+    if decimation is not None and decimation < 1:
+        raise InputError(f"decimation must be 1 or more, got {decimation}")
+    if median is not None and (median < 3 or median % 2 == 0):
+        raise InputError(f"median must be odd and at least 3, got {median}")
+    if derivatives not in ("differences", "measured"):
+        raise InputError(f"derivatives must be 'differences' or 'measured', got {derivatives!r}")
+    if derivatives == "measured" and recording.dq is None:
+        raise InputError(f"{recording.name}: derivatives = 'measured', but the log has no dq")
+
+    q = np.empty_like(recording.q)
+    dq, ddq = np.empty_like(q), np.empty_like(q)
+    for start, stop in recording.segments:
+        run = slice(start, stop)
+        raw = recording.q[run]
+        if median is not None:
+            raw = signal.medfilt(raw, (median, 1))
+        q[run] = by_cutoff(raw, position, rate)
+        dq[run], ddq[run] = differences(q[run], rate)
+        if derivatives == "measured" and recording.dq is not None:
+            dq[run] = by_cutoff(recording.dq[run], position, rate)
+            if recording.ddq is not None:
+                ddq[run] = by_cutoff(recording.ddq[run], position, rate)
+            else:
+                ddq[run] = differences(dq[run], rate)[0]
+
+    filters = tuple(DecimationFilter.design(hz, rate, decimation) for hz in torque)
+    margin = max(2, max(edge(hz, rate) for hz in position))
+    longest = 2 * max(f.half for f in filters) + 1
+    segments = []
+    for start, stop in recording.segments:
+        if stop - start - 2 * margin >= longest:
+            segments.append((start + margin, stop - margin))
+        else:
+            notes.append(
+                f"{recording.name}: samples {start}-{stop} are too short for the filters and "
+                "are not fitted"
+            )
+    if not segments:
+        raise InputError(
+            f"{recording.name}: {len(q)} samples at {rate:g} Hz are too short for a torque filter "
+            f"at {min(torque):g} Hz (it needs {longest + 2 * margin}); raise bandwidth or torque_hz"
+        )
+    for array in (q, dq, ddq):
+        array.setflags(write=False)
+    return Samples(
+        name=recording.name,
+        rate=rate,
+        q=q,
+        dq=dq,
+        ddq=ddq,
+        tau=recording.tau,
+        segments=tuple(segments),
+        runs=recording.segments,
+        filters=filters,
+        bandwidth=band,
+        position_hz=position,
+        drop_below=per_joint(drop_below, n, "drop_below"),
+        warnings=tuple(notes),
+    )
+
+
+def by_cutoff(x: Array, cutoffs: tuple[float, ...], rate: float) -> Array:
+    """Zero-phase low-pass of each column at its own cutoff."""
+    out = np.empty_like(x)
+    for cutoff in set(cutoffs):
+        columns = [j for j, c in enumerate(cutoffs) if c == cutoff]
+        out[:, columns] = zero_phase_lowpass(x[:, columns], cutoff, rate)
+    return out
+
+
+def cut(samples: Samples, start: int, stop: int) -> Samples:
+    """The part of prepared samples whose fitted rows lie in ``start:stop``.
+
+    For blocks of one log: filters have already run over the whole of it, the rows of two
+    blocks share nothing but the filters' memory at the seam, which is left out.
+    """
+    segments = tuple(
+        (max(a, start), min(b, stop)) for a, b in samples.segments if max(a, start) < min(b, stop)
+    )
+    return replace(samples, segments=segments, name=f"{samples.name}[{start}:{stop}]")

@@ -1,0 +1,87 @@
+"""A log as it was measured: joint signals on one uniform clock, nothing filtered yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dynident.errors import InputError
+from dynident.inertia import Array
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Joint-side signals in SI units, sampled uniformly within each segment.
+
+    Attributes
+    ----------
+    name : str
+        What messages call it: usually the file.
+    rate : float
+        Samples per second [Hz].
+    q, tau : ndarray, shape (samples, n)
+        Joint positions [rad or m] and torques [Nm or N].
+    dq, ddq : ndarray, shape (samples, n), or None
+        Measured derivatives where the log has them.
+    qref, dqref : ndarray, shape (samples, n), or None
+        References where the log has them.
+    segments : tuple of (start, stop)
+        Runs of samples without a gap; nothing is bridged between them.
+    warnings : tuple of str
+        What was noticed and done on the way in.
+    """
+
+    name: str
+    rate: float
+    q: Array
+    tau: Array
+    dq: Array | None = None
+    ddq: Array | None = None
+    qref: Array | None = None
+    dqref: Array | None = None
+    segments: tuple[tuple[int, int], ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.segments:
+            object.__setattr__(self, "segments", ((0, len(self.q)),))
+        for label in ("q", "tau", "dq", "ddq", "qref", "dqref"):
+            signal = getattr(self, label)
+            if signal is None:
+                continue
+            if signal.shape != self.q.shape:
+                raise InputError(
+                    f"{self.name}: {label} has shape {signal.shape}, q has {self.q.shape}"
+                )
+            signal.setflags(write=False)
+
+    @property
+    def duration(self) -> float:
+        """Seconds of motion in all segments."""
+        return sum(stop - start for start, stop in self.segments) / self.rate
+
+    def rows(self, start: int, stop: int) -> Recording:
+        """The same log cut to samples ``start:stop``.
+
+        Raises
+        ------
+        InputError
+            When the range is empty or outside the log.
+        """
+        samples = len(self.q)
+        if not 0 <= start < stop <= samples:
+            raise InputError(
+                f"{self.name}: rows {start}-{stop} are outside the log's {samples} samples"
+            )
+        kept = [(max(a, start) - start, min(b, stop) - start) for a, b in self.segments]
+        return Recording(
+            name=f"{self.name}[{start}:{stop}]",
+            rate=self.rate,
+            q=self.q[start:stop],
+            tau=self.tau[start:stop],
+            dq=None if self.dq is None else self.dq[start:stop],
+            ddq=None if self.ddq is None else self.ddq[start:stop],
+            qref=None if self.qref is None else self.qref[start:stop],
+            dqref=None if self.dqref is None else self.dqref[start:stop],
+            segments=tuple((a, b) for a, b in kept if a < b),
+            warnings=self.warnings,
+        )

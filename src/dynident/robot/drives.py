@@ -1,0 +1,55 @@
+"""What stands between motors and joints: reduction, coupling, gains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.inertia import Array
+
+
+@dataclass(frozen=True)
+class Drives:
+    """The drives of a robot with n joints.
+
+    Attributes
+    ----------
+    turns : ndarray, shape (n, n)
+        Row i: how drive i turns with the joints, ``w_i = turns[i] @ dq``. Its rotor
+        inertia and friction act on the joints through the transpose. The identity
+        where nothing is coupled; on the TX40 drive 6 turns with dq5 + dq6.
+    reduction : ndarray, shape (n, n)
+        Motor positions ``q_m = reduction @ (q - zero)``; joint torques
+        ``tau = reduction.T @ tau_m`` (power is the same on both sides).
+    zero : ndarray, shape (n,)
+        Joint positions where all motors read zero [rad or m].
+    gain : ndarray, shape (n,)
+        Torque per unit of drive current or voltage, on the side of the log [Nm/A, N/V].
+    """
+
+    turns: Array
+    reduction: Array
+    zero: Array
+    gain: Array
+
+    @classmethod
+    def direct(cls, n: int) -> Drives:
+        """One uncoupled drive per joint, logged on the joint's side."""
+        return cls(np.eye(n), np.eye(n), np.zeros(n), np.ones(n))
+
+    def coupled(self, joint: int) -> bool:
+        """Whether the drive of joint index `joint` turns with other joints too."""
+        return bool(np.any(self.turns[joint] != np.eye(len(self.turns))[joint]))
+
+    def position_to_joint(self, motor: Array) -> Array:
+        """Joint positions from motor positions, shape (samples, n)."""
+        return np.asarray(np.linalg.solve(self.reduction, motor.T).T) + self.zero
+
+    def rate_to_joint(self, motor: Array) -> Array:
+        """Joint velocities or accelerations from the motors', shape (samples, n)."""
+        return np.asarray(np.linalg.solve(self.reduction, motor.T).T)
+
+    def torque_to_joint(self, motor: Array) -> Array:
+        """Joint torques from motor torques, shape (samples, n)."""
+        return motor @ self.reduction

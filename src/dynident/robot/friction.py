@@ -1,0 +1,50 @@
+"""Friction models that are linear in their parameters.
+
+A model is a tuple of terms; a term gives one regressor column per joint from that
+joint's velocity. A new model is one line in `FRICTIONS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.inertia import Array
+
+
+@dataclass(frozen=True)
+class Term:
+    """One friction parameter per joint.
+
+    Attributes
+    ----------
+    symbol : str
+        Name of the parameter without the joint's number (``fv``).
+    column : callable
+        Velocities ``(samples, k)`` [rad/s or m/s] to regressor columns of that shape.
+    positive : bool
+        Whether physical consistency asks for a positive value.
+    """
+
+    symbol: str
+    column: Callable[[Array], Array]
+    positive: bool
+
+
+VISCOUS = Term("fv", lambda dq: dq, positive=True)
+COULOMB = Term("fc", np.sign, positive=True)
+OFFSET = Term("off", np.ones_like, positive=False)
+FORWARD = Term("fcp", lambda dq: (dq > 0.0).astype(float), positive=True)
+BACKWARD = Term("fcn", lambda dq: -(dq < 0.0).astype(float), positive=True)
+
+FRICTIONS: dict[str, tuple[Term, ...]] = {
+    "none": (),
+    "viscous": (VISCOUS,),
+    "viscous-offset": (VISCOUS, OFFSET),
+    "coulomb-viscous": (VISCOUS, COULOMB, OFFSET),
+    "coulomb-viscous-symmetric": (VISCOUS, COULOMB),
+    "coulomb-viscous-asymmetric": (VISCOUS, FORWARD, BACKWARD),
+}
+"""Friction models by name: ``tau_f = fv dq + fc sign(dq) + off`` and its variants."""

@@ -1,0 +1,118 @@
+"""The robot: a frozen tree of joints and bodies with what the file says of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from dynident.inertia import Array
+from dynident.robot.drives import Drives
+
+GRAVITY = (0.0, 0.0, -9.81)
+
+
+@dataclass(frozen=True)
+class Joint:
+    """One joint and the body that it moves.
+
+    Attributes
+    ----------
+    name, link : str
+        The joint, and the link that it moves.
+    kind : {"revolute", "prismatic"}
+        A continuous joint is revolute without limits.
+    parent : int
+        1-based number of the joint that moves the parent body; 0 is the base.
+    rotation, translation : ndarray, shapes (3, 3) and (3,)
+        Placement of the joint frame in the parent's frame at q = 0 [m].
+    axis : ndarray, shape (3,)
+        Unit axis in the joint frame.
+    lower, upper, velocity, effort : float
+        Limits, infinite where the file states none [rad or m, 1/s, Nm or N].
+    damping, friction : float
+        The file's own values, for comparison only.
+    """
+
+    name: str
+    link: str
+    kind: Literal["revolute", "prismatic"]
+    parent: int
+    rotation: Array
+    translation: Array
+    axis: Array
+    lower: float = -np.inf
+    upper: float = np.inf
+    velocity: float = np.inf
+    effort: float = np.inf
+    damping: float = 0.0
+    friction: float = 0.0
+
+
+@dataclass(frozen=True)
+class Robot:
+    """A tree of rigid bodies on a fixed or free-flying base.
+
+    Bodies are the base link (only when floating, number 0) and then each joint's link
+    in joint order. What is fixed to a body is part of it.
+
+    Attributes
+    ----------
+    name : str
+    joints : tuple of Joint
+        Parents come before children.
+    floating : bool
+        Whether the base moves freely (a free-flyer, 6 velocities before the joints').
+    base_link : str
+    gravity : ndarray, shape (3,)
+        In the base frame (world frame when floating) [m/s^2].
+    nominal : ndarray, shape (bodies, 10)
+        The file's inertial parameters; rows of zeros where it has none.
+    drives : Drives
+    source : Path or None
+        The file it came from (the URDF where there is one).
+    warnings : tuple of str
+    """
+
+    name: str
+    joints: tuple[Joint, ...]
+    nominal: Array
+    drives: Drives
+    floating: bool = False
+    base_link: str = "base"
+    gravity: Array = field(default_factory=lambda: np.array(GRAVITY))
+    source: Path | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return len(self.joints)
+
+    @property
+    def dof(self) -> int:
+        """Number of velocities: 6 of a floating base, and one a joint."""
+        return self.n + 6 * self.floating
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the joints, in order."""
+        return tuple(joint.name for joint in self.joints)
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """Names of the bodies: the base's first when floating."""
+        moved = tuple(joint.link for joint in self.joints)
+        return (self.base_link, *moved) if self.floating else moved
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The number that each body's parameters carry: 0 for the base link."""
+        return tuple(range(self.n + 1)) if self.floating else tuple(range(1, self.n + 1))
+
+    @property
+    def has_nominal(self) -> bool:
+        """Whether the file states inertials for at least one body."""
+        return bool(np.any(self.nominal[:, 0] > 0.0))
