@@ -1,1 +1,75 @@
+"""From a robot model and a motion log to a physically consistent dynamic model.
+
+>>> import dynident as di
+>>> robot = di.load_robot("tx40.toml")
+>>> log = di.read_log("run.csv", robot)
+>>> problem = di.Problem(robot, di.prepare(log, bandwidth=10.0))
+>>> fit = di.identify(problem)
+>>> print(fit.summary())
+"""
+
+from __future__ import annotations
+
+import logging
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dynident.base import base_parameters as base_parameters
+    from dynident.errors import ComputationError as ComputationError
+    from dynident.errors import DynidentError as DynidentError
+    from dynident.errors import InputError as InputError
+    from dynident.identification import Identification as Identification
+    from dynident.facade import identify as identify
+    from dynident.facade import run_study as run_study
+    from dynident.facade import validate as validate
+    from dynident.idim import build_idim as build_idim
+    from dynident.problem import Problem as Problem
+    from dynident.recording.prepare import Samples as Samples
+    from dynident.recording.prepare import prepare as prepare
+    from dynident.recording.read import read_log as read_log
+    from dynident.recording.recording import Recording as Recording
+    from dynident.robot import load_robot as load_robot
+    from dynident.robot.model import Robot as Robot
+    from dynident.study import Study as Study
+    from dynident.study import read_study as read_study
+
 __version__ = "0.1.0"
+
+_PUBLIC = {
+    "ComputationError": "dynident.errors",
+    "DynidentError": "dynident.errors",
+    "Identification": "dynident.identification",
+    "InputError": "dynident.errors",
+    "Problem": "dynident.problem",
+    "Recording": "dynident.recording.recording",
+    "Robot": "dynident.robot.model",
+    "Samples": "dynident.recording.prepare",
+    "Study": "dynident.study",
+    "base_parameters": "dynident.base",
+    "build_idim": "dynident.idim",
+    "identify": "dynident.facade",
+    "load_robot": "dynident.robot",
+    "prepare": "dynident.recording.prepare",
+    "read_log": "dynident.recording.read",
+    "read_study": "dynident.study",
+    "run_study": "dynident.facade",
+    "validate": "dynident.facade",
+}
+"""Public names and where they live, loaded on first use so that --help is quick."""
+
+__all__ = ["__version__", *_PUBLIC]  # noqa: PLE0604
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'dynident' has no attribute {name!r}")
+    value = getattr(import_module(_PUBLIC[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

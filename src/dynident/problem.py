@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -52,6 +53,8 @@ class Problem:
         Name in `dynident.robot.friction.FRICTIONS`.
     rotor : bool, optional
         Whether the drives' rotor inertias are parameters; unless friction is "none".
+    progress : callable, optional
+        Called with "rows" and the share of a log that has been turned into rows.
 
     Raises
     ------
@@ -65,23 +68,26 @@ class Problem:
         samples: Samples | Sequence[Samples],
         friction: str = "coulomb-viscous",
         rotor: bool | None = None,
+        *,
+        progress: Callable[[str, float], None] | None = None,
     ) -> None:
-        logs = (samples,) if isinstance(samples, Samples) else tuple(samples)
-        if not logs:
-            raise InputError("a problem needs at least one log")
         if robot.floating:
             raise InputError(f"{robot.name}: logs of floating bases cannot be identified yet")
-        for log in logs:
-            if log.q.shape[1] != robot.n:
-                raise InputError(
-                    f"{log.name}: has {log.q.shape[1]} joints, {robot.name} has {robot.n}"
-                )
         self.robot = robot
-        self.samples = logs
+        self.samples = checked_logs(robot, samples)
         self.idim: Idim = build_idim(robot, friction, rotor)
         self.base: BaseParameters = base_parameters(self.idim)
         self._packing: Packing = self.idim.packing(self.base.kept)
+        self._progress = progress
         self._kept: tuple[tuple[Rows, ...], ...] | None = None
+
+    def on(self, samples: Samples | Sequence[Samples]) -> Problem:
+        """The same model on other logs."""
+        other = copy(self)
+        other.samples = checked_logs(self.robot, samples)
+        other._kept = None
+        other.__dict__.pop("factors", None)
+        return other
 
     @property
     def columns(self) -> tuple[np.ndarray, ...]:
@@ -126,6 +132,8 @@ class Problem:
         packed = np.empty((CHUNK, self._packing.width))
         for a in range(start, stop, CHUNK):
             b = min(a + CHUNK, stop)
+            if self._progress is not None:
+                self._progress("rows", b / len(log.q))
             rows = packed[: b - a]
             self.idim.fill(self._packing, log.q[a:b], log.dq[a:b], log.ddq[a:b], rows)
             X: list[Array] = [np.empty(0)] * self.robot.n
@@ -166,6 +174,17 @@ class Problem:
         if not any(group.rows for group in groups):
             raise InputError("no rows are left to fit; lower drop_below or use a longer log")
         return Factors(tuple(groups))
+
+
+def checked_logs(robot: Robot, samples: Samples | Sequence[Samples]) -> tuple[Samples, ...]:
+    """Logs as a tuple, refused where they do not fit the robot."""
+    logs = (samples,) if isinstance(samples, Samples) else tuple(samples)
+    if not logs:
+        raise InputError("a problem needs at least one log")
+    for log in logs:
+        if log.q.shape[1] != robot.n:
+            raise InputError(f"{log.name}: has {log.q.shape[1]} joints, {robot.name} has {robot.n}")
+    return logs
 
 
 def filter_banks(

@@ -1,0 +1,5 @@
+"""``python -m dynident``."""
+
+from dynident.cli import main
+
+main()

@@ -1,0 +1,47 @@
+"""What every estimator returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dynident.conic import Certificate
+from dynident.inertia import Array
+from dynident.statistics import Covariance, Residuals
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An estimate with what can be said of its quality.
+
+    Attributes
+    ----------
+    beta : ndarray, shape (base parameters,)
+    theta : ndarray, shape (standard parameters,), or None
+        The full set, where the method determines one.
+    sigma : ndarray, shape (n,)
+        Standard deviation of each joint's rows [Nm or N].
+    covariance : Covariance
+    residuals : Residuals
+    iterations : int
+    converged : bool
+    message : str
+    certificate : Certificate or None
+    active : tuple of str
+        Names of the constraints that hold the estimate back.
+    prior : str or None
+        The prior that acted, in words.
+    warnings : tuple of str
+    """
+
+    beta: Array
+    theta: Array | None
+    sigma: Array
+    covariance: Covariance
+    residuals: Residuals
+    iterations: int
+    converged: bool
+    message: str
+    certificate: Certificate | None = None
+    active: tuple[str, ...] = ()
+    prior: str | None = None
+    warnings: tuple[str, ...] = ()

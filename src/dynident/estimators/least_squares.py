@@ -1,0 +1,291 @@
+"""IDIM-LS: ordinary, weighted and robust least squares on the base parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy import linalg
+
+from dynident.errors import ComputationError
+from dynident.estimators.estimate import Estimate
+from dynident.factors import Factors, Group, System, compress
+from dynident.inertia import Array
+from dynident.problem import Problem
+from dynident.statistics import (
+    Covariance,
+    automatic_lag,
+    residuals,
+    score_covariance,
+    whiteness_rejected,
+)
+
+UNEXCITED = 1e7
+"""Condition number of the scaled regressor above which the log does not excite it."""
+MAX_ITERATIONS = 100
+TOLERANCE = 1e-6
+
+
+def ols(problem: Problem) -> Estimate:
+    """Ordinary least squares, all joints weighted alike (ardiani2024, eq. 9).
+
+    Raises
+    ------
+    ComputationError
+        When the log does not excite all base parameters.
+    """
+    factors = problem.factors
+    system = factors.weighted(np.ones(len(factors.groups)))
+    require_excitation(problem, system)
+    beta = linalg.solve_triangular(system.A, system.b)
+    sigma = group_sigma(factors, beta, np.ones(len(factors.groups)))
+    return finish(problem, beta, np.ones_like(sigma), sigma, 1, "one solve")
+
+
+def wls(problem: Problem) -> Estimate:
+    """Least squares weighted by each joint's sigma, iterated until both agree.
+
+    Raises
+    ------
+    ComputationError
+        When the log does not excite all base parameters or sigma does not settle.
+    """
+    factors = problem.factors
+    require_excitation(problem, factors.weighted(np.ones(len(factors.groups))))
+    beta, sigma, iterations = weighted_solution(factors)
+    return finish(problem, beta, sigma, sigma, iterations, f"sigma settled in {iterations} rounds")
+
+
+def weighted_solution(factors: Factors) -> tuple[Array, Array, int]:
+    """WLS estimate, sigmas and rounds; minimum norm where the rows leave beta open.
+
+    Raises
+    ------
+    ComputationError
+        When sigma does not settle.
+    """
+    sigma = np.ones(len(factors.groups))
+    for iteration in range(1, MAX_ITERATIONS + 1):
+        system = factors.weighted(sigma)
+        beta = np.asarray(linalg.lstsq(system.A, system.b, cond=1.0 / UNEXCITED)[0])
+        new = group_sigma(factors, beta, sigma)
+        settled = np.all(np.abs(new - sigma) <= TOLERANCE * new)
+        sigma = new
+        if settled:
+            return beta, sigma, iteration
+    raise ComputationError(f"the joints' sigmas did not settle in {MAX_ITERATIONS} rounds; try ols")
+
+
+def group_sigma(factors: Factors, beta: Array, weights: Array) -> Array:
+    """Standard deviation of each group's error.
+
+    ``sigma_j^2 = ||e_j||^2 / (r_j - h_j)`` with the leverage ``h_j`` of the group's rows
+    under the weights that gave beta: the share of the parameters spent on them.
+    """
+    system = factors.weighted(weights)
+    inverse = np.linalg.pinv(system.A, rcond=1.0 / UNEXCITED)
+    sigma = np.empty(len(factors.groups))
+    largest = np.sqrt(np.max(factors.squared_torques / np.maximum(1, group_rows(factors))))
+    for j, (group, weight) in enumerate(zip(factors.groups, weights, strict=True)):
+        leverage = float(np.sum((group.factor[:, :-1] @ inverse / weight) ** 2))
+        freedom = max(group.rows - leverage, 0.1 * group.rows, 1.0)
+        sigma[j] = np.sqrt(group.squared_residual(beta) / freedom)
+    # a noise-free simulation must not divide by zero
+    return np.maximum(sigma, 1e-9 * max(largest, np.finfo(float).tiny))
+
+
+def group_rows(factors: Factors) -> Array:
+    """Rows of each group as an array."""
+    return np.array([group.rows for group in factors.groups], dtype=float)
+
+
+def huber(u: Array) -> Array:
+    """Huber's weights, 95 % efficient under normal errors (k = 1.345)."""
+    return np.minimum(1.0, 1.345 / np.maximum(np.abs(u), 1e-12))
+
+
+def bisquare(u: Array) -> Array:
+    """Tukey's bisquare weights, 95 % efficient under normal errors (k = 4.685)."""
+    return np.where(np.abs(u) < 4.685, (1.0 - (u / 4.685) ** 2) ** 2, 0.0)
+
+
+LOSSES: dict[str, Callable[[Array], Array]] = {"huber": huber, "bisquare": bisquare}
+"""Row weights of standardised residuals by name."""
+
+
+def irls(problem: Problem, loss: str = "huber") -> Estimate:
+    """Iteratively reweighted least squares: robust against outliers of the torque.
+
+    Parameters
+    ----------
+    problem : Problem
+    loss : str
+        Name in `LOSSES`. Bisquare starts from Huber's answer.
+
+    Raises
+    ------
+    ComputationError
+        When the log does not excite all base parameters or the weights do not settle.
+    """
+    start = wls(problem)
+    beta, sigma, rounds = start.beta, start.sigma, 0
+    for name in dict.fromkeys(("huber", loss)):
+        weigh = LOSSES[name]
+        for _ in range(MAX_ITERATIONS):
+            rounds += 1
+            errors = residuals(problem, beta).error
+            sigma = np.array([scale_of(e, s) for e, s in zip(errors, sigma, strict=True)])
+            system = reweighted_factors(problem, beta, sigma, weigh).weighted(sigma)
+            new = linalg.solve_triangular(system.A, system.b)
+            change = np.linalg.norm(system.A @ (new - beta)) / np.linalg.norm(system.b)
+            beta = new
+            if change < TOLERANCE:
+                break
+        else:
+            raise ComputationError(f"irls did not settle in {MAX_ITERATIONS} rounds; try wls")
+    found = residuals(problem, beta)
+    lag = automatic_lag(found.error) if whiteness_rejected(found.error) else 0
+    score = score_covariance(problem, beta, sigma, lag, lambda u: u * weigh(u))
+    bread = np.linalg.inv(system.A.T @ system.A)
+    covariance = Covariance(
+        f"M-estimator sandwich ({loss}), {'hac' if lag else 'robust'}"
+        + (f", Bartlett lag {lag}" if lag else ""),
+        bread @ score @ bread,
+        seed_std(problem.factors.weighted(sigma)),
+    )
+    return Estimate(
+        beta, None, sigma, covariance, found, rounds, True, f"weights settled in {rounds} rounds"
+    )
+
+
+def scale_of(error: Array, fallback: float) -> float:
+    """Robust standard deviation: 1.4826 times the median absolute error."""
+    if not len(error):
+        return fallback
+    return max(1.4826 * float(np.median(np.abs(error))), 1e-9 * fallback)
+
+
+def reweighted_factors(
+    problem: Problem, beta: Array, sigma: Array, weigh: Callable[[Array], Array]
+) -> Factors:
+    """Factors of rows times the square root of their weights: one pass over the rows."""
+    p = problem.base.count
+
+    def block(j: int, X: Array, y: Array) -> Array:
+        columns = problem.columns[j]
+        root = np.sqrt(weigh((y - X @ beta[columns]) / sigma[j]))
+        rows = np.zeros((len(y), p + 1))
+        rows[:, columns] = X * root[:, None]
+        rows[:, p] = y * root
+        return rows
+
+    blocks = (
+        tuple(block(j, X, y) for j, (X, y) in enumerate(zip(rows.X, rows.y, strict=True)))
+        for rows in problem.rows()
+    )
+    groups: tuple[Group, ...] = compress(blocks, (p + 1,) * problem.robot.n)
+    return Factors(groups)
+
+
+def require_excitation(problem: Problem, system: System) -> None:
+    """Refuse rows that leave a combination of base parameters open.
+
+    Raises
+    ------
+    ComputationError
+        Naming the combination.
+    """
+    condition, _, _ = system.condition()
+    if condition > UNEXCITED:
+        raise ComputationError(
+            f"the log does not excite {weakest_combination(problem, system)} (condition "
+            f"{condition:.1e}); record a richer motion, or use pc-idim-ls with a prior"
+        )
+
+
+def weakest_combination(problem: Problem, system: System) -> str:
+    """The combination of base parameters that the rows determine worst, in words."""
+    _, _, weakest = system.condition()
+    norms = np.linalg.norm(system.A, axis=0)
+    share = np.abs(weakest) * np.where(norms > 0.0, norms, 1.0)
+    order = np.argsort(-share)
+    main = [int(k) for k in order[:4] if share[k] > 0.1 * share[order[0]]]
+    return ", ".join(problem.base.names[k] for k in main)
+
+
+def seed_std(system: System) -> Array:
+    """Standard deviations by ``(X^T Omega^-1 X)^-1`` (ardiani2024, eq. 9)."""
+    inverse = np.linalg.pinv(system.A, rcond=1.0 / UNEXCITED)
+    return np.sqrt(np.sum(inverse**2, axis=1))
+
+
+def essential_fit(problem: Problem, method: str, kept: tuple[int, ...]) -> Estimate:
+    """OLS or WLS with some of the base parameters; the others are zero, without error.
+
+    Parameters
+    ----------
+    problem : Problem
+    method : {"ols", "wls"}
+    kept : tuple of int
+        Base parameters that stay.
+    """
+    factors = problem.factors.select(kept)
+    weights = np.ones(len(factors.groups))
+    iterations = 1
+    if method == "wls":
+        part, weights, iterations = weighted_solution(factors)
+    else:
+        system = factors.weighted(weights)
+        part = linalg.solve_triangular(system.A, system.b)
+    sigma = group_sigma(factors, part, weights)
+    beta = np.zeros(problem.base.count)
+    beta[list(kept)] = part
+    message = f"{len(kept)} essential of {problem.base.count} base parameters"
+    return finish(problem, beta, weights, sigma, iterations, message, kept)
+
+
+def finish(
+    problem: Problem,
+    beta: Array,
+    weights: Array,
+    sigma: Array,
+    iterations: int,
+    message: str,
+    kept: tuple[int, ...] | None = None,
+) -> Estimate:
+    """Add residuals and the covariance that a least-squares estimate has.
+
+    Parameters
+    ----------
+    kept : tuple of int, optional
+        Base parameters that were estimated, all by default.
+    weights : ndarray
+        The sigmas that weighted the estimate: ones for `ols`.
+    sigma : ndarray
+        The sigmas of the errors.
+    """
+    found = residuals(problem, beta)
+    p = problem.base.count
+    chosen = list(range(p)) if kept is None else list(kept)
+    factors = problem.factors.select(chosen)
+    seed = np.zeros(p)
+    seed[chosen] = seed_std(factors.weighted(sigma))
+    inverse = np.linalg.pinv(factors.weighted(weights).A, rcond=1.0 / UNEXCITED)
+    bread = np.zeros((p, p))
+    bread[np.ix_(chosen, chosen)] = inverse @ inverse.T
+    if whiteness_rejected(found.error):
+        lag = automatic_lag(found.error)
+        score = score_covariance(problem, beta, weights, lag)
+        name = f"hac sandwich (residuals are not white), Bartlett lag {lag}"
+        matrix = bread @ score @ bread
+    elif np.allclose(weights, sigma, rtol=1e-3):
+        name, matrix = "weighted least squares, (X' W X)^-1", bread
+    else:
+        # under unequal joint noise, eq. (9) of an unweighted estimate does not cover
+        score = sum(
+            (s / w**2) ** 2 * (g.factor[:, :-1].T @ g.factor[:, :-1])
+            for s, w, g in zip(sigma, weights, problem.factors.groups, strict=True)
+        )
+        name, matrix = "sandwich with a sigma per joint", bread @ score @ bread
+    covariance = Covariance(name, np.asarray(matrix), seed)
+    return Estimate(beta, None, sigma, covariance, found, iterations, True, message)

@@ -1,0 +1,1 @@
+"""Results and models as files: JSON and URDF."""

@@ -1,0 +1,314 @@
+"""The façade: from a problem, or a study, to an `Identification`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from dynident.errors import ComputationError, InputError
+from dynident.essential import Essential, essential_parameters
+from dynident.estimators import ESTIMATORS, Estimate
+from dynident.estimators.least_squares import UNEXCITED, essential_fit, weakest_combination
+from dynident.factors import System
+from dynident.identification import Identification, ValidationFigures
+from dynident.inertia import Array
+from dynident.problem import Problem
+from dynident.recording.prepare import Samples
+from dynident.recording.recording import Recording
+from dynident.study import Study, study_robot, study_samples
+from dynident.text import nearest
+from dynident.validation import FitFigure, all_samples_figure, fitted_figure
+
+Progress = Callable[[str, float], None]
+"""Called with a stage's name and the share of it that is done, 0 to 1."""
+
+WEAK_STD_PERCENT = 100.0
+"""Relative standard deviation of a base parameter above which it is not identified."""
+POOR_CONDITION = 1000.0
+
+
+def silent(stage: str, share: float) -> None:
+    """Report progress to nobody."""
+
+
+@dataclass
+class Stopwatch:
+    """Seconds per stage."""
+
+    laps: dict[str, float] = field(default_factory=dict)
+    started: float = field(default_factory=time.perf_counter)
+    last: float = field(default_factory=time.perf_counter)
+
+    def lap(self, stage: str) -> None:
+        """Book the time since the last call under a stage."""
+        now = time.perf_counter()
+        self.laps[stage] = self.laps.get(stage, 0.0) + now - self.last
+        self.last = now
+
+    def total(self) -> dict[str, float]:
+        """All laps and their total."""
+        return {**self.laps, "total": time.perf_counter() - self.started}
+
+
+def identify(
+    problem: Problem,
+    method: str = "pc-idim-ls",
+    *,
+    prior: str | None = None,
+    loss: str | None = None,
+    essential: str | None = None,
+    lowpass_hz: float | None = None,
+    validation: Sequence[Samples] = (),
+    progress: Progress = silent,
+) -> Identification:
+    """Identify a model and measure it.
+
+    Parameters
+    ----------
+    problem : Problem
+    method : str
+        Name in `ESTIMATORS`.
+    prior : {"nominal", "none"}, optional
+        Of constrained methods; the robot file's inertials where it has any.
+    loss : {"huber", "bisquare"}, optional
+        Of irls.
+    essential : {"ratio", "f-test", "torque-range"}, optional
+        Of ols and wls: eliminate base parameters that the log does not determine.
+    lowpass_hz : float, optional
+        Of the all-samples figures; the largest torque cutoff by default [Hz].
+    validation : sequence of Samples
+        Held-out logs.
+    progress : callable
+        See `Progress`.
+
+    Returns
+    -------
+    Identification
+
+    Raises
+    ------
+    InputError
+        For unknown names and options that the method does not have.
+    ComputationError
+        When no trustworthy answer came out.
+    """
+    watch = Stopwatch()
+    options = {"prior": prior, "loss": loss, "essential": essential}
+    check_options(method, options)
+    progress("rows", 0.0)
+    factors = problem.factors
+    watch.lap("rows")
+    progress("estimate", 0.0)
+    reduced: Essential | None = None
+    if essential is not None:
+        reduced = surviving(problem, method, essential)
+        estimate = essential_fit(problem, method, reduced.kept)
+    else:
+        estimate = ESTIMATORS[method](
+            problem, **{k: v for k, v in options.items() if v is not None}
+        )
+    watch.lap("estimate")
+
+    progress("validation", 0.0)
+    if lowpass_hz is None:
+        lowpass_hz = max(f.cutoff for log in problem.samples for f in log.filters)
+    base, idim, names = problem.base, problem.idim, problem.robot.joint_names
+    theta = base.standard(estimate.beta) if estimate.theta is None else estimate.theta
+    nominal = np.zeros_like(theta)
+    nominal[: idim.inertial] = problem.robot.nominal.ravel()
+
+    sets = (theta, nominal) if problem.robot.has_nominal else (theta,)
+
+    def figures(rows: Problem) -> tuple[tuple[FitFigure, ...], ...]:
+        fitted = [fitted_figure(names, rows.factors, base.matrix @ t) for t in sets]
+        everywhere = all_samples_figure(idim, sets, rows.samples, lowpass_hz)
+        pairs = tuple(zip(fitted, everywhere, strict=True))
+        return pairs if len(pairs) == 2 else (*pairs, ())
+
+    identification, of_nominal = figures(problem)
+    held_out = tuple(
+        ValidationFigures(log.name, *figures(problem.on(log))) for log in validation
+    )
+    watch.lap("validation")
+
+    system = factors.weighted(estimate.sigma)
+    condition, rank, _ = system.condition()
+    logs = (*problem.samples, *validation)
+    warnings = [
+        *problem.robot.warnings,
+        *(note for log in logs for note in log.warnings),
+        *estimate.warnings,
+        *excitation_warnings(problem, system, estimate, reduced),
+    ]
+    return Identification(
+        method=method,
+        base=base,
+        estimate=estimate,
+        essential=None if reduced is None else reduced.kept,
+        samples=problem.samples,
+        lowpass_hz=lowpass_hz,
+        identification=identification,
+        nominal=of_nominal,
+        validation=held_out,
+        condition_number=condition,
+        rank=rank,
+        settings=settings_of(problem, method, options, estimate, reduced, lowpass_hz, validation),
+        warnings=tuple(dict.fromkeys(warnings)),
+        timings=watch.total(),
+    )
+
+
+OPTIONS_OF = {
+    "ols": ("essential",),
+    "wls": ("essential",),
+    "irls": ("loss",),
+    "pc-idim-ls": ("prior",),
+}
+"""Options that each method has."""
+
+
+def check_options(method: str, options: dict[str, str | None]) -> None:
+    """Refuse unknown methods and options that a method does not have.
+
+    Raises
+    ------
+    InputError
+    """
+    if method not in ESTIMATORS:
+        raise InputError(f"method {method!r} is not known{nearest(method, ESTIMATORS)}")
+    for name, value in options.items():
+        if value is not None and name not in OPTIONS_OF[method]:
+            having = ", ".join(m for m, known in OPTIONS_OF.items() if name in known)
+            raise InputError(f"method {method} has no option {name!r}; {having} has")
+
+
+def surviving(problem: Problem, method: str, rule: str) -> Essential:
+    """Which base parameters survive elimination under a rule."""
+    full = ESTIMATORS[method](problem)
+    return essential_parameters(problem.factors, full.sigma, rule)
+
+
+def excitation_warnings(
+    problem: Problem, system: System, estimate: Estimate, reduced: Essential | None
+) -> list[str]:
+    """What the log does not determine well, in words."""
+    condition, _, _ = system.condition()
+    notes = []
+    if POOR_CONDITION < condition <= UNEXCITED:
+        weakest = weakest_combination(problem, system)
+        notes.append(f"condition number {condition:.0f}: the log hardly excites {weakest}")
+    std = estimate.covariance.std
+    poor = 100.0 * std > WEAK_STD_PERCENT * np.abs(estimate.beta)
+    if reduced is None and np.any(poor):
+        notes.append(
+            f"{int(poor.sum())} of {len(std)} base parameters have a relative standard deviation "
+            "above 100 %: indistinguishable from zero in this log"
+        )
+    return notes
+
+
+def settings_of(
+    problem: Problem,
+    method: str,
+    options: dict[str, str | None],
+    estimate: Estimate,
+    reduced: Essential | None,
+    lowpass_hz: float,
+    validation: Sequence[Samples],
+) -> dict[str, Any]:
+    """All that shaped a result."""
+    settings: dict[str, Any] = {
+        "friction": problem.idim.friction,
+        "rotor": problem.idim.rotor,
+        "method": method,
+        **{name: value for name, value in options.items() if value is not None},
+        "prior": estimate.prior or "none",
+        "lowpass_hz": lowpass_hz,
+        "logs": [log.settings() for log in problem.samples],
+        "validation": [log.settings() for log in validation],
+        "sigma": [float(s) for s in estimate.sigma],
+        "gravity": [float(g) for g in problem.robot.gravity],
+        "robot_file": str(problem.robot.source) if problem.robot.source else None,
+    }
+    if reduced is not None:
+        names = problem.base.names
+        settings["eliminated"] = [names[k] for k in reduced.eliminated]
+        settings["essential_f_test"] = {
+            "distribution": reduced.test.distribution,
+            "statistic": reduced.test.statistic,
+            "p_value": reduced.test.p_value,
+        }
+    return settings
+
+
+def run_study(study: Study, progress: Progress = silent) -> Identification:
+    """Run a study from its files to the result.
+
+    Raises
+    ------
+    InputError, ComputationError
+    """
+    watch = Stopwatch()
+    progress("reading", 0.0)
+    robot = study_robot(study.robot)
+    watch.lap("robot")
+    fitted, held_out = [], []
+    for k, section in enumerate(study.log):
+        samples = study_samples(section, robot, study.prepare)
+        (fitted if section.use == "identify" else held_out).append(samples)
+        progress("reading", (k + 1) / len(study.log))
+    watch.lap("logs")
+    problem = Problem(robot, fitted, study.robot.friction, study.robot.rotor, progress=progress)
+    watch.lap("base parameters")
+    chosen = study.identify
+    result = identify(
+        problem,
+        chosen.method,
+        prior=chosen.prior,
+        loss=chosen.loss,
+        essential=chosen.essential,
+        lowpass_hz=chosen.lowpass_hz,
+        validation=held_out,
+        progress=progress,
+    )
+    stages = {k: v for k, v in result.timings.items() if k != "total"}
+    timings = {**watch.laps, **stages, "total": watch.total()["total"]}
+    settings = {**result.settings, "study": study.model_dump(mode="json", exclude_none=True)}
+    return replace(result, timings=timings, settings=settings)
+
+
+def validate(
+    result: Identification, log: Recording | Samples, *, lowpass_hz: float | None = None
+) -> tuple[FitFigure, ...]:
+    """Errors of an identified model on another log, fitted rows and all samples.
+
+    Parameters
+    ----------
+    result : Identification
+    log : Recording or Samples
+        A recording is prepared with the cutoffs of the identification.
+    lowpass_hz : float, optional
+        As in the identification by default [Hz].
+
+    Raises
+    ------
+    InputError
+        When the log does not fit the robot or its filters.
+    ComputationError
+        When the model predicts something that is not finite.
+    """
+    samples = log if isinstance(log, Samples) else result.prepare(log)
+    rows = Problem(result.robot, samples, result.idim.friction, result.idim.rotor)
+    beta = result.base.matrix @ result.theta
+    lowpass = lowpass_hz or result.lowpass_hz
+    figures = (
+        fitted_figure(result.robot.joint_names, rows.factors, beta),
+        *all_samples_figure(result.idim, [result.theta], [samples], lowpass),
+    )
+    if not np.isfinite(figures[1].overall_percent):
+        raise ComputationError(f"{samples.name}: the torque is zero throughout, so no error is")
+    return figures

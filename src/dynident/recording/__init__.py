@@ -1,0 +1,1 @@
+"""Logs: reading, clocks, checks, filters and decimation."""

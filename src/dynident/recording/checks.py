@@ -1,0 +1,274 @@
+"""What a log must be before anyone works with it, and what looks odd about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from typing import NoReturn
+
+import numpy as np
+
+from dynident.errors import InputError
+from dynident.inertia import Array
+from dynident.recording.readers import Table
+from dynident.robot.model import Joint, Robot
+
+SHORTEST = 50
+"""Logs of fewer samples are refused."""
+
+SAME_RATE = 1e-2
+"""Rates that differ by more than this part are different rates."""
+
+MARGIN = 1.2
+"""Limits may be exceeded by this factor, for files state them roughly."""
+
+TURNS = 1.5
+"""A revolute joint that goes further than so many turns may be logged in degrees."""
+
+
+def called(tables: Sequence[Table]) -> str:
+    """What a message calls files side by side."""
+    return "+".join(str(table.path) for table in tables)
+
+
+def refuse_unequal(tables: Sequence[Table]) -> None:
+    """Refuse files side by side whose rows do not match.
+
+    Raises
+    ------
+    InputError
+        When the files have different numbers of rows.
+    """
+    first = tables[0]
+    for other in tables[1:]:
+        if len(other.values) != len(first.values):
+            raise InputError(
+                f"{other.path}: has {len(other.values)} rows of samples, {first.path} has "
+                f"{len(first.values)}; files side by side need the same rows "
+                "(stack = 'time' puts them one after another)"
+            )
+
+
+def refuse_non_finite(values: Array, origin: Sequence[tuple[Table, int]]) -> None:
+    """Refuse signals with values that are missing or infinite.
+
+    Parameters
+    ----------
+    values : ndarray, shape (samples, columns)
+    origin : sequence of (table, column)
+        Where each column was read.
+
+    Raises
+    ------
+    InputError
+        With the place of the first such value and the number of rows.
+    """
+    finite = np.isfinite(values)
+    if finite.all():
+        return
+    rows = np.flatnonzero(~finite.all(axis=1))
+    sample = int(rows[0])
+    column = int(np.flatnonzero(~finite[sample])[0])
+    table, index = origin[column]
+    more = f", nor are values in {rows.size - 1} more rows" if rows.size > 1 else ""
+    raise InputError(
+        f"{table.place(sample, index)}: {values[sample, column]} is not a finite number{more}; "
+        "cut such rows out, or split the log there"
+    )
+
+
+def refuse_missing(tables: Sequence[Table], column: str, signal: str) -> NoReturn:
+    """Refuse a column that is not there.
+
+    Raises
+    ------
+    InputError
+        Always: with the reason where the file has it but not as a column, otherwise with
+        the nearest ones that are there.
+    """
+    for table in tables:
+        for key, reason in table.skipped:
+            if column in (key, f"{key}_*"):
+                raise InputError(f"{table.path}: {key!r} cannot be {signal}: it {reason}")
+    names = [name for table in tables for name in table.names or ()]
+    if not names:
+        raise InputError(
+            f"{called(tables)}: has no header, so no column {column!r}; give positions, "
+            f"like columns = {{ {signal} = [1, 2] }}"
+        )
+    near = get_close_matches(column, names, n=3, cutoff=0.5) or names[:6]
+    raise InputError(
+        f"{called(tables)}: no column {column!r} for {signal}; the nearest are "
+        f"{', '.join(map(repr, near))}; columns = {{ {signal} = [...] }} maps other names"
+    )
+
+
+def refuse_unknown(name: str, what: str, given: Iterable[str], known: Sequence[str]) -> None:
+    """Refuse words that are not among the known ones.
+
+    Raises
+    ------
+    InputError
+        With the nearest and all known words.
+    """
+    for key in given:
+        if key not in known:
+            near = get_close_matches(str(key), known, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise InputError(
+                f"{name}: {what}: {key!r} is unknown; {hint}known are {', '.join(known)}"
+            )
+
+
+def refuse_other_clock(
+    time: Array, spot: tuple[Table, int], other: Array, other_spot: tuple[Table, int]
+) -> None:
+    """Refuse files side by side whose samples were not taken at the same times.
+
+    Parameters
+    ----------
+    time, other : ndarray, shape (samples,)
+        Time stamps of the two files [s].
+    spot, other_spot : (table, column)
+        Where they were read.
+
+    Raises
+    ------
+    InputError
+        When they are ever more than half a period apart.
+    """
+    apart = np.abs(other - time)
+    period = abs(float(np.median(np.diff(time)))) if len(time) > 1 else np.inf
+    rows = np.flatnonzero(apart > 0.5 * period)
+    if rows.size:
+        row = int(rows[0])
+        raise InputError(
+            f"{other_spot[0].place(row, other_spot[1])}: is {apart[row]:.4g} s off the time in "
+            f"{spot[0].path}; align the files, or name one clock in columns.time"
+        )
+
+
+def refuse_short(name: str, samples: int) -> None:
+    """Refuse a log that is too short for any filter.
+
+    Raises
+    ------
+    InputError
+        For fewer than `SHORTEST` samples.
+    """
+    if samples < SHORTEST:
+        raise InputError(f"{name}: has {samples} samples; at least {SHORTEST} are needed")
+
+
+def check_rate(name: str, found: float, stated: float | None) -> tuple[str, ...]:
+    """Compare a stated rate with the time column's [Hz]; return warnings."""
+    if stated is None or abs(found / stated - 1.0) <= SAME_RATE:
+        return ()
+    return (f"{name}: rate = {stated:g} Hz, but the time column says {found:.6g} Hz; time is used",)
+
+
+def check_positions(name: str, robot: Robot, q: Array, *, stated: bool) -> tuple[str, ...]:
+    """Look for still joints, wrong units and positions outside the limits.
+
+    Parameters
+    ----------
+    name : str
+        What messages call the log.
+    robot : Robot
+    q : ndarray, shape (samples, n)
+        Joint positions [rad or m].
+    stated : bool
+        Whether the caller stated the unit; then nothing is refused.
+
+    Returns
+    -------
+    tuple of str
+        Warnings.
+
+    Raises
+    ------
+    InputError
+        For positions that cannot be radians, unless the unit was stated.
+    """
+    low, high = q.min(axis=0), q.max(axis=0)
+    warnings = [
+        f"{name}: {joint.name} never moves (q = {at:.6g}): its own parameters cannot be identified"
+        for joint, at, span in zip(robot.joints, low, high - low, strict=True)
+        if span == 0.0
+    ]
+    for joint, lowest, highest in zip(robot.joints, low, high, strict=True):
+        warnings += _check_range(name, robot, joint, (float(lowest), float(highest)), stated)
+    return tuple(warnings)
+
+
+def check_torques(name: str, robot: Robot, tau: Array) -> tuple[str, ...]:
+    """Look for dead channels and torques that the joints cannot bear.
+
+    Parameters
+    ----------
+    name : str
+        What messages call the log.
+    robot : Robot
+    tau : ndarray, shape (samples, n)
+        Joint torques [Nm or N].
+
+    Returns
+    -------
+    tuple of str
+        Warnings.
+    """
+    return tuple(_torque_warnings(name, robot, tau))
+
+
+def _torque_warnings(name: str, robot: Robot, tau: Array) -> Iterator[str]:
+    low, high = tau.min(axis=0), tau.max(axis=0)
+    peaks = np.maximum(-low, high)
+    for joint, span, at, peak in zip(robot.joints, high - low, low, peaks, strict=True):
+        if span == 0.0:
+            yield (
+                f"{name}: tau of {joint.name} is {at:.6g} in every sample: no sensor does that, "
+                "nothing fitted to this joint can be trusted; check its column"
+            )
+        # files that know no effort limit often state 0
+        if 0.0 < MARGIN * joint.effort < peak:
+            yield (
+                f"{name}: tau of {joint.name} reaches {peak:.4g}, its effort limit is "
+                f"{joint.effort:.4g}; check the side (joint or motor) and the gain"
+            )
+
+
+def _check_range(
+    name: str, robot: Robot, joint: Joint, reach: tuple[float, float], stated: bool
+) -> Iterator[str]:
+    """Warn of or refuse positions that do not fit the joint."""
+    peak = max(abs(reach[0]), abs(reach[1]))
+    limit = max(abs(joint.lower), abs(joint.upper))
+    limited = joint.lower < joint.upper and bool(np.isfinite(limit))
+    beyond = max(reach[1] - joint.upper, joint.lower - reach[0]) if limited else 0.0
+    # a continuous joint may turn for ever, a limited one as far as its limits
+    if beyond <= 0.0 and (limited or peak <= 2.0 * np.pi * TURNS):
+        return
+    angle = joint.kind == "revolute"
+    small = np.pi / 180.0 if angle else 1e-3
+    unit, small_unit = ("rad", "deg") if angle else ("m", "mm")
+    fits = not limited or _inside(joint, reach, small)
+    bounds = f", limits {joint.lower:.4g} to {joint.upper:.4g}" if limited else ""
+    what = f"{name}: q of {joint.name} reaches {peak:.5g} {unit}{bounds}"
+    try_this = f"set units = {{ q = '{small_unit}' }}"
+    if np.any(robot.drives.reduction != np.eye(robot.n)):
+        try_this += " or, for motor positions, side = 'motor'"
+    if stated:
+        yield f"{what}; check the unit and the zero"
+    elif limited and angle and (peak > 4.0 * np.pi or (peak > 5.0 * limit and fits)):
+        looks = "looks like degrees" if fits else "is no angle of this joint"
+        raise InputError(f"{what}: {looks}; {try_this} (or 'rad' if it really is)")
+    elif fits and (not limited or beyond > (MARGIN - 1.0) * limit):
+        looks = "degrees" if angle else "millimetres"
+        yield f"{what}: looks like {looks}; if so, {try_this}"
+    elif limited:
+        yield f"{what}: outside its limits; check the zero and the unit"
+
+
+def _inside(joint: Joint, reach: tuple[float, float], factor: float) -> bool:
+    """Whether scaled positions lie within the joint's limits."""
+    return joint.lower <= factor * reach[0] and factor * reach[1] <= joint.upper

@@ -1,0 +1,382 @@
+"""Files to a `Recording`: which column is what, in which unit, on which side and clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from dynident.errors import InputError
+from dynident.inertia import Array
+from dynident.recording import checks
+from dynident.recording.clock import Clock, clock_segments, find_clock, onto_clock
+from dynident.recording.readers import Table, read_table
+from dynident.recording.recording import Recording
+from dynident.robot.model import Robot
+
+File = str | PathLike[str]
+Column = str | int
+Columns = Mapping[str, Column | Sequence[Column]]
+Units = Mapping[str, str | Sequence[str]]
+Spot = tuple[Table, int]
+
+OPTIONAL = ("dq", "ddq", "qref", "dqref")
+SIGNALS = ("time", "q", "tau", *OPTIONAL, "current")
+"""What `columns` may map."""
+
+TIME = ("time", "t")
+"""Names that a time column has by itself."""
+
+ANGLES = {"rad": 1.0, "deg": np.pi / 180.0, "rev": 2.0 * np.pi}
+LENGTHS = {"m": 1.0, "mm": 1e-3}
+TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+
+UNIT_OF = {"dq": "q", "ddq": "q", "qref": "q", "dqref": "qref"}
+"""Whose unit a signal has when it has none of its own."""
+
+
+def read_log(
+    files: File | Sequence[File],
+    robot: Robot,
+    *,
+    rate: float | None = None,
+    columns: Columns | None = None,
+    units: Units | None = None,
+    side: Literal["joint", "motor"] = "joint",
+    name: str | None = None,
+    stack: Literal["side", "time"] = "side",
+) -> Recording:
+    """Read one log of a robot's motion from one or several files.
+
+    Without `columns` a log has ``q_<joint>`` and ``tau_<joint>`` (or ``current_<joint>``,
+    multiplied by the drives' gains), ``time`` or ``t``, and where it has them ``dq_``,
+    ``ddq_``, ``qref_`` and ``dqref_``.
+
+    Parameters
+    ----------
+    files : path or sequence of paths
+        CSV, TXT, TSV, DAT, Parquet, NPZ or MAT (up to version 7).
+    robot : Robot
+    rate : float, optional
+        Samples per second [Hz]; needed where there is no time column.
+    columns : mapping, optional
+        For each of ``time q tau dq ddq qref dqref current`` the columns in joint order:
+        names, or 1-based positions counted over all files side by side.
+        ``"file.csv:name"`` is a column of one file, ``"file.csv:*"`` all of its columns
+        but the time, ``"positions_*"`` all whose names begin so, in the file's order.
+    units : mapping, optional
+        For ``q dq ddq qref dqref`` one of ``rad deg rev m mm`` (velocities per second,
+        accelerations per second squared), or one a joint. One unit of angle holds for
+        the revolute joints, one of length for the prismatic ones (for all on the motor
+        side). Velocities and references are taken to be in q's unit. ``time`` is in
+        ``s ms us ns``.
+    side : {"joint", "motor"}
+        Whether the log was taken before or behind the drives' reduction.
+    name : str, optional
+        What messages call the log; the files' names by default.
+    stack : {"side", "time"}
+        Whether several files hold different signals of the same samples, or follow one
+        another, each a segment of its own.
+
+    Returns
+    -------
+    Recording
+        SI units, joint side, uniform clock; its `warnings` say what was done and noticed.
+
+    Raises
+    ------
+    InputError
+        When a file is missing or no table of finite numbers, columns are missing or
+        ambiguous, time goes backward, there is no clock, or the units cannot be right.
+    """
+    paths = [Path(files)] if isinstance(files, (str, PathLike)) else [Path(f) for f in files]
+    request = _Request(robot, rate, columns or {}, units or {}, side)
+    label = name or "+".join(path.name for path in paths)
+    if not paths:
+        raise InputError(f"{label or 'log'}: no files")
+    checks.refuse_unknown(label, "stack", (stack,), ("side", "time"))
+    checks.refuse_unknown(label, "side", (side,), ("joint", "motor"))
+    checks.refuse_unknown(label, "columns", request.columns, SIGNALS)
+    checks.refuse_unknown(label, "units", request.units, ("time", "q", *OPTIONAL))
+    if rate is not None and not 0.0 < rate < np.inf:
+        raise InputError(f"{label}: rate = {rate} is no sample rate; give it in Hz")
+    groups = [paths] if stack == "side" else [[path] for path in paths]
+    pieces = [_read_piece(group, label, request) for group in groups]
+    piece = pieces[0] if len(pieces) == 1 else _follow(label, pieces)
+    q, tau = piece.signals["q"], piece.signals["tau"]
+    checks.refuse_short(label, len(q))
+    warnings = (
+        *piece.warnings,
+        *checks.check_positions(label, robot, q, stated="q" in request.units),
+        *checks.check_torques(label, robot, tau),
+    )
+    optional = {signal: piece.signals.get(signal) for signal in OPTIONAL}
+    return Recording(
+        label, piece.rate, q, tau, segments=piece.segments, warnings=warnings, **optional
+    )
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What the caller said of the files."""
+
+    robot: Robot
+    rate: float | None
+    columns: Columns
+    units: Units
+    side: str
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Files that share their samples, read."""
+
+    rate: float
+    signals: dict[str, Array]
+    segments: tuple[tuple[int, int], ...]
+    warnings: tuple[str, ...]
+
+
+def _read_piece(paths: Sequence[Path], name: str, request: _Request) -> _Piece:
+    raw, clock, time, noticed = _read_raw(paths, name, request)
+    signals = {}
+    for signal in list(raw):
+        # one signal at a time, so that a long log never stands in memory twice
+        values = onto_clock(raw.pop(signal), time, clock)
+        values *= _factors(name, signal, request)
+        signals["tau" if signal == "current" else signal] = _joint_side(values, signal, request)
+    return _Piece(clock.rate, signals, clock_segments(time, clock), (*noticed, *clock.warnings))
+
+
+def _read_raw(
+    paths: Sequence[Path], name: str, request: _Request
+) -> tuple[dict[str, Array], Clock, Array, tuple[str, ...]]:
+    """Signals as they stand in the files, their clock and time stamps, and warnings."""
+    tables = [read_table(path) for path in paths]
+    checks.refuse_unequal(tables)
+    time_spot = _time_spot(tables, request)
+    spots, warnings = _spots(tables, time_spot, name, request)
+    if time_spot is None:
+        samples = len(tables[0].values)
+        if request.rate is None:
+            raise InputError(
+                f"{checks.called(tables)}: has no time column; name it in columns, or set rate"
+            )
+        clock = Clock(float(request.rate), ((0, samples),), True)
+        time = np.zeros(samples)
+    else:
+        time = _time(tables, time_spot, request)
+        clock = find_clock(time, name, lambda sample: time_spot[0].place(sample, time_spot[1]))
+        warnings = (*warnings, *checks.check_rate(name, clock.rate, request.rate))
+    signals = {signal: _take(chosen) for signal, chosen in spots.items()}
+    return signals, clock, time, warnings
+
+
+def _take(spots: Sequence[Spot]) -> Array:
+    """Copies of columns, side by side, without a missing value."""
+    values = np.empty((len(spots[0][0].values), len(spots)))
+    for column, (table, index) in enumerate(spots):
+        values[:, column] = table.values[:, index]
+    checks.refuse_non_finite(values, spots)
+    return values
+
+
+# time
+
+
+def _time_spot(tables: Sequence[Table], request: _Request) -> Spot | None:
+    if "time" not in request.columns:
+        return next(iter(_own_times(tables)), None)
+    found = [s for c in _listed(request.columns["time"]) for s in _find(tables, c, "time", ())]
+    if len(found) != 1:
+        raise InputError(
+            f"{checks.called(tables)}: columns.time names {len(found)} columns, not one"
+        )
+    return found[0]
+
+
+def _own_times(tables: Sequence[Table]) -> list[Spot]:
+    """The columns that are called time, at most one a file."""
+    named = ((table, [n for n in TIME if n in (table.names or ())]) for table in tables)
+    return [(table, (table.names or ()).index(names[0])) for table, names in named if names]
+
+
+def _time(tables: Sequence[Table], spot: Spot, request: _Request) -> Array:
+    """Time stamps [s]; files side by side that have their own must agree."""
+    unit = request.units.get("time", "s")
+    if not isinstance(unit, str) or unit not in TIMES:
+        raise InputError(f"{spot[0].path}: units.time = {unit!r}; known are {', '.join(TIMES)}")
+    time: Array = _take([spot])[:, 0] * TIMES[unit]
+    if "time" not in request.columns:
+        for other in _own_times(tables)[1:]:
+            checks.refuse_other_clock(time, spot, _take([other])[:, 0] * TIMES[unit], other)
+    return time
+
+
+# columns
+
+
+def _spots(
+    tables: Sequence[Table], time: Spot | None, name: str, request: _Request
+) -> tuple[dict[str, list[Spot]], tuple[str, ...]]:
+    """Where each signal's columns are, and what is left aside."""
+    robot, columns = request.robot, request.columns
+    used = [*_own_times(tables), *([time] if time else [])]
+    defaults = {s: [f"{s}_{joint}" for joint in robot.joint_names] for s in SIGNALS}
+    known = {column for table in tables for column in table.names or ()}
+    torque = "tau"
+    if "tau" not in columns and ("current" in columns or not known & {*defaults["tau"]}):
+        torque = "current" if "current" in columns or known & {*defaults["current"]} else "tau"
+    warnings = []
+    if torque == "tau" and {"tau", "current"} <= columns.keys():
+        warnings.append(f"{name}: columns names tau and current; current is not used")
+    if torque == "current" and np.all(robot.drives.gain == 1.0):
+        warnings.append(f"{name}: currents taken as torques, for every drive's gain is 1")
+    found = {}
+    for signal in ("q", torque, *OPTIONAL):
+        wanted = _listed(columns[signal]) if signal in columns else defaults[signal]
+        present = len(known & {*defaults[signal]})
+        if signal in OPTIONAL and signal not in columns and present < robot.n:
+            if present:
+                warnings.append(f"{name}: {signal}_ has {present} of {robot.n} joints; not used")
+            continue
+        spots = [spot for column in wanted for spot in _find(tables, column, signal, used)]
+        if len(spots) != robot.n:
+            raise InputError(
+                f"{checks.called(tables)}: columns.{signal} names {len(spots)} columns, "
+                f"the robot has {robot.n} joints ({', '.join(robot.joint_names)})"
+            )
+        found[signal] = spots
+    return found, tuple(warnings)
+
+
+def _find(tables: Sequence[Table], wanted: Column, signal: str, used: Iterable[Spot]) -> list[Spot]:
+    """The columns that an entry of `columns` means."""
+    if isinstance(wanted, int):
+        return [_at(tables, wanted, signal)]
+    within, column = _of_file(tables, wanted)
+    everything = [(table, index) for table in within for index in range(table.values.shape[1])]
+    if column == "*":
+        taken = {(table.path, index) for table, index in used}
+        return [spot for spot in everything if (spot[0].path, spot[1]) not in taken]
+    names = [table.names[index] if table.names else "" for table, index in everything]
+    if column.endswith("*"):
+        hits = [s for s, n in zip(everything, names, strict=True) if n.startswith(column[:-1])]
+        if not hits:
+            checks.refuse_missing(within, column, signal)
+        return hits
+    hits = [spot for spot, name in zip(everything, names, strict=True) if name == column]
+    if not hits and column.isdecimal():
+        return [_at(within, int(column), signal)]
+    if len(hits) > 1:
+        places = " and ".join(f"'{t.path.name}:{i + 1}'" for t, i in hits)
+        raise InputError(
+            f"{checks.called(within)}: has {column!r} twice; write {places} in columns"
+        )
+    if not hits:
+        checks.refuse_missing(within, column, signal)
+    return hits
+
+
+def _of_file(tables: Sequence[Table], wanted: str) -> tuple[Sequence[Table], str]:
+    """The tables that an entry speaks of, and the column without the file's name."""
+    for called in (lambda table: table.path.name, lambda table: str(table.path)):
+        own = [table for table in tables if wanted.startswith(f"{called(table)}:")]
+        if len(own) == 1:
+            return own, wanted[len(called(own[0])) + 1 :]
+    return tables, wanted
+
+
+def _at(tables: Sequence[Table], position: int, signal: str) -> Spot:
+    """The column at a 1-based position, counted over all tables."""
+    index = position - 1
+    for table in tables:
+        if 0 <= index < table.values.shape[1]:
+            return table, index
+        index -= table.values.shape[1]
+    total = sum(table.values.shape[1] for table in tables)
+    raise InputError(
+        f"{checks.called(tables)}: columns.{signal} asks for column {position}; there are 1 to {total}"
+    )
+
+
+# units and sides
+
+
+def _factors(name: str, signal: str, request: _Request) -> Array:
+    """What each joint's column is multiplied by to be in SI units or, of current, torque."""
+    robot = request.robot
+    if signal == "current":
+        return robot.drives.gain
+    key = signal
+    while key not in request.units and key in UNIT_OF:
+        key = UNIT_OF[key]
+    factors = np.ones(robot.n)
+    if key not in request.units:
+        return factors
+    stated = request.units[key]
+    units = [stated] * robot.n if isinstance(stated, str) else list(stated)
+    if len(units) != robot.n:
+        raise InputError(f"{name}: units.{key} has {len(units)} units for {robot.n} joints")
+    checks.refuse_unknown(name, f"units.{key}", units, (*ANGLES, *LENGTHS))
+    scales = {**ANGLES, **LENGTHS}
+    matching = 0
+    for index, (unit, joint) in enumerate(zip(units, robot.joints, strict=True)):
+        if request.side == "motor" or (unit in ANGLES) == (joint.kind == "revolute"):
+            factors[index] = scales[unit]
+            matching += 1
+        elif not isinstance(stated, str):
+            raise InputError(
+                f"{name}: units.{key} = {unit!r} for {joint.name}, a {joint.kind} joint"
+            )
+    if not matching:
+        raise InputError(
+            f"{name}: units.{key} = {stated!r}, but every joint is {robot.joints[0].kind}"
+        )
+    return factors
+
+
+def _joint_side(values: Array, signal: str, request: _Request) -> Array:
+    if request.side == "joint":
+        return values
+    drives = request.robot.drives
+    if signal in ("q", "qref"):
+        return np.ascontiguousarray(drives.position_to_joint(values))
+    if signal in ("tau", "current"):
+        return np.ascontiguousarray(drives.torque_to_joint(values))
+    return np.ascontiguousarray(drives.rate_to_joint(values))
+
+
+# several pieces, and messages
+
+
+def _follow(name: str, pieces: Sequence[_Piece]) -> _Piece:
+    """Pieces one after another, each with its own segments."""
+    rates = [piece.rate for piece in pieces]
+    if max(rates) > (1.0 + checks.SAME_RATE) * min(rates):
+        listed = ", ".join(f"{rate:.6g}" for rate in rates)
+        raise InputError(
+            f"{name}: the files' rates differ ({listed} Hz); read them as several logs"
+        )
+    warnings = [warning for piece in pieces for warning in piece.warnings]
+    counts = [len(piece.signals["q"]) for piece in pieces]
+    segments: list[tuple[int, int]] = []
+    signals = {}
+    for offset, piece in zip(np.cumsum([0, *counts[:-1]]).tolist(), pieces, strict=True):
+        segments += [(start + offset, stop + offset) for start, stop in piece.segments]
+    for signal in ("q", "tau", *OPTIONAL):
+        parts = [piece.signals.pop(signal) for piece in pieces if signal in piece.signals]
+        if len(parts) == len(pieces):
+            signals[signal] = np.concatenate(parts)
+        elif parts:
+            warnings.append(f"{name}: {signal} is in {len(parts)} of {len(pieces)} files; not used")
+    rate = float(np.average(rates, weights=counts))
+    return _Piece(rate, signals, tuple(segments), tuple(dict.fromkeys(warnings)))
+
+
+def _listed(columns: Column | Sequence[Column]) -> Sequence[Column]:
+    return [columns] if isinstance(columns, (str, int)) else columns

@@ -1,0 +1,359 @@
+"""Any robot file into a `Robot`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pinocchio as pin
+
+from dynident.errors import InputError
+from dynident.inertia import Array, inertia_matrix, to_com, transform
+from dynident.robot.dh import BASE, UNIT, dh_joints, dh_nominal
+from dynident.robot.drives import Drives
+from dynident.robot.model import Joint, Robot
+from dynident.robot.spec import (
+    DriveSpec,
+    RobotSpec,
+    TransmissionSpec,
+    read_toml,
+    validated,
+)
+from dynident.robot.urdf import frozen, load_urdf
+from dynident.text import nearest
+
+
+@dataclass(frozen=True)
+class LockedRobot(Robot):
+    """A robot some of whose file's joints stay at a value.
+
+    Attributes
+    ----------
+    locked : mapping of str to float
+        The joints of the file that are not joints of this robot, and where they stay
+        [rad or m]. What they move is part of the body that carries them.
+    """
+
+    locked: Mapping[str, float] = field(default_factory=dict)
+
+
+def load_robot(
+    path: str | Path,
+    *,
+    floating: bool = False,
+    gravity: npt.ArrayLike | None = None,
+    drives: Sequence[DriveSpec] = (),
+    transmission: TransmissionSpec | None = None,
+    locked: Mapping[str, float] | None = None,
+) -> Robot:
+    """Read a robot from a URDF (.urdf) or a robot file (.toml, see `RobotSpec`).
+
+    Parameters
+    ----------
+    path : str or Path
+    floating : bool
+        Put a free-flyer under the root link, also where the file does not ask for one.
+    gravity : array_like, shape (3,), optional
+        In the base frame (world frame when floating), instead of the file's [m/s^2].
+    drives : sequence of DriveSpec
+        Each replaces what the file says of the drive of its joint.
+    transmission : TransmissionSpec, optional
+        Instead of the file's.
+    locked : mapping of str to float, optional
+        Joints that stay at a value, besides the file's [rad or m].
+
+    Returns
+    -------
+    Robot
+        A `LockedRobot` where joints are locked.
+
+    Raises
+    ------
+    InputError
+        For files that cannot be read, unknown keys and joints, and wrong shapes.
+    """
+    path = Path(path)
+    loader = LOADERS.get(path.suffix.lower())
+    if loader is None:
+        raise InputError(
+            f"{path}: a robot file ends in {', '.join(LOADERS)}, not in {path.suffix or 'nothing'}"
+        )
+    if not path.is_file():
+        raise InputError(f"{path}: there is no such file")
+    robot = loader(path, floating, dict(locked or {}))
+    if gravity is not None:
+        vector = np.asarray(gravity, dtype=float)
+        if vector.shape != (3,) or not np.all(np.isfinite(vector)):
+            raise InputError(f"{path}: gravity is {gravity!r} but has to be 3 finite numbers")
+        robot = replace(robot, gravity=frozen(vector))
+    return with_drives(robot, drives, transmission, path)
+
+
+def _from_urdf(path: Path, floating: bool, locked: dict[str, float]) -> Robot:
+    return _finished(load_urdf(path, floating, locked), locked, path)
+
+
+def _from_toml(path: Path, floating: bool, locked: dict[str, float]) -> Robot:
+    spec = validated(RobotSpec, read_toml(path), path)
+    floating = floating or spec.floating
+    if floating and spec.base is not None:
+        raise InputError(f"{path}: key 'base' is of a fixed base; a floating base's pose is logged")
+    locked = {**spec.locked, **locked}
+    if spec.urdf is not None:
+        source = path.parent / spec.urdf
+        if not source.is_file():
+            raise InputError(f"{path}: key 'urdf': there is no file {source}")
+        robot = _mounted(load_urdf(source, floating, locked), spec)
+    else:
+        robot = _from_table(spec, floating, path)
+    if spec.name is not None:
+        robot = replace(robot, name=spec.name)
+    robot = _finished(robot, locked, path)
+    return with_drives(robot, spec.drive, spec.transmission, path)
+
+
+def _from_mjcf(path: Path, floating: bool, locked: dict[str, float]) -> Robot:
+    raise InputError(f"{path}: MJCF cannot be read yet; convert the model to a URDF")
+
+
+LOADERS: dict[str, Callable[[Path, bool, dict[str, float]], Robot]] = {
+    ".urdf": _from_urdf,
+    ".toml": _from_toml,
+    ".xml": _from_mjcf,
+}
+"""Readers of robot files by suffix: (path, floating, locked joints) to a robot."""
+
+
+def _from_table(spec: RobotSpec, floating: bool, path: Path) -> Robot:
+    assert spec.convention is not None
+    joints = dh_joints(spec.joint, spec.convention, angles=spec.angles, base=spec.base, place=path)
+    robot = Robot(
+        name=path.stem,
+        joints=joints,
+        nominal=dh_nominal(spec.joint, floating),
+        drives=Drives.direct(len(joints)),
+        floating=floating,
+        base_link=BASE,
+        source=path,
+    )
+    return robot if spec.gravity is None else replace(robot, gravity=frozen(spec.gravity))
+
+
+def _mounted(robot: Robot, spec: RobotSpec) -> Robot:
+    """Gravity as the URDF's base link sees it: its own placements stay as they are.
+
+    Where a fixed base stands has no bearing on the dynamics, only how it is turned.
+    """
+    gravity = robot.gravity if spec.gravity is None else np.array(spec.gravity)
+    if spec.base is not None:
+        rotation = pin.rpy.rpyToMatrix(*(UNIT[spec.angles] * np.array(spec.base.rpy)))
+        gravity = rotation.T @ gravity
+    return replace(robot, gravity=frozen(gravity))
+
+
+def _finished(robot: Robot, locked: Mapping[str, float], path: Path) -> Robot:
+    robot = lock(robot, locked, path)
+    return replace(robot, warnings=(*robot.warnings, *inertial_warnings(robot)))
+
+
+def inertial_warnings(robot: Robot) -> tuple[str, ...]:
+    """What is wrong with the file's inertials, body by body.
+
+    Parameters
+    ----------
+    robot : Robot
+
+    Returns
+    -------
+    tuple of str
+        One line for each massless or physically inconsistent body; nothing for a robot
+        without any inertials.
+    """
+    if not robot.has_nominal:
+        return ()
+    found = []
+    for link, phi in zip(robot.links, robot.nominal, strict=True):
+        if phi[0] == 0.0:
+            found.append(f"link {link}: the robot file gives it no mass")
+        elif not _clearly_consistent(phi):
+            found.append(
+                f"link {link}: the robot file's inertial is not physically consistent (its "
+                "pseudo-inertia is not positive definite), so no real body has it"
+            )
+    return tuple(found)
+
+
+def _clearly_consistent(phi: Array) -> bool:
+    """Positive definite by more than the rounding of moving to the centre of mass."""
+    mass, _, inertia = to_com(phi)
+    moments = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    rounding = 1e-12 * float(np.trace(inertia_matrix(phi)))
+    return mass > 0.0 and bool(np.linalg.eigvalsh(moments)[0] > rounding)
+
+
+def lock(robot: Robot, locked: Mapping[str, float], place: str | Path) -> Robot:
+    """Fix joints at a value; what they move becomes part of the body that carries them.
+
+    Parameters
+    ----------
+    robot : Robot
+    locked : mapping of str to float
+        Joint names (or 1-based numbers as text) and positions [rad or m].
+    place : str or Path
+        The file, for messages.
+
+    Returns
+    -------
+    Robot
+        With direct drives, as the old ones no longer fit its joints.
+
+    Raises
+    ------
+    InputError
+        For unknown joints, and when no moving joint is left on a fixed base.
+    """
+    if not locked:
+        return robot
+    names = robot.joint_names
+    values = {joint_index(names, key, f"{place}: locked"): v for key, v in locked.items()}
+    offset = 0 if robot.floating else -1
+    where = [(0, np.eye(3), np.zeros(3))]
+    joints: list[Joint] = []
+    nominal = [robot.nominal[0]] if robot.floating else []
+    for index, joint in enumerate(robot.joints):
+        parent, turn, shift = where[joint.parent]
+        rotation = turn @ joint.rotation
+        translation = turn @ joint.translation + shift
+        phi = robot.nominal[index + 1 + offset]
+        if index not in values:
+            joints.append(
+                replace(
+                    joint,
+                    parent=parent,
+                    rotation=frozen(rotation),
+                    translation=frozen(translation),
+                )
+            )
+            nominal.append(phi)
+            where.append((len(joints), np.eye(3), np.zeros(3)))
+            continue
+        if joint.kind == "revolute":
+            rotation = rotation @ pin.exp3(joint.axis * values[index])
+        else:
+            translation = translation + rotation @ joint.axis * values[index]
+        where.append((parent, rotation, translation))
+        if parent + offset >= 0:
+            nominal[parent + offset] = nominal[parent + offset] + transform(
+                phi, rotation, translation
+            )
+    if not joints and not robot.floating:
+        raise InputError(f"{place}: locked leaves no moving joint")
+    fields = {name: getattr(robot, name) for name in Robot.__dataclass_fields__}
+    fields["joints"] = tuple(joints)
+    fields["nominal"] = frozen(nominal)
+    fields["drives"] = Drives.direct(len(joints))
+    return LockedRobot(**fields, locked={names[i]: float(v) for i, v in values.items()})
+
+
+def joint_index(names: Sequence[str], ref: str | int, place: str) -> int:
+    """Index of a joint from its name or its 1-based number (also as text).
+
+    Raises
+    ------
+    InputError
+        With the nearest name.
+    """
+    if ref in names:
+        return list(names).index(str(ref))
+    if str(ref).isdecimal() and 1 <= int(ref) <= len(names):
+        return int(ref) - 1
+    if str(ref).isdecimal():
+        raise InputError(f"{place}: there is no joint {ref}; joints count from 1 to {len(names)}")
+    raise InputError(f"{place}: there is no joint {ref!r}{nearest(str(ref), names)}")
+
+
+def with_drives(
+    robot: Robot,
+    drives: Sequence[DriveSpec],
+    transmission: TransmissionSpec | None,
+    place: str | Path,
+) -> Robot:
+    """The robot with other drives.
+
+    Parameters
+    ----------
+    robot : Robot
+    drives : sequence of DriveSpec
+        Joints that none is given for keep what they have.
+    transmission : TransmissionSpec or None
+        None keeps the robot's.
+    place : str or Path
+        The file, for messages.
+
+    Returns
+    -------
+    Robot
+
+    Raises
+    ------
+    InputError
+        For unknown joints, wrong shapes and singular reductions.
+    """
+    if not drives and transmission is None:
+        return robot
+    n, names = robot.n, robot.joint_names
+    turns, gain = robot.drives.turns.copy(), robot.drives.gain.copy()
+    seen: set[int] = set()
+    for number, spec in enumerate(drives, start=1):
+        key = f"{place}: drive[{number}]"
+        joint = joint_index(names, spec.joint, f"{key}.joint")
+        if joint in seen:
+            raise InputError(f"{key}.joint: joint {names[joint]!r} has a drive already")
+        seen.add(joint)
+        gain[joint] = spec.gain
+        if spec.row is not None:
+            turns[joint] = 0.0
+            for ref, factor in spec.row.items():
+                turns[joint, joint_index(names, ref, f"{key}.row")] = factor
+            if turns[joint, joint] == 0.0:
+                raise InputError(
+                    f"{key}.row: the drive does not turn with its own joint; "
+                    f"add {names[joint]} = 1.0"
+                )
+    reduction, zero = robot.drives.reduction, robot.drives.zero
+    if transmission is not None:
+        reduction = _reduction(transmission, n, place)
+        zero = _zero(transmission, n, place)
+    changed = Drives(frozen(turns), frozen(reduction), frozen(zero), frozen(gain))
+    return replace(robot, drives=changed)
+
+
+def _reduction(spec: TransmissionSpec, n: int, place: str | Path) -> Array:
+    if spec.reduction is None:
+        return np.eye(n)
+    key = f"{place}: transmission.reduction"
+    if len({len(row) for row in spec.reduction if isinstance(row, tuple)}) > 1:
+        raise InputError(f"{key}: its rows have different lengths")
+    matrix = np.array(spec.reduction, dtype=float)
+    if matrix.ndim == 1:
+        matrix = np.diag(matrix)
+    if matrix.shape != (n, n):
+        raise InputError(
+            f"{key} is for {len(matrix)} joints but there are {n}; give {n} numbers, "
+            f"or {n} rows of {n}"
+        )
+    if np.linalg.matrix_rank(matrix) < n:
+        raise InputError(f"{key} is singular: motor positions would not fix the joints'")
+    return matrix
+
+
+def _zero(spec: TransmissionSpec, n: int, place: str | Path) -> Array:
+    zero = np.zeros(n) if spec.zero is None else np.array(spec.zero)
+    if zero.shape != (n,):
+        raise InputError(
+            f"{place}: transmission.zero has {len(zero)} numbers but there are {n} joints"
+        )
+    return zero

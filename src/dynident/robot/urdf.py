@@ -1,0 +1,158 @@
+"""URDF files into `Robot`, through Pinocchio."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+from lxml import etree
+
+from dynident.errors import InputError
+from dynident.inertia import Array
+from dynident.robot.drives import Drives
+from dynident.robot.model import GRAVITY, Joint, Robot
+
+PARSER = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, strip_cdata=False)
+"""Reads XML without external entities, keeping comments."""
+
+
+def parse_xml(path: Path) -> etree._ElementTree:
+    """Parse an XML file without external entities.
+
+    Raises
+    ------
+    InputError
+        When the file is missing or is not well-formed; the message has the line.
+    """
+    try:
+        return etree.parse(str(path), PARSER)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error})") from error
+    except etree.XMLSyntaxError as error:
+        raise InputError(f"{path}, line {error.lineno}: {error.msg}") from error
+
+
+def load_urdf(path: Path, floating: bool = False, locked: Collection[str] = ()) -> Robot:
+    """Read a URDF.
+
+    Parameters
+    ----------
+    path : Path
+    floating : bool
+        Put a free-flyer under the root link.
+    locked : collection of str
+        Joints that the caller will lock: a mimic among them is not worth a warning.
+
+    Returns
+    -------
+    Robot
+        Joints in Pinocchio's order; links behind fixed joints are part of the body that
+        carries them. A mimic joint is a joint of its own, with a warning.
+
+    Raises
+    ------
+    InputError
+        For unreadable files and joints that have no place here (floating, planar).
+    """
+    root = parse_xml(path).getroot()
+    if root.tag != "robot":
+        raise InputError(f"{path}, line {root.sourceline}: expected <robot>, found <{root.tag}>")
+    if not root.get("name"):
+        raise InputError(f'{path}, line {root.sourceline}: <robot> has no name; add name="..."')
+    warnings = []
+    for joint in root.iterchildren("joint"):
+        name, kind, mimic = joint.get("name"), joint.get("type"), joint.find("mimic")
+        if kind in ("floating", "planar"):
+            raise InputError(
+                f"{path}, line {joint.sourceline}: joint {name!r} is {kind}; only revolute, "
+                "continuous, prismatic and fixed joints can be identified"
+            )
+        if mimic is not None and kind != "fixed" and name not in locked:
+            warnings.append(
+                f"joint {name} mimics {mimic.get('joint')}; it is taken as a joint of its own, "
+                f"so its motion must be in the log, or lock it: locked = {{ {name} = 0.0 }}"
+            )
+    try:
+        if floating:
+            model = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
+        else:
+            model = pin.buildModelFromUrdf(str(path))
+    except (ValueError, RuntimeError) as error:
+        raise InputError(f"{path}: {str(error).splitlines()[0]}") from error
+    return replace(from_pinocchio(model, path, floating), warnings=tuple(warnings))
+
+
+def from_pinocchio(model: pin.Model, path: Path, floating: bool) -> Robot:
+    """`Robot` of a Pinocchio model whose joints turn or slide about one axis each.
+
+    Parameters
+    ----------
+    model : pin.Model
+        With a free-flyer as its first joint when `floating`.
+    path : Path
+        The file, for messages.
+    floating : bool
+
+    Returns
+    -------
+    Robot
+    """
+    first = 2 if floating else 1
+    data = model.createData()
+    pin.computeJointJacobians(model, data, pin.neutral(model))
+    moved: dict[int, str] = {}
+    for frame in model.frames:
+        if frame.type == pin.FrameType.BODY:
+            moved.setdefault(int(frame.parentJoint), frame.name)
+    joints = []
+    for index in range(first, model.njoints):
+        v, nq = int(model.joints[index].idx_v), int(model.joints[index].nq)
+        screw = pin.getJointJacobian(model, data, index, pin.ReferenceFrame.LOCAL)[:, v]
+        revolute = bool(np.any(screw[3:]))
+        q = int(model.joints[index].idx_q)
+        joints.append(
+            Joint(
+                name=model.names[index],
+                link=moved.get(index, model.names[index]),
+                kind="revolute" if revolute else "prismatic",
+                parent=max(int(model.parents[index]) - first + 1, 0),
+                rotation=frozen(model.jointPlacements[index].rotation),
+                translation=frozen(model.jointPlacements[index].translation),
+                axis=frozen(screw[3:] if revolute else screw[:3]),
+                lower=limit(model.lowerPositionLimit[q]) if nq == 1 else -np.inf,
+                upper=limit(model.upperPositionLimit[q]) if nq == 1 else np.inf,
+                velocity=limit(model.velocityLimit[v]) or np.inf,
+                effort=limit(model.effortLimit[v]) or np.inf,
+                damping=float(model.damping[v]),
+                friction=float(model.upperDryFrictionLimit[v]),
+            )
+        )
+    if not joints and not floating:
+        raise InputError(f"{path}: the robot has no moving joint")
+    bodies = range(1, model.njoints)
+    nominal = frozen(np.array([model.inertias[i].toDynamicParameters() for i in bodies]))
+    return Robot(
+        name=model.name,
+        joints=tuple(joints),
+        nominal=nominal,
+        drives=Drives.direct(len(joints)),
+        floating=floating,
+        base_link=moved.get(first - 1, "base"),
+        gravity=frozen(GRAVITY),
+        source=path,
+    )
+
+
+def frozen(values: object) -> Array:
+    """A read-only copy as float64."""
+    array = np.array(values, dtype=float)
+    array.setflags(write=False)
+    return array
+
+
+def limit(value: float) -> float:
+    """Pinocchio's huge numbers mean that there is no limit."""
+    return float(value) if abs(value) < 1e100 else float(np.copysign(np.inf, value))

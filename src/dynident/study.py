@@ -1,0 +1,212 @@
+"""The study: one TOML file (or the command line's flags) that says what to identify."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from dynident.errors import InputError
+from dynident.recording.prepare import Samples, prepare
+from dynident.recording.read import read_log
+from dynident.robot import load_robot
+from dynident.robot.model import Robot
+from dynident.robot.spec import (
+    DriveSpec,
+    Flag,
+    Name,
+    Number,
+    Spec,
+    TransmissionSpec,
+    Vector3,
+    read_toml,
+    validated,
+)
+
+PerJoint = Number | tuple[Number, ...]
+Whole = Annotated[int, Field(strict=True, ge=1)]
+Column = Name | Annotated[int, Field(strict=True, ge=1)]
+
+
+class RobotSection(Spec):
+    """``[robot]``: the file and what it leaves open.
+
+    Attributes
+    ----------
+    file : str
+        URDF or robot TOML, relative to the study.
+    friction : str
+        Friction model.
+    rotor : bool, optional
+        Whether drives have a rotor inertia Ia; unless friction is "none". False where
+        torque is measured on the link's side.
+    gravity : tuple of 3 floats, optional
+        [m/s^2]
+    floating : bool
+    locked : dict of str to float
+        Joints that stay at a value and are not in the log.
+    transmission : TransmissionSpec, optional
+    drive : tuple of DriveSpec
+    """
+
+    file: Name
+    friction: Name = "coulomb-viscous"
+    rotor: Flag | None = None
+    gravity: Vector3 | None = None
+    floating: Flag = False
+    locked: dict[str, Number] = {}
+    transmission: TransmissionSpec | None = None
+    drive: tuple[DriveSpec, ...] = ()
+
+
+class LogSection(Spec):
+    """``[[log]]``: files of one recording and where its signals are.
+
+    Attributes
+    ----------
+    files : str or tuple of str
+        Relative to the study.
+    use : {"identify", "validate"}
+    rate : float, optional
+        [Hz], where there is no time column.
+    columns, units : dict
+        See `dynident.recording.read.read_log`.
+    side : {"joint", "motor"}
+    stack : {"side", "time"}
+        Several files side by side, or one after another.
+    rows : tuple of 2 ints, optional
+        First sample and the one after the last.
+    name : str, optional
+    """
+
+    files: Name | tuple[Name, ...]
+    use: Literal["identify", "validate"] = "identify"
+    rate: Annotated[Number, Field(gt=0.0)] | None = None
+    columns: dict[str, Column | tuple[Column, ...]] | None = None
+    units: dict[str, Name | tuple[Name, ...]] | None = None
+    side: Literal["joint", "motor"] = "joint"
+    stack: Literal["side", "time"] = "side"
+    rows: tuple[Annotated[int, Field(strict=True, ge=0)], Whole] | None = None
+    name: Name | None = None
+
+
+class PrepareSection(Spec):
+    """``[prepare]``: see `dynident.recording.prepare.prepare`."""
+
+    bandwidth: PerJoint | None = None
+    position_hz: PerJoint | None = None
+    torque_hz: PerJoint | None = None
+    decimation: Whole | None = None
+    drop_below: PerJoint = 0.0
+    median: Whole | None = None
+    derivatives: Literal["differences", "measured"] = "differences"
+
+
+class IdentifySection(Spec):
+    """``[identify]``: the method and its options.
+
+    Attributes
+    ----------
+    method : str
+        Name in `dynident.estimators.ESTIMATORS`.
+    prior : str, optional
+        Of constrained methods: "nominal" or "none".
+    loss : str, optional
+        Of irls: "huber" or "bisquare".
+    essential : str, optional
+        Of ols and wls: rule by which base parameters are eliminated.
+    lowpass_hz : float, optional
+        Of the all-samples figures; the largest torque cutoff by default [Hz].
+    seed : int
+        Of everything random (nothing is, so far).
+    """
+
+    method: Name = "pc-idim-ls"
+    prior: Name | None = None
+    loss: Name | None = None
+    essential: Name | None = None
+    lowpass_hz: Annotated[Number, Field(gt=0.0)] | None = None
+    seed: Annotated[int, Field(strict=True, ge=0)] = 0
+
+
+class Study(Spec):
+    """A whole study; unknown keys are refused with the nearest valid one.
+
+    Attributes
+    ----------
+    robot : RobotSection
+    log : tuple of LogSection
+    prepare : PrepareSection
+    identify : IdentifySection
+    """
+
+    robot: RobotSection
+    log: Annotated[tuple[LogSection, ...], Field(min_length=1)]
+    prepare: PrepareSection = PrepareSection()
+    identify: IdentifySection = IdentifySection()
+
+
+def read_study(path: Path) -> Study:
+    """Read a study and make its file names relative to the current directory.
+
+    Raises
+    ------
+    InputError
+        One line with the file, the key and what is valid there.
+    """
+    study = validated(Study, read_toml(path), path)
+    if not any(log.use == "identify" for log in study.log):
+        raise InputError(f'{path}: no [[log]] has use = "identify"')
+    here = path.parent
+    robot = study.robot.model_copy(update={"file": str(here / study.robot.file)})
+    logs = tuple(
+        log.model_copy(update={"files": tuple(str(here / f) for f in listed(log.files))})
+        for log in study.log
+    )
+    return study.model_copy(update={"robot": robot, "log": logs})
+
+
+def listed(files: str | tuple[str, ...]) -> tuple[str, ...]:
+    """One file or several, always as a tuple."""
+    return (files,) if isinstance(files, str) else files
+
+
+def study_robot(section: RobotSection) -> Robot:
+    """The robot of a study."""
+    return load_robot(
+        section.file,
+        floating=section.floating,
+        gravity=section.gravity,
+        drives=section.drive,
+        transmission=section.transmission,
+        locked=section.locked or None,
+    )
+
+
+def study_samples(
+    section: LogSection, robot: Robot, settings: PrepareSection
+) -> Samples:
+    """Read and prepare one log of a study."""
+    recording = read_log(
+        listed(section.files),
+        robot,
+        rate=section.rate,
+        columns=section.columns,
+        units=section.units,
+        side=section.side,
+        name=section.name,
+        stack=section.stack,
+    )
+    if section.rows is not None:
+        recording = recording.rows(*section.rows)
+    return prepare(
+        recording,
+        settings.bandwidth,
+        position_hz=settings.position_hz,
+        torque_hz=settings.torque_hz,
+        decimation=settings.decimation,
+        drop_below=settings.drop_below,
+        median=settings.median,
+        derivatives=settings.derivatives,
+    )
