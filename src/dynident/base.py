@@ -170,4 +170,4 @@ def base_parameters(idim: Idim, seed: int = 0) -> BaseParameters:
             "robot file may differ by rounding where they should be equal"
         )
     K[np.abs(K) < 1e-9] = 0.0
-    return BaseParameters(idim, kept_array, dropped, K)
+    return BaseParameters(idim, kept_array, dropped, np.asarray(K, dtype=np.float64))

@@ -22,7 +22,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    no_args_is_help=True,
+    no_args_is_help=False,
 )
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
@@ -306,18 +306,15 @@ def run(argv: list[str] | None = None) -> int:
     argv : list of str, optional
         Arguments after the program's name; those of the process by default.
     """
-    from click import ClickException
-    from click.exceptions import Abort
-
     try:
         code = app(args=argv, prog_name="dynident", standalone_mode=False)
     except InputError as error:
         return complain(error, 2)
     except ComputationError as error:
         return complain(error, 1)
-    except ClickException as error:
+    except typer.TyperException as error:
         return complain(error.format_message(), 2)
-    except (Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt):
         return complain("interrupted", 130)
     return code if isinstance(code, int) else 0
 

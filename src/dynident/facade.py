@@ -256,7 +256,8 @@ def run_study(study: Study, progress: Progress = silent) -> Identification:
     progress("reading", 0.0)
     robot = study_robot(study.robot)
     watch.lap("robot")
-    fitted, held_out = [], []
+    fitted: list[Samples] = []
+    held_out: list[Samples] = []
     for k, section in enumerate(study.log):
         samples = study_samples(section, robot, study.prepare)
         (fitted if section.use == "identify" else held_out).append(samples)

@@ -63,7 +63,7 @@ class Factors:
     @property
     def parameters(self) -> int:
         """Columns of X."""
-        return self.groups[0].factor.shape[1] - 1
+        return int(self.groups[0].factor.shape[1]) - 1
 
     def merge(self, other: Factors) -> Factors:
         """Factors of both sets of rows together."""

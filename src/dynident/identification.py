@@ -161,8 +161,8 @@ class Identification:
             if p.symbol not in ("fv", "fc")
         ]
         drives = [self.drive_parameters(j) for j in range(self.robot.n)]
-        damping = [d.get("fv") for d in drives] if "fv" in drives[0] else None
-        friction = [d.get("fc") for d in drives] if "fc" in drives[0] else None
+        damping = [d["fv"] or 0.0 for d in drives] if "fv" in drives[0] else None
+        friction = [d["fc"] or 0.0 for d in drives] if "fc" in drives[0] else None
         return model_urdf(
             self.robot, self.phi, damping=damping, friction=friction, omitted=omitted
         )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy import linalg
 
 from dynident.base import BaseParameters
-from dynident.conic import ConeSolution, Positive, solve_cone_problem
+from dynident.conic import Cone, ConeSolution, Positive, solve_cone_problem
 from dynident.constraints import CONSTRAINTS, PRIORS, Prior, scales
 from dynident.errors import ComputationError, InputError
 from dynident.estimators.estimate import Estimate
@@ -30,6 +32,8 @@ from dynident.text import nearest
 
 EQUIVALENT = 1e-2
 """Pull towards small parameters among sets with equal torques, in standard deviations."""
+VISIBLE = 1e-2
+"""Multiplier, in chi-squared per unit of a scaled parameter, that counts as active."""
 
 
 def pc_idim_ls(problem: Problem, prior: str | None = None) -> Estimate:
@@ -73,7 +77,7 @@ def pc_idim_ls(problem: Problem, prior: str | None = None) -> Estimate:
         target = kappa * belief.target
     cones = [cone for build in CONSTRAINTS.values() for cone in build(idim)]
     solution = solve_cone_problem(
-        np.vstack([data * unit, pull]), np.concatenate([system.b, target]), cones
+        np.vstack([data * unit, pull]), np.concatenate([system.b, target]), cones, VISIBLE
     )
     theta = solution.x * unit
     bodies = theta[: idim.inertial].reshape(-1, 10)
@@ -132,7 +136,7 @@ def choose_prior(problem: Problem, name: str | None) -> Prior:
     return PRIORS[name](problem.idim)
 
 
-def active_names(cones: list, solution: ConeSolution) -> tuple[str, ...]:  # type: ignore[type-arg]
+def active_names(cones: Sequence[Cone], solution: ConeSolution) -> tuple[str, ...]:
     """Names of the constraints whose multipliers outweigh their slack."""
     names: list[str] = []
     for cone, face in zip(cones, solution.faces, strict=True):
@@ -150,7 +154,7 @@ def face_covariance(
     kappa: float,
     score: Array,
     unit: Array,
-    cones: list,  # type: ignore[type-arg]
+    cones: Sequence[Cone],
     solution: ConeSolution,
 ) -> Array:
     """Covariance of the base parameters with the active constraints held.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg
 
-from dynident.errors import ComputationError
+from dynident.errors import ComputationError, InputError
 from dynident.estimators.estimate import Estimate
 from dynident.factors import Factors, Group, System, compress
 from dynident.inertia import Array
@@ -19,9 +20,12 @@ from dynident.statistics import (
     score_covariance,
     whiteness_rejected,
 )
+from dynident.text import nearest
 
 UNEXCITED = 1e7
 """Condition number of the scaled regressor above which the log does not excite it."""
+RESOLUTION = 1e-5
+"""Smallest sigma that is believed, relative to the largest rms torque of a joint."""
 MAX_ITERATIONS = 100
 TOLERANCE = 1e-6
 
@@ -90,8 +94,8 @@ def group_sigma(factors: Factors, beta: Array, weights: Array) -> Array:
         leverage = float(np.sum((group.factor[:, :-1] @ inverse / weight) ** 2))
         freedom = max(group.rows - leverage, 0.1 * group.rows, 1.0)
         sigma[j] = np.sqrt(group.squared_residual(beta) / freedom)
-    # a noise-free simulation must not divide by zero
-    return np.maximum(sigma, 1e-9 * max(largest, np.finfo(float).tiny))
+    # a noise-free simulation must neither divide by zero nor drown a prior in rounding
+    return np.asarray(np.maximum(sigma, RESOLUTION * max(largest, np.finfo(float).tiny)))
 
 
 def group_rows(factors: Factors) -> Array:
@@ -99,18 +103,42 @@ def group_rows(factors: Factors) -> Array:
     return np.array([group.rows for group in factors.groups], dtype=float)
 
 
-def huber(u: Array) -> Array:
-    """Huber's weights, 95 % efficient under normal errors (k = 1.345)."""
-    return np.minimum(1.0, 1.345 / np.maximum(np.abs(u), 1e-12))
+HUBER = 1.345
+BISQUARE = 4.685
+"""Tuning constants, each 95 % efficient under normal errors."""
 
 
-def bisquare(u: Array) -> Array:
-    """Tukey's bisquare weights, 95 % efficient under normal errors (k = 4.685)."""
-    return np.where(np.abs(u) < 4.685, (1.0 - (u / 4.685) ** 2) ** 2, 0.0)
+@dataclass(frozen=True)
+class Loss:
+    """An M-estimator's loss through its influence function psi.
+
+    Attributes
+    ----------
+    weight : callable
+        ``psi(u) / u`` of standardised residuals.
+    slope : callable
+        ``psi'(u)``.
+    """
+
+    weight: Callable[[Array], Array]
+    slope: Callable[[Array], Array]
 
 
-LOSSES: dict[str, Callable[[Array], Array]] = {"huber": huber, "bisquare": bisquare}
-"""Row weights of standardised residuals by name."""
+LOSSES: dict[str, Loss] = {
+    "huber": Loss(
+        lambda u: np.minimum(1.0, HUBER / np.maximum(np.abs(u), 1e-12)),
+        lambda u: np.where(np.abs(u) <= HUBER, 1.0, 0.0),
+    ),
+    "bisquare": Loss(
+        lambda u: np.where(np.abs(u) < BISQUARE, (1.0 - (u / BISQUARE) ** 2) ** 2, 0.0),
+        lambda u: np.where(
+            np.abs(u) < BISQUARE,
+            (1.0 - (u / BISQUARE) ** 2) * (1.0 - 5.0 * (u / BISQUARE) ** 2),
+            0.0,
+        ),
+    ),
+}
+"""Losses by name."""
 
 
 def irls(problem: Problem, loss: str = "huber") -> Estimate:
@@ -124,13 +152,17 @@ def irls(problem: Problem, loss: str = "huber") -> Estimate:
 
     Raises
     ------
+    InputError
+        When the loss is not known.
     ComputationError
         When the log does not excite all base parameters or the weights do not settle.
     """
+    if loss not in LOSSES:
+        raise InputError(f"loss {loss!r} is not known{nearest(loss, LOSSES)}")
     start = wls(problem)
     beta, sigma, rounds = start.beta, start.sigma, 0
     for name in dict.fromkeys(("huber", loss)):
-        weigh = LOSSES[name]
+        weigh = LOSSES[name].weight
         for _ in range(MAX_ITERATIONS):
             rounds += 1
             errors = residuals(problem, beta).error
@@ -146,7 +178,13 @@ def irls(problem: Problem, loss: str = "huber") -> Estimate:
     found = residuals(problem, beta)
     lag = automatic_lag(found.error) if whiteness_rejected(found.error) else 0
     score = score_covariance(problem, beta, sigma, lag, lambda u: u * weigh(u))
-    bread = np.linalg.inv(system.A.T @ system.A)
+    # the score's mean slope, joint by joint (Huber 1981, section 7.6)
+    slope = [
+        float(np.mean(LOSSES[loss].slope(e / s))) if len(e) else 1.0
+        for e, s in zip(found.error, sigma, strict=True)
+    ]
+    half = np.linalg.inv(problem.factors.weighted(sigma / np.sqrt(np.maximum(slope, 0.1))).A)
+    bread = half @ half.T
     covariance = Covariance(
         f"M-estimator sandwich ({loss}), {'hac' if lag else 'robust'}"
         + (f", Bartlett lag {lag}" if lag else ""),
@@ -216,7 +254,7 @@ def weakest_combination(problem: Problem, system: System) -> str:
 def seed_std(system: System) -> Array:
     """Standard deviations by ``(X^T Omega^-1 X)^-1`` (ardiani2024, eq. 9)."""
     inverse = np.linalg.pinv(system.A, rcond=1.0 / UNEXCITED)
-    return np.sqrt(np.sum(inverse**2, axis=1))
+    return np.asarray(np.sqrt(np.sum(inverse**2, axis=1)))
 
 
 def essential_fit(problem: Problem, method: str, kept: tuple[int, ...]) -> Estimate:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -18,6 +19,14 @@ from dynident.robot.urdf import parse_xml
 
 UNLIMITED = repr(float(np.finfo(float).max))
 """A limit that is none: URDF asks for a number."""
+
+_MISC = rb"(?:\s|<\?.*?\?>|<!--.*?-->)*"
+PROLOG = re.compile(
+    rb"(?:\xef\xbb\xbf)?" + _MISC + rb"(?:<!DOCTYPE.*?>" + _MISC + rb")?(?=<robot\b)", re.S
+)
+"""What comes before a URDF's root element."""
+EPILOG = re.compile(rb"</robot\s*>(" + _MISC + rb")\Z", re.S)
+"""What comes after it."""
 
 Fixed = tuple[etree._Element, Array, Array]
 """A link and its placement (rotation, translation) in the frame of the link carrying it."""
@@ -39,7 +48,8 @@ def model_urdf(
     phi : array_like, shape (bodies, 10)
         Inertial parameters about the joint frames, of everything fixed to each body.
     damping, friction : array_like, shape (n,), optional
-        Viscous and Coulomb friction of the joints [Nm s/rad or N s/m, Nm or N].
+        Viscous and Coulomb friction of the joints [Nm s/rad or N s/m, Nm or N]; NaN (or
+        None) where a joint has none of its own: what its file says of it stays.
     omitted : sequence of str
         What else was identified and has no place in a URDF; named in the notes.
 
@@ -81,16 +91,15 @@ def patched_urdf(
     if robot.source is None:
         raise InputError(f"robot {robot.name!r} has no URDF; write a fresh one (urdf_from_robot)")
     tree = parse_xml(robot.source)
-    document = Document(tree, robot.source, _locked(robot))
+    locked = robot.locked if isinstance(robot, LockedRobot) else {}
+    document = Document(tree, robot.source, locked)
     notes = []
     for name, body in zip(robot.links, values, strict=True):
         notes += _patch_body(document, name, body)
-    for index, joint in enumerate(robot.joints):
-        for attribute, numbers in (("damping", damping), ("friction", friction)):
-            if numbers is not None:
-                element = _child(document.joint(joint.name), "dynamics")
-                element.set(attribute, _number(_per_joint(robot, numbers, attribute)[index]))
-    return _text(tree, robot.source), (*notes, *_omitted(omitted))
+    for joint, dynamics in zip(robot.joints, _dynamics(robot, damping, friction), strict=True):
+        for attribute, value in dynamics.items():
+            _child(document.joint(joint.name), "dynamics").set(attribute, value)
+    return _text(tree.getroot(), robot.source), (*notes, *_omitted(omitted))
 
 
 class Document:
@@ -178,13 +187,7 @@ def urdf_from_robot(
     """
     values = _bodies(robot, phi)
     if robot.source is not None and robot.source.suffix.lower() == ".urdf":
-        # what a fixed base carries has no place in Robot, nor has any geometry
         raise InputError(f"{robot.source}: is a URDF already; patch it (patched_urdf)")
-    dynamics = {
-        name: _per_joint(robot, numbers, name)
-        for name, numbers in (("damping", damping), ("friction", friction))
-        if numbers is not None
-    }
     root = etree.Element("robot", name=robot.name)
     bodies = dict(zip(robot.links, values, strict=True))
     for link in dict.fromkeys((robot.base_link, *robot.links)):
@@ -192,12 +195,11 @@ def urdf_from_robot(
         if link in bodies:
             _write_inertial(element, bodies[link])
     moved = (robot.base_link, *(joint.link for joint in robot.joints))
-    for index, joint in enumerate(robot.joints):
+    for joint, dynamics in zip(robot.joints, _dynamics(robot, damping, friction), strict=True):
         element = _joint_element(joint, moved[joint.parent])
         root.append(element)
         if dynamics:
-            attributes = {name: _number(numbers[index]) for name, numbers in dynamics.items()}
-            etree.SubElement(element, "dynamics", attributes)
+            etree.SubElement(element, "dynamics", dynamics)
     etree.indent(root)
     text = etree.tostring(root, xml_declaration=True, encoding="UTF-8")
     return text + b"\n", _omitted(omitted)
@@ -245,17 +247,23 @@ def _bodies(robot: Robot, phi: npt.ArrayLike) -> Array:
     return values
 
 
-def _per_joint(robot: Robot, numbers: npt.ArrayLike, what: str) -> Array:
-    values = np.asarray(numbers, dtype=float)
-    if values.shape != (robot.n,):
-        raise InputError(
-            f"robot {robot.name!r}: {what} has shape {values.shape}, expected ({robot.n},)"
-        )
-    return values
-
-
-def _locked(robot: Robot) -> Mapping[str, float]:
-    return robot.locked if isinstance(robot, LockedRobot) else {}
+def _dynamics(
+    robot: Robot, damping: npt.ArrayLike | None, friction: npt.ArrayLike | None
+) -> list[dict[str, str]]:
+    """Each joint's attributes of <dynamics>; NaN stands for none."""
+    attributes: list[dict[str, str]] = [{} for _ in robot.joints]
+    for name, numbers in (("damping", damping), ("friction", friction)):
+        if numbers is None:
+            continue
+        values = np.asarray(numbers, dtype=float)
+        if values.shape != (robot.n,):
+            raise InputError(
+                f"robot {robot.name!r}: {name} has shape {values.shape}, expected ({robot.n},)"
+            )
+        for own, value in zip(attributes, values, strict=True):
+            if not np.isnan(value):
+                own[name] = _number(value)
+    return attributes
 
 
 def _omitted(omitted: Sequence[str]) -> tuple[str, ...]:
@@ -375,13 +383,17 @@ def _numbers(values: Array) -> str:
     return " ".join(_number(value) for value in values)
 
 
-def _text(tree: etree._ElementTree, path: Path) -> bytes:
-    """The document as bytes, with the declaration and line ends that its file has."""
+def _text(root: etree._Element, path: Path) -> bytes:
+    """The document with its file's line ends and what stands around its root, as they were."""
     original = path.read_bytes()
-    declared = original.lstrip().startswith(b"<?xml")
-    encoding = (tree.docinfo.encoding or "UTF-8") if declared else "UTF-8"
-    text = etree.tostring(tree, xml_declaration=declared, encoding=encoding)
+    encoding = root.getroottree().docinfo.encoding or "UTF-8"
+    before, after = PROLOG.match(original), EPILOG.search(original)
+    whole = before is None or after is None  # not an 8-bit encoding
+    element = root.getroottree() if whole else root
+    text = etree.tostring(element, xml_declaration=whole, encoding=encoding, with_tail=False)
     assert isinstance(text, bytes)
-    if original.endswith(b"\n"):
-        text += b"\n"
-    return text.replace(b"\n", b"\r\n") if b"\r\n" in original else text
+    if before is None or after is None:
+        return text
+    if b"\r\n" in original:
+        text = text.replace(b"\n", b"\r\n")
+    return before[0] + text + after[1]

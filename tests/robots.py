@@ -1,0 +1,98 @@
+"""Robots to test on: where their files are, and random states and parameters for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from dynident.inertia import Array, from_pseudo_inertia
+from dynident.robot.model import Robot
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+SHARED = Path(__file__).parents[2] / "shared" / "data"
+
+URDFS = {
+    "ur5": "ur_description/urdf/ur5_robot.urdf",
+    "panda": "panda_description/urdf/panda.urdf",
+    "talos": "talos_data/robots/talos_full_v2.urdf",
+    "solo12": "solo_description/robots/solo12.urdf",
+    "tiago": "tiago_description/robots/tiago.urdf",
+    "anymal": "anymal_b_simple_description/robots/anymal.urdf",
+}
+
+
+def urdf(name: str) -> Path:
+    """A URDF by name: of example-robot-data (the test extra installs it), tx40 or lwr4.
+
+    lwr4 may not be copied into the project: tests on it are skipped where it is absent.
+    """
+    if name == "tx40":
+        return EXAMPLES / "tx40" / "tx40_mdh_modified.urdf"
+    if name == "lwr4":
+        path = SHARED / "lwr4" / "kuka_lwr4.urdf"
+        if not path.is_file():
+            pytest.skip(f"{path} is not on this machine (its licence keeps it out of here)")
+        return path
+    relative = Path("share/example-robot-data/robots") / URDFS[name]
+    for folder in Path(pin.__file__).parents:
+        if (folder / relative).is_file():
+            return folder / relative
+    raise FileNotFoundError(f"{relative}: install the test group, it brings example-robot-data")
+
+
+def pin_model(path: Path, floating: bool = False) -> pin.Model:
+    """Pinocchio's model, without the rotor inertias that a URDF does not have."""
+    if floating:
+        model = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
+    else:
+        model = pin.buildModelFromUrdf(str(path))
+    model.armature = np.zeros(model.nv)
+    return model
+
+
+def states(robot: Robot, samples: int, seed: int = 0) -> tuple[Array, Array, Array]:
+    """Random q, dq, ddq, in the library's layout; angles within a turn, slides within 1 m."""
+    rng = np.random.default_rng(seed)
+    q = rng.uniform(-1.0, 1.0, (samples, robot.n))
+    q = q * [np.pi if joint.kind == "revolute" else 1.0 for joint in robot.joints]
+    if robot.floating:
+        quaternion = rng.normal(size=(samples, 4))
+        quaternion /= np.linalg.norm(quaternion, axis=1, keepdims=True)
+        q = np.hstack([rng.normal(size=(samples, 3)), quaternion, q])
+    return q, rng.normal(size=(samples, robot.dof)), rng.normal(size=(samples, robot.dof))
+
+
+def pin_q(model: pin.Model, q: Array) -> Array:
+    """One configuration as Pinocchio has it: continuous joints are (cos, sin)."""
+    out = pin.neutral(model)
+    position = 0
+    for joint in list(model.joints)[1:]:
+        at = joint.idx_q
+        if joint.nq == joint.nv:
+            out[at] = q[position]
+            position += 1
+        elif joint.nv == 6:
+            out[at : at + 7] = q[:7]
+            position = 7
+        else:
+            out[at : at + 2] = np.cos(q[position]), np.sin(q[position])
+            position += 1
+    return out
+
+
+def bodies(count: int, seed: int = 0) -> Array:
+    """Physically consistent random 10-vectors, shape (count, 10)."""
+    rng = np.random.default_rng(seed)
+    out = []
+    for _ in range(count):
+        half = rng.normal(size=(4, 4)) * [[0.2], [0.2], [0.2], [1.0]]
+        out.append(half @ half.T + np.diag([0.01, 0.01, 0.01, 0.5]))
+    return from_pseudo_inertia(np.array(out))
+
+
+def relative(ours: Array, theirs: Array) -> float:
+    """Largest difference over the largest value."""
+    return float(np.abs(ours - theirs).max() / np.abs(theirs).max())

@@ -1,0 +1,164 @@
+"""The kernels against Pinocchio, on every kind of tree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from dynident.dynamics import bias, build_tree, inverse_dynamics, mass_matrix, regressor
+from dynident.dynamics.regressor import dense_slots, fill_regressor
+from dynident.inertia import Array
+from dynident.robot import Robot, load_robot
+from dynident.robot.urdf import from_pinocchio
+from robots import bodies, pin_model, pin_q, relative, states, urdf
+
+TOLERANCE = 1e-10
+SAMPLES = 20
+
+PRISMATIC = """<robot name="gantry">
+  <link name="base"/>
+  <joint name="x" type="prismatic"><parent link="base"/><child link="lx"/>
+    <axis xyz="1 0 0"/><origin xyz="0 0.1 0.5" rpy="0.1 0.2 0.3"/>
+    <limit lower="-1" upper="1" effort="10" velocity="1"/></joint>
+  <link name="lx"/>
+  <joint name="y" type="prismatic"><parent link="lx"/><child link="ly"/>
+    <axis xyz="0 0.6 0.8"/><origin xyz="0.2 0 0" rpy="0 0.5 0"/>
+    <limit lower="-1" upper="1" effort="10" velocity="1"/></joint>
+  <link name="ly"/>
+  <joint name="turn" type="continuous"><parent link="ly"/><child link="tool"/>
+    <axis xyz="0 0 -1"/><origin xyz="0 0 0.3" rpy="1 0 0"/></joint>
+  <link name="tool"/>
+</robot>"""
+
+BRANCHED = """<robot name="branched">
+  <link name="base"/>
+  <joint name="trunk" type="revolute"><parent link="base"/><child link="body"/>
+    <axis xyz="0 0 1"/><limit lower="-3" upper="3" effort="10" velocity="1"/></joint>
+  <link name="body"/>
+  <joint name="left" type="revolute"><parent link="body"/><child link="l1"/>
+    <axis xyz="0 1 0"/><origin xyz="0.1 0.3 0.2" rpy="0.4 0 0"/>
+    <limit lower="-3" upper="3" effort="10" velocity="1"/></joint>
+  <link name="l1"/>
+  <joint name="left_slide" type="prismatic"><parent link="l1"/><child link="l2"/>
+    <axis xyz="1 0 0"/><origin xyz="0.2 0 0"/>
+    <limit lower="-1" upper="1" effort="10" velocity="1"/></joint>
+  <link name="l2"/>
+  <joint name="right" type="continuous"><parent link="body"/><child link="r1"/>
+    <axis xyz="0 -1 0"/><origin xyz="0.1 -0.3 0.2" rpy="-0.4 0 0.2"/></joint>
+  <link name="r1"/>
+  <joint name="other" type="revolute"><parent link="base"/><child link="o1"/>
+    <axis xyz="1 0 0"/><origin xyz="1 0 0"/>
+    <limit lower="-3" upper="3" effort="10" velocity="1"/></joint>
+  <link name="o1"/>
+</robot>"""
+
+CASES = {
+    "ur5": False,
+    "panda": False,
+    "tiago": False,
+    "tx40": False,
+    "talos": True,
+    "solo12": True,
+    "anymal": True,
+    "prismatic": False,
+    "branched": False,
+    "branched-floating": True,
+}
+
+
+def load(case: str, folder: Path) -> tuple[Robot, pin.Model]:
+    texts = {"prismatic": PRISMATIC, "branched": BRANCHED, "branched-floating": BRANCHED}
+    if case in texts:
+        path = folder / "robot.urdf"
+        path.write_text(texts[case])
+    else:
+        path = urdf(case)
+    floating = CASES[case]
+    return load_robot(path, floating=floating), pin_model(path, floating)
+
+
+@pytest.fixture(params=CASES)
+def both(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Robot, pin.Model, Array]:
+    """A robot, Pinocchio's model of it, and random parameters that both have."""
+    robot, model = load(request.param, tmp_path)
+    phi = bodies(len(robot.links))
+    for index, body in enumerate(phi, start=1):
+        model.inertias[index] = pin.Inertia.FromDynamicParameters(body)
+    return robot, model, phi
+
+
+def test_inverse_dynamics_and_bias(both: tuple[Robot, pin.Model, Array]) -> None:
+    robot, model, phi = both
+    q, dq, ddq = states(robot, SAMPLES)
+    data, tree = model.createData(), build_tree(robot)
+    theirs = np.array(
+        [pin.rnea(model, data, pin_q(model, a), b, c) for a, b, c in zip(q, dq, ddq, strict=True)]
+    )
+    assert relative(inverse_dynamics(tree, phi, q, dq, ddq), theirs) < TOLERANCE
+    theirs = np.array(
+        [pin.nonLinearEffects(model, data, pin_q(model, a), b) for a, b in zip(q, dq, strict=True)]
+    )
+    assert relative(bias(tree, phi, q, dq), theirs) < TOLERANCE
+
+
+def test_mass_matrix(both: tuple[Robot, pin.Model, Array]) -> None:
+    robot, model, phi = both
+    q, _, _ = states(robot, SAMPLES)
+    data = model.createData()
+    ours = mass_matrix(build_tree(robot), phi, q)
+    for a, mine in zip(q, ours, strict=True):
+        upper = np.triu(pin.crba(model, data, pin_q(model, a)))
+        theirs = upper + np.triu(upper, 1).T
+        assert relative(mine, theirs) < TOLERANCE
+
+
+def test_regressor(both: tuple[Robot, pin.Model, Array]) -> None:
+    robot, model, phi = both
+    q, dq, ddq = states(robot, SAMPLES)
+    data, tree = model.createData(), build_tree(robot)
+    ours = regressor(tree, q, dq, ddq)
+    for k in range(SAMPLES):
+        theirs = pin.computeJointTorqueRegressor(model, data, pin_q(model, q[k]), dq[k], ddq[k])
+        assert relative(ours[k], theirs) < TOLERANCE
+    torques = inverse_dynamics(tree, phi, q, dq, ddq)
+    assert relative(ours @ phi.ravel(), torques) < TOLERANCE
+
+
+def test_regressor_fills_only_the_slots_that_are_asked_for(tmp_path: Path) -> None:
+    robot, _ = load("branched", tmp_path)
+    tree = build_tree(robot)
+    q, dq, ddq = states(robot, 3)
+    dense = dense_slots(tree)
+    wanted = np.unique(dense[dense >= 0])[::3]
+    slot = np.full_like(dense, -1)
+    for column, entry in enumerate(wanted):
+        slot[dense == entry] = column
+    out = np.full((3, len(wanted) + 1), 7.0)
+    fill_regressor(tree, slot, q, dq, ddq, out)
+    full = regressor(tree, q, dq, ddq).reshape(3, -1)
+    np.testing.assert_array_equal(out[:, :-1], full[:, wanted])
+    np.testing.assert_array_equal(out[:, -1], 7.0)
+
+
+def test_gravity_is_the_robots(tmp_path: Path) -> None:
+    path = urdf("ur5")
+    robot = load_robot(path, gravity=(1.0, -2.0, 3.0))
+    model = pin_model(path)
+    model.gravity.linear = np.array([1.0, -2.0, 3.0])
+    q, dq, _ = states(robot, 1)
+    theirs = pin.nonLinearEffects(model, model.createData(), q[0], dq[0])
+    assert relative(bias(build_tree(robot), robot.nominal, q, dq)[0], theirs) < TOLERANCE
+
+
+def test_robot_of_a_pinocchio_model_has_its_nominal_torques() -> None:
+    model = pin.buildSampleModelManipulator()
+    robot = from_pinocchio(model, Path("sample"), False)
+    q, dq, ddq = states(robot, 5)
+    data = model.createData()
+    model.armature = np.zeros(model.nv)
+    theirs = np.array([pin.rnea(model, data, q[k], dq[k], ddq[k]) for k in range(5)])
+    ours = inverse_dynamics(build_tree(robot), robot.nominal, q, dq, ddq)
+    assert relative(ours, theirs) < TOLERANCE

@@ -1,0 +1,206 @@
+import numpy as np
+import pytest
+import toy
+
+from dynident.errors import ComputationError, InputError
+from dynident.estimators import ESTIMATORS
+from dynident.estimators.least_squares import weighted_solution
+from dynident.facade import identify
+from dynident.inertia import pseudo_inertia
+from dynident.problem import Problem
+from dynident.recording.prepare import prepare
+from dynident.recording.recording import Recording
+
+ROBOTS = {
+    "1 joint": toy.arm(1),
+    "2 joints": toy.arm(2),
+    "coupled": toy.arm(4, coupled=True),
+    "6 joints": toy.arm(6),
+}
+
+
+def exact_problem(robot, noise=0.0, seed=0, friction="coulomb-viscous", bandwidth=20.0, **log):
+    """A problem whose motion is known exactly: only the torque is noisy."""
+    recording, theta = toy.log(robot, noise=noise, seed=seed, friction=friction, **log)
+    samples = prepare(recording, bandwidth)
+    exact = {"q": recording.q, "dq": recording.dq, "ddq": recording.ddq}
+    return Problem(robot, type(samples)(**{**vars(samples), **exact}), friction), theta
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("method", ESTIMATORS)
+def test_every_estimator_recovers_the_truth_from_clean_torque(method, name):
+    problem, theta = exact_problem(ROBOTS[name])
+    estimate = ESTIMATORS[method](problem)
+    truth = problem.base.matrix @ theta
+    scale = 1e-6 if method != "pc-idim-ls" else 1e-4
+    np.testing.assert_allclose(estimate.beta, truth, atol=scale * np.abs(truth).max())
+
+
+@pytest.mark.parametrize("method", ["ols", "wls", "irls", "pc-idim-ls"])
+def test_prepared_logs_give_the_truth_within_the_filters_error(method):
+    robot = toy.arm(3)
+    recording, theta = toy.log(robot, friction="viscous")
+    problem = Problem(robot, prepare(recording, 20.0), "viscous")
+    estimate = ESTIMATORS[method](problem)
+    truth = problem.base.matrix @ theta
+    np.testing.assert_allclose(estimate.beta, truth, atol=2e-3 * np.abs(truth).max())
+
+
+def coverage(method, runs, noise, **options):
+    inside, total = 0, 0
+    robot = toy.arm(2)
+    for run in range(runs):
+        recording, theta = toy.log(robot, noise=noise, seed=0)
+        rng = np.random.default_rng(1000 + run)
+        tau = build_tau(problem_theta=theta, robot=robot, noise=noise, rng=rng)
+        samples = prepare(Recording("mc", toy.RATE, recording.q, tau), 10.0)
+        exact = {"q": recording.q, "dq": recording.dq, "ddq": recording.ddq}
+        problem = Problem(robot, type(samples)(**{**vars(samples), **exact}))
+        estimate = ESTIMATORS[method](problem, **options)
+        truth = problem.base.matrix @ theta
+        inside += int(np.sum(np.abs(estimate.beta - truth) < 1.96 * estimate.covariance.std))
+        total += len(truth)
+    return inside / total
+
+
+def build_tau(problem_theta, robot, noise, rng):
+    recording, _ = toy.log(robot, noise=0.0)
+    return recording.tau + rng.normal(size=recording.tau.shape) * noise
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [("ols", {}), ("wls", {}), ("irls", {}), ("pc-idim-ls", {"prior": "none"})],
+)
+def test_intervals_cover_under_unequal_noise(method, options):
+    # the joints' noises differ tenfold: eq. (9) with equal weights would cover a few per cent
+    share = coverage(method, 60, np.array([0.5, 5.0]), **options)
+    assert 0.92 < share < 0.98
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [("ols", {}), ("wls", {}), ("irls", {}), ("pc-idim-ls", {"prior": "none"})],
+)
+def test_intervals_cover_in_many_runs(method, options):
+    share = coverage(method, 500, np.array([0.5, 5.0]), **options)
+    assert 0.93 < share < 0.97
+
+
+def test_weights_find_the_noise_of_each_joint():
+    noise = np.array([0.5, 2.0, 8.0])
+    problem, _ = exact_problem(toy.arm(3), noise=noise, seconds=60.0)
+    _, sigma, _ = weighted_solution(problem.factors)
+    taps = problem.samples[0].filters[0].taps
+    np.testing.assert_allclose(sigma, noise * np.sqrt(np.sum(taps**2)), rtol=0.1)
+
+
+def test_irls_shrugs_off_outliers():
+    robot = toy.arm(2)
+    recording, theta = toy.log(robot, noise=0.2, seconds=20.0)
+    tau = recording.tau.copy()
+    tau[5000:5400] += 80.0  # somebody leans on the arm
+    hit = type(recording)(**{**vars(recording), "tau": tau})
+    samples = prepare(hit, 20.0)
+    exact = {"q": recording.q, "dq": recording.dq, "ddq": recording.ddq}
+    problem = Problem(robot, type(samples)(**{**vars(samples), **exact}))
+    truth = problem.base.matrix @ theta
+    error = {
+        name: np.linalg.norm(ESTIMATORS[name](problem, **options).beta - truth)
+        for name, options in (("wls", {}), ("irls", {"loss": "bisquare"}))
+    }
+    assert error["irls"] < 0.1 * error["wls"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_consistent_whatever_the_noise(seed):
+    """Noise so large that least squares is inconsistent; checked by eigenvalues here."""
+    problem, _ = exact_problem(toy.arm(4), noise=60.0, seed=seed)
+    for prior in ("nominal", "none"):
+        estimate = ESTIMATORS["pc-idim-ls"](problem, prior=prior)
+        bodies = estimate.theta[: problem.idim.inertial].reshape(-1, 10)
+        assert np.linalg.eigvalsh(pseudo_inertia(bodies)).min() > 0.0
+        positive = [p.positive for p in problem.idim.parameters]
+        assert estimate.theta[positive].min() > 0.0
+        certificate = estimate.certificate
+        assert max(certificate.primal, certificate.dual, certificate.gap) < 1e-6
+    assert estimate.active
+
+
+def test_inside_the_cones_it_predicts_what_wls_predicts():
+    problem, _ = exact_problem(toy.arm(3, nominal=True), noise=0.01)
+    free = ESTIMATORS["wls"](problem)
+    bound = ESTIMATORS["pc-idim-ls"](problem, prior="none")
+    assert not bound.active
+    difference = problem.factors.squared_residuals  # ||X(beta_c - beta_u)|| from the factors
+    shift = [
+        g.factor[:, :-1] @ (bound.beta - free.beta) for g in problem.factors.groups
+    ]
+    assert np.sqrt(sum(float(s @ s) for s in shift)) < 1e-6 * np.sqrt(
+        problem.factors.squared_torques.sum()
+    )
+    assert difference(bound.beta).sum() == pytest.approx(difference(free.beta).sum(), rel=1e-6)
+
+
+def test_a_log_that_excites_little_is_refused_or_rests_on_the_prior():
+    robot = toy.arm(3)
+    recording, theta = toy.log(robot, noise=0.01)
+    q, dq, ddq = (np.array(a) for a in (recording.q, recording.dq, recording.ddq))
+    q[:, 1:], dq[:, 1:], ddq[:, 1:] = 0.3, 0.0, 0.0  # only the first joint moves
+    idim = Problem(robot, prepare(recording, 10.0)).idim
+    still = Recording("still", toy.RATE, q, idim.torque(theta, q, dq, ddq))
+    problem = Problem(robot, prepare(still, 10.0))
+    for method in ("ols", "wls", "irls"):
+        with pytest.raises(ComputationError, match="does not excite .*; record a richer motion"):
+            ESTIMATORS[method](problem)
+    estimate = ESTIMATORS["pc-idim-ls"](problem)
+    assert any("does not excite" in w for w in estimate.warnings)
+    bodies = estimate.theta[: problem.idim.inertial].reshape(-1, 10)
+    # nothing was seen of the last link but its weight: the prior's masses stay near
+    np.testing.assert_allclose(bodies[:, 0], robot.nominal[:, 0], rtol=0.6)
+
+
+def test_prior_is_weak_and_says_so():
+    robot = toy.arm(3)
+    wrong = type(robot)(**{**vars(robot), "nominal": robot.nominal * 3.0})
+    recording, theta = toy.log(robot, noise=0.5, seconds=30.0)
+    problem = Problem(wrong, prepare(recording, 10.0))
+    estimate = ESTIMATORS["pc-idim-ls"](problem)
+    truth = problem.base.matrix @ theta
+    free = ESTIMATORS["wls"](problem)
+    assert "pullback" in estimate.prior
+    pulled = np.linalg.norm(estimate.beta - truth) / np.linalg.norm(free.beta - truth)
+    assert pulled < 2.0
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "message"),
+    [
+        ("pc-idim-lss", {}, "did you mean 'pc-idim-ls'"),
+        ("pc-idim-ls", {"prior": "nominale"}, "did you mean 'nominal'"),
+        ("ols", {"prior": "nominal"}, "method ols has no option 'prior'; pc-idim-ls has"),
+        ("irls", {"loss": "hubert"}, "did you mean 'huber'"),
+        ("wls", {"essential": "ratios"}, "did you mean 'ratio'"),
+    ],
+)
+def test_unknown_names_are_refused_with_the_nearest(method, options, message):
+    problem, _ = exact_problem(toy.arm(1))
+    with pytest.raises(InputError, match=message):
+        identify(problem, method, **options)
+
+
+def test_prior_without_inertials_is_refused():
+    robot = toy.arm(2, nominal=False)
+    recording, _ = toy.log(robot, bodies=toy.arm(2).nominal)
+    problem = Problem(robot, prepare(recording, 10.0))
+    with pytest.raises(InputError, match="has no inertials"):
+        identify(problem, prior="nominal")
+    assert identify(problem).settings["prior"] == "none"
+
+
+def test_same_input_gives_the_same_bits():
+    results = [identify(exact_problem(toy.arm(3), noise=1.0)[0]) for _ in range(2)]
+    np.testing.assert_array_equal(results[0].estimate.beta, results[1].estimate.beta)
+    np.testing.assert_array_equal(results[0].theta, results[1].theta)

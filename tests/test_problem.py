@@ -1,0 +1,154 @@
+import numpy as np
+import pytest
+import toy
+
+from dynident import problem as module
+from dynident.errors import InputError
+from dynident.idim import build_idim
+from dynident.problem import Decimator, Problem
+from dynident.recording.filters import DecimationFilter, differences, zero_phase_lowpass
+from dynident.recording.prepare import prepare
+from dynident.recording.recording import Recording
+
+
+@pytest.mark.parametrize(("cutoff", "chunk"), [(4.0, 64), (4.0, 1000), (20.0, 33), (400.0, 100)])
+def test_streamed_decimation_is_convolution_at_the_kept_samples(cutoff, chunk):
+    x = np.random.default_rng(0).normal(size=(3000, 2))
+    f = DecimationFilter.design(cutoff, 1000.0)
+    decimator = Decimator(f, 100, 3100, 2)
+    pieces = [decimator.push(100 + k, x[k : k + chunk]) for k in range(0, 3000, chunk)]
+    centres = np.concatenate([c for c, _ in pieces]) - 100
+    out = np.vstack([o for _, o in pieces])
+    assert len(out) == f.outputs(3000)
+    assert set(np.diff(centres)) == {f.step}
+    full = np.column_stack([np.convolve(x[:, k], f.taps, mode="same") for k in range(2)])
+    np.testing.assert_allclose(out, full[centres], atol=1e-12)
+
+
+def test_decimation_filter_has_unit_gain_and_brunots_step():
+    f = DecimationFilter.design(20.0, 5000.0)
+    assert f.step == 125  # omega_nyquist / omega_Fp
+    assert f.taps.sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(f.taps, f.taps[::-1], atol=1e-18)
+
+
+def test_packed_rows_are_the_dense_regressor():
+    idim = build_idim(toy.arm(4, coupled=True))
+    q, dq, ddq = toy.motion(4, 0.1)
+    dense = idim.regressor(q, dq, ddq)
+    theta = np.random.default_rng(0).normal(size=len(idim.parameters))
+    np.testing.assert_allclose(dense @ theta, idim.torque(theta, q, dq, ddq), atol=1e-11)
+    chosen = [3, 17, 30, 44, len(idim.parameters) - 1]
+    packing = idim.packing(chosen)
+    out = np.empty((len(q), packing.width))
+    idim.fill(packing, q, dq, ddq, out)
+    for row, (entries, columns) in enumerate(packing.joints):
+        rebuilt = np.zeros((len(q), len(chosen)))
+        rebuilt[:, columns] = out[:, entries]
+        np.testing.assert_array_equal(rebuilt, dense[:, row, chosen])
+
+
+def test_rows_of_a_noise_free_log_fit_exactly():
+    robot = toy.arm(3, coupled=True)
+    recording, theta = toy.log(robot, friction="viscous")
+    samples = prepare(recording, bandwidth=50.0, derivatives="measured", position_hz=499.9)
+    exact = samples.__class__(**{**samples.__dict__, "q": recording.q, "dq": recording.dq,
+                                 "ddq": recording.ddq})  # fmt: skip
+    problem = Problem(robot, exact, "viscous")
+    beta = problem.base.matrix @ theta
+    for rows in problem.rows():
+        for j, columns in enumerate(problem.columns):
+            np.testing.assert_allclose(rows.X[j] @ beta[columns], rows.y[j], atol=1e-10)
+    error = problem.factors.squared_residuals(beta)
+    assert error.max() < 1e-20 * problem.factors.squared_torques.max() * 1e4
+
+
+def test_rows_do_not_depend_on_chunks_or_on_being_kept(monkeypatch):
+    robot = toy.arm(3)
+    recording, _ = toy.log(robot, noise=0.1)
+    samples = prepare(recording, bandwidth=[5.0, 10.0, 20.0], drop_below=[0.0, 0.2, 0.0])
+    kept = Problem(robot, samples)
+    expected = [np.vstack([r.X[j] for r in kept.rows()]) for j in range(3)]
+    assert [len(e) for e in expected] != [len(expected[0])] * 3
+    monkeypatch.setattr(module, "CHUNK", 700)
+    monkeypatch.setattr(module, "KEEP_BYTES", 0)
+    streamed = Problem(robot, samples)
+    for j in range(3):
+        found = np.vstack([r.X[j] for r in streamed.rows()])
+        np.testing.assert_allclose(found, expected[j], atol=1e-12)
+    a, b = kept.factors, streamed.factors
+    for first, second in zip(a.groups, b.groups, strict=True):
+        assert first.rows == second.rows
+        np.testing.assert_allclose(
+            first.factor.T @ first.factor, second.factor.T @ second.factor, atol=1e-9
+        )
+
+
+def test_two_logs_are_the_sum_of_their_rows():
+    robot = toy.arm(2)
+    logs = [prepare(toy.log(robot, noise=0.1, seed=s)[0], bandwidth=10.0) for s in (0, 5)]
+    both = Problem(robot, logs).factors
+    merged = Problem(robot, logs[0]).factors.merge(Problem(robot, logs[1]).factors)
+    assert both.rows == merged.rows
+    for a, b in zip(both.groups, merged.groups, strict=True):
+        np.testing.assert_allclose(a.factor.T @ a.factor, b.factor.T @ b.factor, atol=1e-8)
+
+
+def test_filters_are_zero_phase_and_derivatives_accurate():
+    t = np.arange(4000) / 1000.0
+    x = np.sin(2 * np.pi * 3.0 * t)[:, None]
+    smooth = zero_phase_lowpass(x, 50.0, 1000.0)
+    np.testing.assert_allclose(smooth, x, atol=2e-4)
+    first, second = differences(x, 1000.0)
+    w = 2 * np.pi * 3.0
+    np.testing.assert_allclose(first[2:-2, 0], w * np.cos(w * t)[2:-2], rtol=0, atol=1e-6 * w)
+    np.testing.assert_allclose(second[2:-2], -(w**2) * x[2:-2], rtol=0, atol=1e-6 * w**2)
+
+
+def test_gaps_are_cut_and_short_runs_left_out():
+    robot = toy.arm(2)
+    recording, _ = toy.log(robot)
+    gapped = Recording(
+        "gapped", toy.RATE, recording.q, recording.tau, segments=((0, 6000), (6000, 6100), (6100, 12000))
+    )
+    samples = prepare(gapped, bandwidth=10.0)
+    assert len(samples.segments) == 2
+    assert any("6000-6100 are too short" in w for w in samples.warnings)
+    centres = np.concatenate([r.sample[0] for r in Problem(robot, samples).rows()])
+    assert not np.any((centres >= 5900) & (centres < 6200))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"bandwidth": [1.0, 2.0, 3.0]}, "bandwidth has 3 values; give one, or one for each of 2"),
+        ({"bandwidth": 0.0}, "bandwidth must be positive"),
+        ({"bandwidth": float("nan")}, "bandwidth must be finite"),
+        ({"bandwidth": 10.0, "median": 4}, "median must be odd"),
+        ({"bandwidth": 10.0, "decimation": 0}, "decimation must be 1 or more"),
+        ({"bandwidth": 10.0, "drop_below": -1.0}, "drop_below must be finite and not negative"),
+        ({"bandwidth": 0.05}, "too short for a torque filter"),
+        ({"bandwidth": 10.0, "derivatives": "guess"}, "derivatives must be"),
+    ],
+)
+def test_bad_settings_are_refused(options, message):
+    recording, _ = toy.log(toy.arm(2), seconds=3.0)
+    with pytest.raises(InputError, match=message):
+        prepare(recording, **options)
+
+
+def test_assumed_bandwidth_is_said():
+    recording, _ = toy.log(toy.arm(2), seconds=3.0)
+    assert any("no joint bandwidth was given" in w for w in prepare(recording).warnings)
+
+
+def test_dropping_every_row_is_refused():
+    recording, _ = toy.log(toy.arm(2))
+    with pytest.raises(InputError, match="no rows are left"):
+        _ = Problem(toy.arm(2), prepare(recording, 10.0, drop_below=1e6)).factors
+
+
+def test_wrong_number_of_joints_is_refused():
+    recording, _ = toy.log(toy.arm(2))
+    with pytest.raises(InputError, match="has 2 joints, toy has 3"):
+        Problem(toy.arm(3), prepare(recording, 10.0))

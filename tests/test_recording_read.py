@@ -1,0 +1,479 @@
+"""Logs into recordings: columns, units, sides, clocks, and what is refused or warned of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dynident.errors import InputError
+from dynident.recording.read import read_log
+from dynident.robot.drives import Drives
+from dynident.robot.model import Joint, Robot
+
+DATA = Path(__file__).parents[1] / "../shared/data"
+RATE = 100.0
+SAMPLES = 200
+TIME = np.arange(SAMPLES) / RATE
+RNG = np.random.default_rng(11)
+Q = np.column_stack([np.sin(TIME), 0.5 * np.cos(2 * TIME)])
+TAU = RNG.normal(size=(SAMPLES, 2))
+
+
+def make_robot(names=("a", "b"), drives=None, kinds=None, **limits):
+    kinds = kinds or ["revolute"] * len(names)
+    joints = tuple(
+        Joint(name, f"l{i}", kind, i, np.eye(3), np.zeros(3), np.array([0.0, 0.0, 1.0]), **limits)
+        for i, (name, kind) in enumerate(zip(names, kinds, strict=True))
+    )
+    n = len(names)
+    return Robot("robot", joints, np.zeros((n, 10)), drives or Drives.direct(n))
+
+
+ROBOT = make_robot()
+
+
+def write(path, **signals):
+    """A CSV of the named signals; 2-D ones get the joints' names."""
+    columns = {}
+    for key, values in signals.items():
+        if values.ndim == 1:
+            columns[key] = values
+        else:
+            columns |= {f"{key}_{joint}": values[:, i] for i, joint in enumerate("ab")}
+    rows = np.column_stack(list(columns.values()))
+    lines = [",".join(columns), *(",".join(map(repr, row)) for row in rows.tolist())]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture
+def log(tmp_path):
+    return write(tmp_path / "log.csv", time=TIME, q=Q, tau=TAU)
+
+
+def refusal(*args, **kwargs):
+    with pytest.raises(InputError) as caught:
+        read_log(*args, **kwargs)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+# what is read
+
+
+def test_default_columns(tmp_path):
+    signals = {"dq": 2 * Q, "ddq": 3 * Q, "qref": 4 * Q, "dqref": 5 * Q}
+    path = write(tmp_path / "log.csv", tau=TAU, t=TIME, q=Q, extra=TIME, **signals)
+    recording = read_log(str(path), ROBOT)
+    assert recording.name == "log.csv"
+    assert recording.rate == RATE
+    assert recording.segments == ((0, SAMPLES),)
+    assert recording.warnings == ()
+    np.testing.assert_allclose(recording.q, Q, rtol=1e-15)
+    np.testing.assert_allclose(recording.tau, TAU, rtol=1e-15)
+    for signal, values in signals.items():
+        np.testing.assert_allclose(getattr(recording, signal), values, rtol=1e-15)
+        assert getattr(recording, signal).flags.c_contiguous
+    assert not recording.q.flags.writeable
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"time": 1, "q": [2, 3], "tau": [4, 5]},
+        {"time": "time", "q": ["q_a", 3], "tau": "tau_*"},
+        {"q": "q_*", "tau": ["log.csv:tau_a", "log.csv:tau_b"]},
+        {"q": ["log.csv:2", "log.csv:3"]},
+    ],
+)
+def test_mapped_columns(log, columns):
+    recording = read_log(log, ROBOT, columns=columns)
+    np.testing.assert_allclose(recording.q, Q, rtol=1e-15)
+    np.testing.assert_allclose(recording.tau, TAU, rtol=1e-15)
+
+
+def test_headerless_file_by_position(tmp_path):
+    path = tmp_path / "log.txt"
+    np.savetxt(path, np.column_stack([Q[:, ::-1], TAU]))
+    recording = read_log(path, ROBOT, rate=50, columns={"q": [2, 1], "tau": [3, 4]}, name="first")
+    assert (recording.name, recording.rate) == ("first", 50.0)
+    np.testing.assert_allclose(recording.q, Q, rtol=1e-15)
+    message = refusal(path, ROBOT, rate=50)
+    assert "log.txt: has no header, so no column 'q_a'; give positions" in message
+
+
+def test_a_joint_that_is_named_in_the_order_of_the_robot(log):
+    swapped = replace(ROBOT, joints=ROBOT.joints[::-1])
+    np.testing.assert_allclose(read_log(log, swapped).q, Q[:, ::-1], rtol=1e-15)
+
+
+def test_npz_with_globs(tmp_path):
+    path = tmp_path / "log.npz"
+    np.savez(path, times=TIME, positions=Q, torques=TAU, target_positions=2 * Q)
+    columns = {"time": "times", "q": "positions_*", "tau": "torques_*"}
+    recording = read_log(path, ROBOT, columns=columns)
+    np.testing.assert_array_equal(recording.q, Q)
+    np.testing.assert_array_equal(recording.tau, TAU)
+    assert recording.qref is None
+
+
+def test_files_side_by_side(tmp_path):
+    position = write(tmp_path / "pos.csv", time=TIME, j=Q)
+    torque = write(tmp_path / "tau.csv", time=TIME, j=TAU)
+    columns = {"q": "pos.csv:*", "tau": ["tau.csv:j_a", f"{torque}:j_b"]}
+    recording = read_log([position, torque], ROBOT, columns=columns)
+    assert recording.name == "pos.csv+tau.csv"
+    np.testing.assert_allclose(recording.q, Q, rtol=1e-15)
+    np.testing.assert_allclose(recording.tau, TAU, rtol=1e-15)
+    by_position = read_log([position, torque], ROBOT, columns={"q": [2, 3], "tau": [5, 6]})
+    np.testing.assert_array_equal(by_position.tau, recording.tau)
+    message = refusal([position, torque], ROBOT, columns={"q": ["j_a", "j_b"]})
+    assert "has 'j_a' twice; write 'pos.csv:2' and 'tau.csv:2' in columns" in message
+
+
+def test_files_side_by_side_must_match(tmp_path):
+    position = write(tmp_path / "pos.csv", time=TIME, q=Q)
+    short = write(tmp_path / "tau.csv", tau=TAU[:-1])
+    message = refusal([position, short], ROBOT)
+    assert f"{short}: has 199 rows of samples, {position} has 200" in message
+    late = write(tmp_path / "late.csv", time=TIME + 0.5, tau=TAU)
+    message = refusal([position, late], ROBOT)
+    assert f"{late}, row 2, column 1 (time): is 0.5 s off the time in {position}" in message
+    assert read_log([position, late], ROBOT, columns={"time": "pos.csv:time"}).rate == RATE
+
+
+def test_files_one_after_another(tmp_path):
+    first = write(tmp_path / "1.csv", time=TIME, q=Q, tau=TAU, dq=Q)
+    second = write(tmp_path / "2.csv", time=TIME[:80], q=-Q[:80], tau=TAU[:80])
+    recording = read_log([first, second], ROBOT, stack="time")
+    assert recording.segments == ((0, 200), (200, 280))
+    np.testing.assert_allclose(recording.q, np.vstack([Q, -Q[:80]]), rtol=1e-15)
+    assert recording.dq is None
+    assert recording.warnings == ("1.csv+2.csv: dq is in 1 of 2 files; not used",)
+    slow = write(tmp_path / "3.csv", time=2 * TIME, q=Q, tau=TAU)
+    assert "rates differ (100, 50 Hz)" in refusal([first, slow], ROBOT, stack="time")
+
+
+# clocks
+
+
+def test_rate_is_needed_without_time(tmp_path):
+    path = write(tmp_path / "log.csv", q=Q, tau=TAU)
+    assert "log.csv: has no time column; name it in columns, or set rate" in refusal(path, ROBOT)
+    assert read_log(path, ROBOT, rate=1000).rate == 1000.0
+    for rate in (0, -5.0, np.nan, np.inf):
+        assert "is no sample rate" in refusal(path, ROBOT, rate=rate)
+
+
+def test_time_wins_over_rate(log):
+    assert read_log(log, ROBOT, rate=100.5).warnings == ()
+    recording = read_log(log, ROBOT, rate=250)
+    assert recording.rate == RATE
+    assert recording.warnings == (
+        "log.csv: rate = 250 Hz, but the time column says 100 Hz; time is used",
+    )
+
+
+def test_gap_jitter_and_units_of_time(tmp_path):
+    rng = np.random.default_rng(2)
+    time = TIME + rng.uniform(-5e-4, 5e-4, SAMPLES)
+    time[100:] += 1.0
+    q = np.column_stack([np.sin(time), np.cos(time)])
+    path = write(tmp_path / "log.csv", time=1e3 * time, q=q, tau=TAU)
+    recording = read_log(path, ROBOT, units={"time": "ms"})
+    assert len(recording.segments) == 2
+    assert len(recording.q) == recording.segments[-1][1]
+    assert "1 gap in time" in recording.warnings[0]
+    assert f"before {path}, row 102, column 1 (time)" in recording.warnings[0]
+    assert "jitter" in recording.warnings[1]
+    start, stop = recording.segments[0]
+    uniform = time[0] + np.arange(stop - start) / recording.rate
+    np.testing.assert_allclose(recording.q[start:stop, 0], np.sin(uniform), atol=1e-7)
+
+
+def test_repeated_time_names_the_row(tmp_path):
+    time = TIME.copy()
+    time[50] = time[49]
+    path = write(tmp_path / "log.csv", q=Q, time=time, tau=TAU)
+    assert f"{path}, row 52, column 3 (time): time 0.49 repeats" in refusal(path, ROBOT)
+
+
+# sides, units, currents
+
+
+def coupled_drives():
+    reduction = np.array([[50.0, 0.0], [-30.0, 30.0]])
+    return Drives(np.eye(2), reduction, np.array([0.1, -0.2]), np.array([2.0, 0.5]))
+
+
+def test_motor_side(tmp_path):
+    drives = coupled_drives()
+    robot = make_robot(drives=drives)
+    to_motor = drives.reduction.T
+    motor = {
+        "q": (Q - drives.zero) @ to_motor,
+        "qref": (Q + 0.01 - drives.zero) @ to_motor,
+        "dq": 2 * Q @ to_motor,
+        "ddq": 3 * Q @ to_motor,
+        "dqref": 4 * Q @ to_motor,
+        "tau": TAU @ np.linalg.inv(drives.reduction),
+    }
+    recording = read_log(write(tmp_path / "m.csv", time=TIME, **motor), robot, side="motor")
+    expected = {"q": Q, "qref": Q + 0.01, "dq": 2 * Q, "ddq": 3 * Q, "dqref": 4 * Q, "tau": TAU}
+    for signal, values in expected.items():
+        np.testing.assert_allclose(getattr(recording, signal), values, atol=1e-12)
+        assert getattr(recording, signal).flags.c_contiguous
+
+
+def test_current_becomes_torque(tmp_path):
+    path = write(tmp_path / "log.csv", time=TIME, q=Q, current=TAU)
+    robot = make_robot(drives=coupled_drives())
+    gained = TAU * robot.drives.gain
+    np.testing.assert_allclose(read_log(path, robot).tau, gained, rtol=1e-15)
+    motor = read_log(path, robot, side="motor").tau
+    np.testing.assert_allclose(motor, gained @ robot.drives.reduction, rtol=1e-14)
+    assert "every drive's gain is 1" in read_log(path, ROBOT).warnings[0]
+
+
+def test_torque_comes_before_current(tmp_path):
+    path = write(tmp_path / "log.csv", time=TIME, q=Q, tau=TAU, current=2 * TAU)
+    robot = make_robot(drives=coupled_drives())
+    np.testing.assert_allclose(read_log(path, robot).tau, TAU, rtol=1e-15)
+    current = read_log(path, robot, columns={"current": "current_*"})
+    np.testing.assert_allclose(current.tau, 2 * TAU * robot.drives.gain, rtol=1e-15)
+    both = read_log(path, robot, columns={"current": "current_*", "tau": "tau_*"})
+    assert both.warnings == ("log.csv: columns names tau and current; current is not used",)
+
+
+def test_units(tmp_path):
+    deg = 180 / np.pi
+    path = write(tmp_path / "log.csv", time=TIME, q=deg * Q, dq=deg * Q, qref=deg * Q, tau=TAU)
+    recording = read_log(path, ROBOT, units={"q": "deg"})
+    for values in (recording.q, recording.dq, recording.qref):
+        np.testing.assert_allclose(values, Q, rtol=1e-14)
+    mixed = read_log(path, ROBOT, units={"q": "deg", "dq": "rad", "qref": ["rev", "rad"]})
+    np.testing.assert_allclose(mixed.dq, deg * Q, rtol=1e-14)
+    np.testing.assert_allclose(mixed.qref, deg * Q * [2 * np.pi, 1.0], rtol=1e-14)
+
+
+def test_units_of_angle_and_length(tmp_path):
+    robot = make_robot(kinds=["revolute", "prismatic"])
+    path = write(tmp_path / "log.csv", time=TIME, q=Q, tau=TAU)
+    deg = np.pi / 180
+    for units, factors in (
+        ("deg", [deg, 1.0]),
+        ("mm", [1.0, 1e-3]),
+        (["rev", "mm"], [2 * np.pi, 1e-3]),
+    ):
+        recording = read_log(path, robot, units={"q": units})
+        np.testing.assert_allclose(recording.q, Q * factors, rtol=1e-14)
+    assert "'deg' for b, a prismatic joint" in refusal(path, robot, units={"q": ["deg", "deg"]})
+    assert "every joint is revolute" in refusal(path, ROBOT, units={"q": "mm"})
+    assert "has 1 units for 2 joints" in refusal(path, robot, units={"q": ["deg"]})
+    spindle = Drives(np.eye(2), np.diag([1.0, 100.0]), np.zeros(2), np.ones(2))
+    turned = read_log(path, replace(robot, drives=spindle), units={"q": "rev"}, side="motor")
+    np.testing.assert_allclose(turned.q, Q * [2 * np.pi, 2 * np.pi / 100], rtol=1e-14)
+
+
+# refusals
+
+
+def test_missing_columns_name_the_nearest(tmp_path):
+    path = write(tmp_path / "log.csv", time=TIME, q_a=TIME, q_bb=TIME, tau=TAU)
+    message = refusal(path, ROBOT)
+    assert message.startswith(f"{path}: no column 'q_b' for q; the nearest are 'q_bb', 'q_a'")
+    path = write(tmp_path / "log.csv", time=TIME, q=Q)
+    assert "no column 'tau_a' for tau" in refusal(path, ROBOT)
+    path = write(tmp_path / "log.csv", time=TIME, q=Q, tau=TAU, dq_a=TIME)
+    recording = read_log(path, ROBOT)
+    assert recording.dq is None
+    assert recording.warnings == ("log.csv: dq_ has 1 of 2 joints; not used",)
+
+
+def test_missing_arrays_say_why(tmp_path):
+    path = tmp_path / "log.npz"
+    np.savez(path, time=TIME, q=Q, tau=TAU[:-1])
+    message = refusal(path, ROBOT, columns={"q": "q_*", "tau": "tau_*"})
+    assert message == f"{path}: 'tau' cannot be tau: it has shape (199, 2), not 200 samples"
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        ({"columns": {"q": [2]}}, "columns.q names 1 columns, the robot has 2 joints (a, b)"),
+        ({"columns": {"q": [2, 9]}}, "columns.q asks for column 9; there are 1 to 5"),
+        ({"columns": {"q": [0, 2]}}, "columns.q asks for column 0; there are 1 to 5"),
+        ({"columns": {"q": "p_*"}}, "no column 'p_*' for q"),
+        ({"columns": {"position": "q_*"}}, "columns: 'position' is unknown; known are time, q"),
+        ({"columns": {"taus": "q_*"}}, "'taus' is unknown; did you mean 'tau'?"),
+        ({"columns": {"time": [1, 2]}}, "columns.time names 2 columns, not one"),
+        ({"columns": {"time": "stamp"}}, "no column 'stamp' for time"),
+        ({"units": {"q": "degrees"}}, "units.q: 'degrees' is unknown; did you mean 'deg'?"),
+        ({"units": {"tau": "Nmm"}}, "units: 'tau' is unknown"),
+        ({"units": {"time": "min"}}, "units.time = 'min'; known are s, ms, us, ns"),
+        ({"side": "drive"}, "side: 'drive' is unknown; known are joint, motor"),
+        ({"stack": "up"}, "stack: 'up' is unknown; known are side, time"),
+    ],
+)
+def test_refused_requests(log, options, part):
+    message = refusal(log, ROBOT, **options)
+    assert "log.csv" in message
+    assert part in message
+
+
+def test_no_files():
+    assert "no files" in refusal([], ROBOT)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_values_that_are_not_finite(tmp_path, bad):
+    tau = TAU.copy()
+    tau[41:44, 1] = bad
+    path = write(tmp_path / "log.csv", time=TIME, q=Q, tau=tau, other=np.full(SAMPLES, bad))
+    message = refusal(path, ROBOT)
+    assert f"{path}, row 43, column 5 (tau_b): {bad} is not a finite number" in message
+    assert "nor are values in 2 more rows" in message
+    # what is not used may be anything
+    fine = read_log(path, ROBOT, columns={"tau": ["tau_a", "q_a"]})
+    np.testing.assert_allclose(fine.tau[:, 0], TAU[:, 0], rtol=1e-15)
+
+
+def test_short_logs(tmp_path):
+    path = write(tmp_path / "log.csv", time=TIME[:49], q=Q[:49], tau=TAU[:49])
+    assert refusal(path, ROBOT) == "log.csv: has 49 samples; at least 50 are needed"
+
+
+# what looks odd
+
+
+def test_still_joints_and_dead_sensors(tmp_path):
+    q, tau = Q.copy(), TAU.copy()
+    q[:, 1], tau[:, 0] = 0.25, -3.0
+    path = write(tmp_path / "log.csv", time=TIME, q=q, tau=tau)
+    still, dead = read_log(path, ROBOT).warnings
+    assert "b never moves (q = 0.25)" in still
+    assert "tau of a is -3 in every sample" in dead
+
+
+@pytest.mark.parametrize(
+    ("limits", "scale", "refused", "part"),
+    [
+        ({"lower": -2.0, "upper": 2.0}, 57.3, True, "looks like degrees; set units = { q = 'deg'"),
+        ({"lower": -0.1, "upper": 0.1}, 1.0, True, "looks like degrees"),
+        ({"lower": -2.0, "upper": 2.0}, 1e5, True, "is no angle of this joint"),
+        ({"lower": -2.0, "upper": 2.0}, 3.0, False, "looks like degrees; if so, set units"),
+        ({}, 57.3, False, "looks like degrees; if so"),
+        ({"lower": -0.9, "upper": 0.9}, 1.0, False, "outside its limits; check the zero"),
+    ],
+)
+def test_degrees(tmp_path, limits, scale, refused, part):
+    robot = make_robot(**limits)
+    path = write(tmp_path / "log.csv", time=TIME, q=scale * Q, tau=TAU)
+    if refused:
+        assert part in refusal(path, robot)
+        stated = read_log(path, robot, units={"q": "rad"}).warnings
+        assert "check the unit and the zero" in stated[0]
+    else:
+        warnings = read_log(path, robot).warnings
+        assert "q of a reaches" in warnings[0]
+        assert part in warnings[0]
+
+
+def test_degrees_or_the_motor_side(tmp_path):
+    robot = make_robot(drives=coupled_drives(), lower=-2.0, upper=2.0)
+    path = write(tmp_path / "log.csv", time=TIME, q=50 * Q, tau=TAU)
+    assert "or, for motor positions, side = 'motor'" in refusal(path, robot)
+
+
+@pytest.mark.parametrize(
+    "limits", [{}, {"lower": -1e3, "upper": 1e3}, {"lower": 0.0, "upper": 0.0}]
+)
+def test_what_stays_within_reach_is_not_remarked(tmp_path, limits):
+    robot = make_robot(**limits)
+    path = write(tmp_path / "log.csv", time=TIME, q=9.0 * Q, tau=TAU)
+    assert read_log(path, robot).warnings == ()
+
+
+def test_millimetres(tmp_path):
+    robot = make_robot(kinds=["prismatic", "prismatic"], lower=-1.5, upper=1.5)
+    path = write(tmp_path / "log.csv", time=TIME, q=1e3 * Q, tau=TAU)
+    assert (
+        "looks like millimetres; if so, set units = { q = 'mm' }"
+        in read_log(path, robot).warnings[0]
+    )
+
+
+def test_torques_beyond_the_effort(tmp_path):
+    path = write(tmp_path / "log.csv", time=TIME, q=Q, tau=np.clip(TAU, -1, 1) * [1.0, 50.0])
+    (warning,) = read_log(path, make_robot(effort=10.0)).warnings
+    assert warning.startswith(
+        "log.csv: tau of b reaches 50, its effort limit is 10; check the side"
+    )
+    assert read_log(path, make_robot(effort=0.0)).warnings == ()
+
+
+# measured logs
+
+
+def measured(*parts):
+    paths = [DATA / part for part in parts]
+    if not all(path.exists() for path in paths):
+        pytest.skip(f"measured logs are not at {DATA}")
+    return paths
+
+
+def test_tx40():
+    files = measured("tx40/pos_read_data.csv", "tx40/curr_data.csv")
+    reduction = np.diag([32.0, 32, 45, -48, 45, 32])
+    reduction[5, 4] = 32.0
+    zero = np.array([0, -np.pi / 2, np.pi / 2, 0, 0, 0])
+    deg = np.deg2rad([180, 125, 138, 270, 133.5, 270])
+    robot = make_robot("123456", Drives(np.eye(6), reduction, zero, np.ones(6)))
+    joints = tuple(replace(j, lower=-d, upper=d) for j, d in zip(robot.joints, deg, strict=True))
+    robot = replace(robot, joints=joints)
+    columns = {"q": "pos_read_data.csv:*", "tau": "curr_data.csv:*"}
+    log = read_log(files, robot, rate=5000, side="motor", columns=columns)
+    assert log.q.shape == log.tau.shape == (45000, 6)
+    assert log.duration == 9.0
+    assert log.warnings == ()
+    motor = np.loadtxt(files[0], delimiter=",", skiprows=1)
+    torque = np.loadtxt(files[1], delimiter=",", skiprows=1)
+    np.testing.assert_allclose((log.q - zero) @ reduction.T, motor, atol=1e-9)
+    np.testing.assert_allclose(log.tau[:, 4], 45 * torque[:, 4] + 32 * torque[:, 5], rtol=1e-12)
+    assert "side = 'motor'" in refusal(files, robot, rate=5000, columns=columns)
+
+
+def test_emps():
+    (path,) = measured("emps/DATA_EMPS.mat")
+    drives = replace(Drives.direct(1), gain=np.array([35.15]))
+    robot = make_robot(["slide"], drives, ["prismatic"])
+    columns = {"time": "t", "q": ["qm"], "qref": ["qg"], "current": ["vir"]}
+    log = read_log(path, robot, columns=columns)
+    assert log.rate == 1000.0
+    assert log.q.shape == (24841, 1)
+    assert log.warnings == ()
+    assert log.qref is not None
+    assert np.abs(log.qref - log.q).max() < 0.01
+    assert np.abs(log.tau).max() <= 351.5
+
+
+def test_lwr4():
+    (path,) = measured("lwr4/measurements_1.npz")
+    robot = make_robot([f"a{i}" for i in range(7)])
+    columns = {
+        "time": "times",
+        "q": "positions_*",
+        "dq": "velocities_*",
+        "ddq": "accelerations_*",
+        "tau": "torques_*",
+    }
+    log = read_log(path, robot, columns=columns)
+    assert log.rate == pytest.approx(200.0, rel=1e-3)
+    assert "jitter by up to" in log.warnings[0]
+    raw = np.load(path)
+    assert abs(len(log.q) - len(raw["times"])) <= 1
+    np.testing.assert_allclose(log.q.max(axis=0), raw["positions"].max(axis=0), atol=1e-3)

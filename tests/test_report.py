@@ -1,0 +1,263 @@
+"""The text summary and the page: what they say, that they fit, that they repeat."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import cache
+
+import lxml.html
+import matplotlib
+import numpy as np
+import pytest
+
+import toy
+from dynident.facade import identify
+from dynident.identification import Identification
+from dynident.problem import Problem
+from dynident.recording.prepare import prepare
+from dynident.report import html_report, summary
+from dynident.report.html import verdict
+from dynident.report.plots import gaps, torque_figure, with_gaps
+from dynident.report.summary import (
+    LONGEST_NAME,
+    base_rows,
+    base_table,
+    figures_table,
+    number,
+    percent,
+    shortened,
+)
+from dynident.validation import Series
+
+HOSTILE = ("<i>&'\"", "$x^2", "関節" * 30, "a joint with spaces and a name that goes on and on")
+
+
+def identified(
+    method: str = "pc-idim-ls",
+    n: int = 2,
+    joints: tuple[str, ...] = (),
+    name: str = "toy",
+    **options: str,
+) -> Identification:
+    """A result on a simulated log, with a held-out log beside it."""
+    robot = toy.arm(n)
+    named = [replace(j, name=new) for j, new in zip(robot.joints, joints, strict=False)]
+    robot = replace(robot, name=name, joints=(*named, *robot.joints[len(named) :]))
+    logs = [toy.log(robot, seconds=8.0, noise=0.5, seed=seed)[0] for seed in (0, 5)]
+    held_out = replace(logs[1], name="held-out log")
+    problem = Problem(robot, prepare(logs[0], 5.0))
+    return identify(problem, method, validation=[prepare(held_out, 5.0)], **options)
+
+
+@cache
+def result() -> Identification:
+    return identified()
+
+
+@cache
+def page() -> str:
+    return html_report(result(), result().series(500))
+
+
+def widest(text: str) -> int:
+    return max(len(line) for line in text.splitlines())
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("method", ["pc-idim-ls", "ols"])
+def test_summary_fits_80_columns_whatever_the_names(method, full):
+    found = identified(method, n=5, joints=HOSTILE, name="r" * 300)
+    found = replace(found, warnings=("w" * 200, "a warning\nof two lines"))
+    text = summary(found, full)
+    assert widest(text) <= 80
+    assert shortened(HOSTILE[3], LONGEST_NAME) in text
+    assert "…" in text
+    assert text == text.rstrip()
+    assert "\x1b" not in text
+
+
+def test_summary_is_short_by_default_and_complete_in_full():
+    count = result().base.count
+    short, full = summary(result()), summary(result(), full=True)
+    assert f"{count} base parameters in result.json and report.html" in short
+    assert set(result().base.names) <= set(full.split())
+    for text in (short, full):
+        for words in ("pc-idim-ls", result().estimate.covariance.name.split(",")[0], "overall"):
+            assert words in text
+        assert re.search(r"^consistent +yes", text, re.MULTILINE)
+        assert re.search(r"^certificate +primal .*gap", text, re.MULTILINE)
+
+
+def test_summary_counts_the_eliminated():
+    found = identified("wls", essential="f-test")
+    gone = found.base.count - len(found.essential)
+    assert gone > 0
+    text = summary(found, full=True)
+    assert f"{gone} of them eliminated" in text
+    names = {line.split()[0] for line in text.splitlines() if line}
+    for k, name in enumerate(found.base.names):
+        assert (name in names) == (k in found.essential)
+    assert all(name in html_report(found, ()) for name in found.base.names)
+
+
+def test_a_method_without_standard_parameters_says_so():
+    found = identified("ols")
+    assert "not determined: ols gives base parameters only" in summary(found)
+    text = html_report(found, ())
+    assert "Consistency not determined" in text
+    assert 'id="links"' not in text
+
+
+def test_tables_for_the_command_line_fit_80_columns():
+    found = identified(n=4, joints=HOSTILE)
+    entries = found.validation[0].entries
+    text = figures_table(entries, found.validation[0].nominal)
+    assert widest(text) <= 80
+    assert percent(entries[0].overall_percent) in text
+    text = base_table(found.base)
+    assert widest(text) <= 80
+    assert all(re.search(rf"^{name} ", text, re.MULTILINE) for name in found.base.names)
+
+
+def test_many_columns_go_on_in_a_further_block():
+    found = replace(result(), validation=result().validation * 9)
+    text = summary(found)
+    assert widest(text) <= 80
+    assert text.count("torque error %") > 1
+    assert "V9 nom." in text
+
+
+def test_page_holds_every_parameter_joint_and_link():
+    text = lxml.html.document_fromstring(page()).text_content()
+    robot, base = result().robot, result().base
+    for name in (*base.names, *base.regroupings, *robot.joint_names, *robot.links):
+        assert name in text
+    for row in base_rows(result()):
+        assert number(row.low) in text
+        assert number(row.high) in text
+    assert result().estimate.covariance.name in text
+    assert "(XᵀΩ⁻¹X)⁻¹" in text
+    assert "held-out log" in text
+
+
+def test_page_is_whole_and_refers_to_nothing_else():
+    root = lxml.html.document_fromstring(page())
+    assert root.find(".//title").text == "toy · dynident"
+    without_namespaces = re.sub(r'xmlns(:\w+)?="[^"]*"', "", page())
+    assert not re.search(r"https?://|//cdn|@import|url\((?!#)", without_namespaces)
+    assert not root.xpath("//script | //link | //iframe")
+    for element in root.iter("*"):
+        for attribute in ("src", "href", "xlink:href"):
+            assert element.get(attribute, "#").startswith(("#", "data:"))
+
+
+def test_ids_are_unique_and_every_reference_has_its_target():
+    ids = re.findall(r'\bid="([^"]+)"', page())
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', page())) <= set(ids)
+
+
+def test_one_torque_figure_a_joint_and_the_first_is_open():
+    root = lxml.html.document_fromstring(page())
+    details = root.xpath("//details")
+    assert len(details) == result().robot.n
+    assert [d.get("open") is not None for d in details] == [True, False]
+    assert all(d.xpath(".//svg") for d in details)
+
+
+def test_same_input_same_bytes_whatever_the_users_settings():
+    series = result().series(500)
+    before = dict(matplotlib.rcParams)
+    with matplotlib.rc_context({"lines.linewidth": 7.0, "svg.fonttype": "path"}):
+        again = html_report(result(), series)
+    assert again == page()
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_names_are_escaped_and_drawn_whatever_they_hold():
+    found = identified(n=4, joints=HOSTILE, name="<b>&")
+    text = html_report(found, found.series(300))
+    assert "<b>" not in text
+    assert "<i>" not in text
+    root = lxml.html.document_fromstring(text)
+    assert root.find(".//h1").text == "<b>&"
+    assert [s.text for s in root.xpath("//details/summary")] == [
+        " ".join(h.split()) for h in HOSTILE
+    ]
+
+
+def test_large_figures_become_images(monkeypatch):
+    monkeypatch.setattr("dynident.report.plots.LARGEST", 1000)
+    figures = [torque_figure(result().series(200)[0], 0) for _ in range(2)]
+    assert figures[0].startswith('<img alt="" src="data:image/png;base64,')
+    assert figures[0] == figures[1]
+
+
+def test_lines_are_not_drawn_across_gaps():
+    time = np.array([0.0, 0.1, 0.2, 5.0, 5.1])
+    assert gaps(time).tolist() == [3]
+    broken = with_gaps(time, gaps(time))
+    assert np.isnan(broken[3])
+    np.testing.assert_array_equal(np.delete(broken, 3), time)
+    assert len(gaps(np.zeros(1))) == 0
+
+
+def test_figure_of_a_log_without_nominal_torques():
+    signal = np.ones((50, 1))
+    series = Series("x", np.arange(50) * 0.1, signal, signal, None, {"gravity": signal})
+    assert "robot file" not in torque_figure(series, 0)
+    assert "[N]" in torque_figure(series, 0, "N")
+
+
+def levels(found: Identification) -> dict[str, str]:
+    return {s.title: s.level for s in verdict(found, base_rows(found))}
+
+
+def test_verdict_of_a_good_result():
+    found = levels(result())
+    assert found["Physically consistent"] == "good"
+    assert "No held-out log" not in found
+    assert "bad" not in found.values()
+
+
+def test_verdict_names_what_is_wrong():
+    theta = result().theta.copy()
+    theta[0] = -1.0
+    theta[result().idim.names.index("fv2")] = -0.5
+    estimate = replace(result().estimate, theta=theta, converged=False, message="gave up")
+    broken = replace(
+        result(),
+        estimate=estimate,
+        rank=result().base.count - 1,
+        nominal=(replace(result().identification[1], overall_percent=1e-9),),
+        validation=(),
+        warnings=("odd log",),
+    )
+    found = levels(broken)
+    assert found["Not converged"] == "bad"
+    assert found["Not physically consistent"] == "bad"
+    assert found["Logs leave parameters open"] == "bad"
+    assert found["No held-out log"] == "note"
+    assert found["Warning"] == "note"
+    assert next(v for k, v in found.items() if k.startswith("Torque error")) == "bad"
+    text = html_report(broken, ())
+    assert "pseudo-inertia link_1, fv2 = -0.500" in text
+    assert "odd log" in text
+    assert "gave up" in text
+    assert "not converged: gave up" in summary(broken)
+
+
+def test_verdict_doubts_a_model_that_does_not_generalise():
+    worse = tuple(replace(f, overall_percent=60.0) for f in result().validation[0].entries)
+    held_out = replace(result().validation[0], entries=worse, nominal=())
+    found = levels(replace(result(), validation=(held_out,)))
+    assert found["Held-out error 60.00 %"] == "note"
+
+
+def test_missing_numbers_are_dashes():
+    assert number(None) == number(float("nan")) == percent(float("inf")) == "-"
+    assert number(0.0) == "0"
+    assert number(247.0, 3) == "247"
+    assert percent(0.001) == "1.0e-03"
+    assert percent(1234.5) == "1234"

@@ -1,0 +1,86 @@
+"""A small robot with known parameters, and motions of it, for tests."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynident.idim import Idim, build_idim
+from dynident.inertia import Array, from_com
+from dynident.recording.recording import Recording
+from dynident.robot.drives import Drives
+from dynident.robot.model import Joint, Robot
+
+RATE = 1000.0
+
+
+def arm(n: int = 2, coupled: bool = False, nominal: bool = True) -> Robot:
+    """A chain of revolute joints with skew axes; its last two drives may be coupled."""
+    axes = [(0, 0, 1), (0, 1, 0), (0, 1, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 0)]
+    joints = tuple(
+        Joint(
+            name=f"joint_{k + 1}",
+            link=f"link_{k + 1}",
+            kind="revolute",
+            parent=k,
+            rotation=np.eye(3),
+            translation=np.array([0.05, 0.02, 0.3]),
+            axis=np.array(axes[k], dtype=float),
+        )
+        for k in range(n)
+    )
+    rng = np.random.default_rng(11)
+    bodies = []
+    for k in range(n):
+        half = rng.uniform(0.05, 0.15, 3)
+        mass = 4.0 / (k + 1)
+        moments = mass / 3.0 * (half @ half - half**2)
+        bodies.append(from_com(mass, [0.01, -0.02, 0.12], np.diag(moments)))
+    drives = Drives.direct(n)
+    if coupled:
+        turns = np.eye(n)
+        turns[-1, -2] = 1.0
+        drives = Drives(turns, drives.reduction, drives.zero, drives.gain)
+    return Robot(
+        name="toy",
+        joints=joints,
+        nominal=np.array(bodies) if nominal else np.zeros((n, 10)),
+        drives=drives,
+    )
+
+
+def true_parameters(idim: Idim, bodies: Array) -> Array:
+    """Standard parameters: the bodies' own, with rotors and friction of round numbers."""
+    values = {"Ia": 0.3, "Iam": 0.2, "fv": 2.0, "fvm": 1.5, "fc": 3.0, "fcm": 1.2, "off": 0.5}
+    drive = [values[p.symbol] for p in idim.parameters[idim.inertial :]]
+    return np.concatenate([np.asarray(bodies).ravel(), drive])
+
+
+def motion(n: int, seconds: float, seed: int = 0, rate: float = RATE) -> tuple[Array, Array, Array]:
+    """Band-limited motion with exact derivatives: sums of sinusoids below 2 Hz."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(int(seconds * rate)) / rate
+    q, dq, ddq = (np.zeros((len(t), n)) for _ in range(3))
+    for j in range(n):
+        for f in rng.uniform(0.1, 2.0, 6):
+            w, a, phase = 2 * np.pi * f, rng.uniform(0.1, 0.5), rng.uniform(0, 2 * np.pi)
+            q[:, j] += a * np.sin(w * t + phase)
+            dq[:, j] += a * w * np.cos(w * t + phase)
+            ddq[:, j] -= a * w**2 * np.sin(w * t + phase)
+    return q, dq, ddq
+
+
+def log(
+    robot: Robot,
+    seconds: float = 12.0,
+    noise: Array | float = 0.0,
+    seed: int = 0,
+    friction: str = "coulomb-viscous",
+    bodies: Array | None = None,
+) -> tuple[Recording, Array]:
+    """A recording with white torque noise, and the standard parameters behind it."""
+    idim = build_idim(robot, friction)
+    theta = true_parameters(idim, robot.nominal if bodies is None else bodies)
+    q, dq, ddq = motion(robot.n, seconds, seed)
+    tau = idim.torque(theta, q, dq, ddq)
+    tau = tau + np.random.default_rng(seed + 1).normal(size=tau.shape) * noise
+    return Recording("toy log", RATE, q, tau, dq=dq, ddq=ddq), theta
