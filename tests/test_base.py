@@ -52,7 +52,11 @@ def test_textbook_ranks():
     planar = toy.arm(2)
     joints = tuple(
         type(j)(
-            **{**j.__dict__, "axis": np.array([0.0, 0.0, 1.0]), "translation": np.array([0.3, 0, 0])}
+            **{
+                **j.__dict__,
+                "axis": np.array([0.0, 0.0, 1.0]),
+                "translation": np.array([0.3, 0, 0]),
+            }
         )
         for j in planar.joints
     )
@@ -79,7 +83,9 @@ def test_regrouped_columns_are_the_dropped_ones(coupled):
     np.testing.assert_allclose(
         rows[:, found.kept] @ (found.matrix @ theta), rows @ theta, atol=1e-9 * np.abs(rows).max()
     )
-    np.testing.assert_allclose(found.matrix @ found.standard(found.matrix @ theta), found.matrix @ theta)
+    np.testing.assert_allclose(
+        found.matrix @ found.standard(found.matrix @ theta), found.matrix @ theta
+    )
 
 
 def test_result_does_not_depend_on_the_seed():

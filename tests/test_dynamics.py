@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
+from robots import bodies, pin_model, pin_q, relative, states, urdf
 
 from dynident.dynamics import bias, build_tree, inverse_dynamics, mass_matrix, regressor
 from dynident.dynamics.regressor import dense_slots, fill_regressor
 from dynident.inertia import Array
 from dynident.robot import Robot, load_robot
 from dynident.robot.urdf import from_pinocchio
-from robots import bodies, pin_model, pin_q, relative, states, urdf
 
 TOLERANCE = 1e-10
 SAMPLES = 20

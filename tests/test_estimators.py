@@ -135,9 +135,7 @@ def test_inside_the_cones_it_predicts_what_wls_predicts():
     bound = ESTIMATORS["pc-idim-ls"](problem, prior="none")
     assert not bound.active
     difference = problem.factors.squared_residuals  # ||X(beta_c - beta_u)|| from the factors
-    shift = [
-        g.factor[:, :-1] @ (bound.beta - free.beta) for g in problem.factors.groups
-    ]
+    shift = [g.factor[:, :-1] @ (bound.beta - free.beta) for g in problem.factors.groups]
     assert np.sqrt(sum(float(s @ s) for s in shift)) < 1e-6 * np.sqrt(
         problem.factors.squared_torques.sum()
     )
@@ -153,7 +151,7 @@ def test_a_log_that_excites_little_is_refused_or_rests_on_the_prior():
     still = Recording("still", toy.RATE, q, idim.torque(theta, q, dq, ddq))
     problem = Problem(robot, prepare(still, 10.0))
     for method in ("ols", "wls", "irls"):
-        with pytest.raises(ComputationError, match="does not excite .*; record a richer motion"):
+        with pytest.raises(ComputationError, match=r"does not excite .*; record a richer motion"):
             ESTIMATORS[method](problem)
     estimate = ESTIMATORS["pc-idim-ls"](problem)
     assert any("does not excite" in w for w in estimate.warnings)

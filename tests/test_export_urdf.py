@@ -8,13 +8,13 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from lxml import etree
+from robots import EXAMPLES, bodies, pin_model, pin_q, relative, states, urdf
 
 from dynident.dynamics import build_tree, inverse_dynamics
 from dynident.errors import ComputationError, InputError
 from dynident.export.urdf import model_urdf, patched_urdf, urdf_from_robot
 from dynident.inertia import Array, from_com, is_consistent
 from dynident.robot import Robot, load_robot
-from robots import EXAMPLES, bodies, pin_model, pin_q, relative, states, urdf
 
 ROBOTS = {
     "tx40": False,

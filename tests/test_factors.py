@@ -57,9 +57,7 @@ def test_no_normal_matrix_is_formed():
     y = a[:, :2] @ [1.0, 2.0]
     factors = Factors((Group(triangular(np.column_stack([a[:, :2], y])), 400),))
     system = factors.weighted(np.ones(1))
-    np.testing.assert_allclose(
-        linalg.solve_triangular(system.A, system.b), [1.0, 2.0], atol=1e-4
-    )
+    np.testing.assert_allclose(linalg.solve_triangular(system.A, system.b), [1.0, 2.0], atol=1e-4)
     condition, rank, _ = system.condition()
     assert condition > 1e9
     assert rank == 2

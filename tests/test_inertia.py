@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
+from robots import bodies
 
 from dynident import inertia
-from robots import bodies
 
 PHI = bodies(6, seed=3)
 

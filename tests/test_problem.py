@@ -109,7 +109,11 @@ def test_gaps_are_cut_and_short_runs_left_out():
     robot = toy.arm(2)
     recording, _ = toy.log(robot)
     gapped = Recording(
-        "gapped", toy.RATE, recording.q, recording.tau, segments=((0, 6000), (6000, 6100), (6100, 12000))
+        "gapped",
+        toy.RATE,
+        recording.q,
+        recording.tau,
+        segments=((0, 6000), (6000, 6100), (6100, 12000)),
     )
     samples = prepare(gapped, bandwidth=10.0)
     assert len(samples.segments) == 2

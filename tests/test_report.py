@@ -10,14 +10,13 @@ import lxml.html
 import matplotlib
 import numpy as np
 import pytest
-
 import toy
+
 from dynident.facade import identify
 from dynident.identification import Identification
 from dynident.problem import Problem
 from dynident.recording.prepare import prepare
-from dynident.report import html_report, summary
-from dynident.report.html import verdict
+from dynident.report.html import html_report, verdict
 from dynident.report.plots import gaps, torque_figure, with_gaps
 from dynident.report.summary import (
     LONGEST_NAME,
@@ -27,6 +26,7 @@ from dynident.report.summary import (
     number,
     percent,
     shortened,
+    summary,
 )
 from dynident.validation import Series
 

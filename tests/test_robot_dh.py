@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import pytest
+from robots import EXAMPLES, bodies, relative, states
 
 from dynident.dynamics import build_tree, inverse_dynamics, regressor
 from dynident.errors import InputError
@@ -15,7 +16,6 @@ from dynident.robot import Robot, load_robot
 from dynident.robot.dh import dh_joints, dh_nominal
 from dynident.robot.drives import Drives
 from dynident.robot.spec import BaseSpec, DHJointSpec
-from robots import EXAMPLES, bodies, relative, states
 
 TABLE: list[dict[str, Any]] = [
     {"name": "a", "alpha": 10.0, "a": 0.1, "d": 0.2, "theta0": 30.0},

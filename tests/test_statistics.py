@@ -64,9 +64,11 @@ def test_hac_score_is_newey_west_of_statsmodels():
     y = np.concatenate([r.y[0] for r in problem.rows()])
     beta = np.linalg.lstsq(X, y)[0]
     lag = 7
-    theirs = sm.OLS(y, X).fit(
-        cov_type="HAC", cov_kwds={"maxlags": lag, "use_correction": True}
-    ).cov_params()
+    theirs = (
+        sm.OLS(y, X)
+        .fit(cov_type="HAC", cov_kwds={"maxlags": lag, "use_correction": True})
+        .cov_params()
+    )
     score = score_covariance(problem, beta, np.ones(1), lag)
     bread = np.linalg.inv(X.T @ X)
     np.testing.assert_allclose(bread @ score @ bread, theirs, rtol=1e-7)

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from dynident.errors import ComputationError as ComputationError
     from dynident.errors import DynidentError as DynidentError
     from dynident.errors import InputError as InputError
-    from dynident.identification import Identification as Identification
     from dynident.facade import identify as identify
     from dynident.facade import run_study as run_study
     from dynident.facade import validate as validate
+    from dynident.identification import Identification as Identification
     from dynident.idim import build_idim as build_idim
     from dynident.problem import Problem as Problem
     from dynident.recording.prepare import Samples as Samples

@@ -57,7 +57,9 @@ def root(
     "--bandwidth 5 -o out"
 )
 def identify(
-    study: Annotated[Path | None, typer.Argument(metavar="[STUDY.toml]", show_default=False)] = None,
+    study: Annotated[
+        Path | None, typer.Argument(metavar="[STUDY.toml]", show_default=False)
+    ] = None,
     robot: Annotated[
         Path | None, typer.Option("--robot", help="URDF or robot TOML, instead of a study.")
     ] = None,
@@ -137,8 +139,8 @@ def identify(
 
 def flag_study(robot: Path, logs: list[str], held_out: list[str], rate: float | None) -> Study:
     """A study from --robot, --log and --validate."""
-    from dynident.study import Study
     from dynident.robot.spec import validated
+    from dynident.study import Study
 
     sections = [
         {"files": text.split(","), "use": use, **({} if rate is None else {"rate": rate})}
@@ -159,8 +161,8 @@ def overridden(
     lowpass: float | None,
 ) -> Study:
     """The study with what the command line says instead."""
-    from dynident.study import IdentifySection, PrepareSection, RobotSection
     from dynident.robot.spec import validated
+    from dynident.study import IdentifySection, PrepareSection, RobotSection
 
     def section(kind: type[Any], now: Any, **changes: Any) -> Any:
         given = {key: value for key, value in changes.items() if value is not None}

@@ -168,7 +168,7 @@ def solve_cone_problem(
         When the constraints contradict each other or no certified answer was reached.
     """
     rows, variables = A.shape
-    start = np.linalg.lstsq(A, b, rcond=None)[0]
+    start = np.asarray(np.linalg.lstsq(A, b, rcond=None)[0], dtype=np.float64)
     free = b - A @ start
     if all(inside(cone, start) for cone in cones):
         return unconstrained(A, b, start, cones)

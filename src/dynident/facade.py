@@ -15,7 +15,6 @@ from dynident.estimators import ESTIMATORS, Estimate
 from dynident.estimators.least_squares import UNEXCITED, essential_fit, weakest_combination
 from dynident.factors import System
 from dynident.identification import Identification, ValidationFigures
-from dynident.inertia import Array
 from dynident.problem import Problem
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
@@ -130,9 +129,7 @@ def identify(
         return pairs if len(pairs) == 2 else (*pairs, ())
 
     identification, of_nominal = figures(problem)
-    held_out = tuple(
-        ValidationFigures(log.name, *figures(problem.on(log))) for log in validation
-    )
+    held_out = tuple(ValidationFigures(log.name, *figures(problem.on(log))) for log in validation)
     watch.lap("validation")
 
     system = factors.weighted(estimate.sigma)

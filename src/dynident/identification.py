@@ -18,6 +18,7 @@ from dynident.idim import Idim
 from dynident.inertia import Array, smallest_eigenvalue
 from dynident.recording.prepare import Samples, prepare
 from dynident.recording.recording import Recording
+from dynident.report.summary import summary
 from dynident.robot.model import Robot
 from dynident.validation import FitFigure, Series, torque_series
 
@@ -161,11 +162,13 @@ class Identification:
             if p.symbol not in ("fv", "fc")
         ]
         drives = [self.drive_parameters(j) for j in range(self.robot.n)]
-        damping = [d["fv"] or 0.0 for d in drives] if "fv" in drives[0] else None
-        friction = [d["fc"] or 0.0 for d in drives] if "fc" in drives[0] else None
-        return model_urdf(
-            self.robot, self.phi, damping=damping, friction=friction, omitted=omitted
-        )
+        damping = [float(d.get("fv") or 0.0) for d in drives] if "fv" in drives[0] else None
+        friction = [float(d.get("fc") or 0.0) for d in drives] if "fc" in drives[0] else None
+        return model_urdf(self.robot, self.phi, damping=damping, friction=friction, omitted=omitted)
+
+    def summary(self, full: bool = False) -> str:
+        """The result as plain text of at most 80 columns; `full` adds all base parameters."""
+        return summary(self, full)
 
     def series(self, points: int = 4000) -> tuple[Series, ...]:
         """Low-passed torques of the fitted logs and their parts, thinned for plots."""

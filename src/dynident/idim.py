@@ -112,10 +112,7 @@ class Idim:
             coupled = drives.coupled(j)
             if self.rotor and not coupled:
                 columns.append(DriveColumn(Parameter(ROTOR, j + 1, True), own, None))
-            for term in terms:
-                columns.append(
-                    DriveColumn(Parameter(term.symbol, j + 1, term.positive), own, term)
-                )
+            columns += [DriveColumn(Parameter(t.symbol, j + 1, t.positive), own, t) for t in terms]
             if coupled:
                 turns = drives.turns[j]
                 if self.rotor:

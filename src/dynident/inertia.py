@@ -108,8 +108,7 @@ def from_com(mass: float, com: npt.ArrayLike, inertia_com: npt.ArrayLike) -> Arr
     ndarray, shape (10,)
     """
     c = np.asarray(com, dtype=float)
-    about_origin = np.asarray(inertia_com, dtype=float) + mass * (c @ c * np.eye(3) - np.outer(c, c))
-    i = about_origin
+    i = np.asarray(inertia_com, dtype=float) + mass * (c @ c * np.eye(3) - np.outer(c, c))
     return np.array([mass, *(mass * c), i[0, 0], i[0, 1], i[1, 1], i[0, 2], i[1, 2], i[2, 2]])
 
 

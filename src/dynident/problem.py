@@ -111,8 +111,9 @@ class Problem:
             yield from log
 
     def _bytes(self) -> int:
-        width = max(self._packing.width, 1)
-        return sum(8 * width * len(log.q) // min(f.step for f in log.filters) for log in self.samples)
+        steps = (min(f.step for f in log.filters) for log in self.samples)
+        rows = sum(len(log.q) // step for log, step in zip(self.samples, steps, strict=True))
+        return 8 * rows * self._packing.width
 
     def _stretches(self, log: Samples) -> Iterator[Rows]:
         for start, stop in log.segments:

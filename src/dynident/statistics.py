@@ -98,9 +98,7 @@ def whiteness(error: Array, lags: int = LAGS) -> TestResult:
     r = len(error)
     rho = autocorrelation(error, lags)
     q = float(r * (r + 2) * np.sum(rho**2 / (r - np.arange(1, lags + 1)))) if r > lags else 0.0
-    return TestResult(
-        "the residual is white", q, float(stats.chi2.sf(q, lags)), f"chi2({lags})"
-    )
+    return TestResult("the residual is white", q, float(stats.chi2.sf(q, lags)), f"chi2({lags})")
 
 
 def whiteness_rejected(errors: tuple[Array, ...]) -> bool:

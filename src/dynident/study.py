@@ -55,7 +55,7 @@ class RobotSection(Spec):
     rotor: Flag | None = None
     gravity: Vector3 | None = None
     floating: Flag = False
-    locked: dict[str, Number] = {}
+    locked: dict[str, Number] = Field(default_factory=dict)
     transmission: TransmissionSpec | None = None
     drive: tuple[DriveSpec, ...] = ()
 
@@ -184,9 +184,7 @@ def study_robot(section: RobotSection) -> Robot:
     )
 
 
-def study_samples(
-    section: LogSection, robot: Robot, settings: PrepareSection
-) -> Samples:
+def study_samples(section: LogSection, robot: Robot, settings: PrepareSection) -> Samples:
     """Read and prepare one log of a study."""
     recording = read_log(
         listed(section.files),

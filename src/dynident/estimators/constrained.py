@@ -169,9 +169,8 @@ def face_covariance(
         if isinstance(cone, Positive):
             held.append(cone.G[face])
         else:
-            for i in range(face.shape[1]):
-                for j in range(i + 1):
-                    held.append((face[:, i] @ cone.basis @ face[:, j])[None])
+            pairs = [(i, j) for i in range(face.shape[1]) for j in range(i + 1)]
+            held += [(face[:, i] @ cone.basis @ face[:, j])[None] for i, j in pairs]
     C = np.vstack(held) if held else np.zeros((0, len(unit)))
     N = linalg.null_space(C) if len(C) else np.eye(len(unit))
     stacked = np.vstack([data * unit, pull]) @ N

@@ -61,9 +61,7 @@ def result_dict(result: Identification) -> dict[str, Any]:
         },
         "whiteness": [
             {"name": name, "p_value": whiteness(error).p_value}
-            for name, error in zip(
-                result.robot.joint_names, estimate.residuals.error, strict=True
-            )
+            for name, error in zip(result.robot.joint_names, estimate.residuals.error, strict=True)
         ],
         "consistent": result.consistent,
         "min_pseudo_inertia_eigenvalue": result.smallest_eigenvalue,
@@ -211,7 +209,9 @@ class StoredResult:
         theta = np.zeros(len(idim.parameters))
         standard = self.part("standard")
         if standard is None:
-            values = {row["name"].removesuffix("R"): row["value"] for row in self.part("parameters")}
+            values = {
+                row["name"].removesuffix("R"): row["value"] for row in self.part("parameters")
+            }
             names = [idim.names[k] for k in kept]
             if sorted(values) != sorted(names):
                 raise InputError(f"{self.path}: its parameters do not fit the robot's model")

@@ -13,7 +13,6 @@ from lxml import etree
 
 from dynident.errors import ComputationError, InputError
 from dynident.inertia import Array, from_com, is_consistent, to_com, transform
-from dynident.robot.load import LockedRobot
 from dynident.robot.model import Joint, Robot
 from dynident.robot.urdf import parse_xml
 
@@ -91,7 +90,7 @@ def patched_urdf(
     if robot.source is None:
         raise InputError(f"robot {robot.name!r} has no URDF; write a fresh one (urdf_from_robot)")
     tree = parse_xml(robot.source)
-    locked = robot.locked if isinstance(robot, LockedRobot) else {}
+    locked = robot.locked
     document = Document(tree, robot.source, locked)
     notes = []
     for name, body in zip(robot.links, values, strict=True):

@@ -183,7 +183,7 @@ def prepare(
                 ddq[run] = differences(dq[run], rate)[0]
 
     filters = tuple(DecimationFilter.design(hz, rate, decimation) for hz in torque)
-    margin = max(2, max(edge(hz, rate) for hz in position))
+    margin = max(2, *(edge(hz, rate) for hz in position))
     longest = 2 * max(f.half for f in filters) + 1
     segments = []
     for start, stop in recording.segments:

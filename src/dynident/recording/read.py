@@ -300,7 +300,8 @@ def _at(tables: Sequence[Table], position: int, signal: str) -> Spot:
         index -= table.values.shape[1]
     total = sum(table.values.shape[1] for table in tables)
     raise InputError(
-        f"{checks.called(tables)}: columns.{signal} asks for column {position}; there are 1 to {total}"
+        f"{checks.called(tables)}: columns.{signal} asks for column {position}; "
+        f"there are 1 to {total}"
     )
 
 

@@ -171,7 +171,7 @@ def _parse(path: Path, layout: _Layout) -> Array:
 
     capacity, comment = _survey(path)
     values = np.empty((capacity, layout.columns))
-    types: Any = {column: np.float64 for column in range(layout.columns)}
+    types: Any = dict.fromkeys(range(layout.columns), np.float64)
     missing: Any = {column: list(MISSING) for column in range(layout.columns)}
     if layout.trailing:
         types[layout.columns] = str
@@ -353,8 +353,8 @@ def read_parquet(path: Path) -> Table:
         When pyarrow is not installed or the file is not Parquet.
     """
     try:
-        import pyarrow  # type: ignore[import-untyped]
-        import pyarrow.parquet  # type: ignore[import-untyped]
+        import pyarrow
+        import pyarrow.parquet
     except ImportError as error:
         raise InputError(f"{path}: needs pyarrow; pip install dynident[parquet]") from error
     try:

@@ -37,6 +37,7 @@ from dynident.validation import Series
 
 GENERALISES = 1.5
 """Held-out error over fitted error up to which the page does not raise a doubt."""
+ROUNDING = 1e-15
 INERTIA_ENTRIES = {
     "xx": (0, 0),
     "xy": (0, 1),
@@ -159,6 +160,9 @@ def consistency_statement(result: Identification) -> Statement:
     text = consistency_words(result)
     if result.consistent:
         text = text.removeprefix("yes: ")
+        if result.estimate.active:
+            held = counted(len(result.estimate.active), "active constraint")
+            text += f"; held on the boundary by {held}"
         return Statement("good", "Physically consistent", text)
     if result.phi is None:
         text = text.removeprefix("not determined: ") + "; pc-idim-ls gives consistent links"
@@ -197,7 +201,7 @@ def held_out_statement(result: Identification, log: ValidationFigures) -> Statem
         text += f"; robot file {percent(nominal.overall_percent)} %"
     if fitted is not None and fitted.overall_percent > 0.0:
         ratio = found.overall_percent / fitted.overall_percent
-        text += f"; {ratio:.2g} times the error on the fitted logs"
+        text += f"; {ratio:.1f} times the error on the fitted logs"
         if ratio > GENERALISES:
             level = "note"
             text += ": other motions, other conditions, or a model fitted to too little"
@@ -343,10 +347,12 @@ def standard_table(result: Identification) -> Table | None:
     for link, phi, file in zip(result.robot.links, result.phi, result.robot.nominal, strict=True):
         mass, com, inertia = to_com(phi)
         entries = [inertia[at] for at in INERTIA_ENTRIES.values()]
-        values = [mass, *com, *entries, float(smallest_eigenvalue(phi))]
+        values = [mass, *com, *entries]
+        eigenvalue = float(smallest_eigenvalue(phi))
         nominal = number(float(file[0]), 3) if file[0] > 0.0 else "-"
-        texts = [number(float(v), 3) for v in values]
-        rows.append(Row((link, texts[0], nominal, *texts[1:])))
+        # what the link does not have is left at rounding, which would read like a number
+        texts = [number(float(v) if abs(v) > ROUNDING else 0.0, 3) for v in values]
+        rows.append(Row((link, texts[0], nominal, *texts[1:], number(eigenvalue, 3))))
     columns = ("link", "mass", "in file", "x", "y", "z", *INERTIA_ENTRIES, "min. eigenvalue")
     groups = (
         Group("", 1),

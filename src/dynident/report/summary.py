@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from dynident.base import BaseParameters
-from dynident.identification import Identification
 from dynident.inertia import smallest_eigenvalue
 from dynident.recording.prepare import Samples
 from dynident.statistics import confidence_interval
 from dynident.validation import ALL_SAMPLES, FitFigure
+
+if TYPE_CHECKING:
+    from dynident.identification import Identification
 
 WIDTH = 80
 LABEL = 12

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,20 +24,6 @@ from dynident.robot.spec import (
 )
 from dynident.robot.urdf import frozen, load_urdf
 from dynident.text import nearest
-
-
-@dataclass(frozen=True)
-class LockedRobot(Robot):
-    """A robot some of whose file's joints stay at a value.
-
-    Attributes
-    ----------
-    locked : mapping of str to float
-        The joints of the file that are not joints of this robot, and where they stay
-        [rad or m]. What they move is part of the body that carries them.
-    """
-
-    locked: Mapping[str, float] = field(default_factory=dict)
 
 
 def load_robot(
@@ -68,7 +54,6 @@ def load_robot(
     Returns
     -------
     Robot
-        A `LockedRobot` where joints are locked.
 
     Raises
     ------
@@ -251,11 +236,13 @@ def lock(robot: Robot, locked: Mapping[str, float], place: str | Path) -> Robot:
             )
     if not joints and not robot.floating:
         raise InputError(f"{place}: locked leaves no moving joint")
-    fields = {name: getattr(robot, name) for name in Robot.__dataclass_fields__}
-    fields["joints"] = tuple(joints)
-    fields["nominal"] = frozen(nominal)
-    fields["drives"] = Drives.direct(len(joints))
-    return LockedRobot(**fields, locked={names[i]: float(v) for i, v in values.items()})
+    return replace(
+        robot,
+        joints=tuple(joints),
+        nominal=frozen(nominal),
+        drives=Drives.direct(len(joints)),
+        locked={names[i]: float(v) for i, v in values.items()},
+    )
 
 
 def joint_index(names: Sequence[str], ref: str | int, place: str) -> int:

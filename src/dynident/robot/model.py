@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -71,6 +72,9 @@ class Robot:
     nominal : ndarray, shape (bodies, 10)
         The file's inertial parameters; rows of zeros where it has none.
     drives : Drives
+    locked : mapping of str to float
+        Joints of the file that stay at a value and are none of `joints`; what they move is
+        part of the body that carries them [rad or m].
     source : Path or None
         The file it came from (the URDF where there is one).
     warnings : tuple of str
@@ -83,6 +87,7 @@ class Robot:
     floating: bool = False
     base_link: str = "base"
     gravity: Array = field(default_factory=lambda: np.array(GRAVITY))
+    locked: Mapping[str, float] = field(default_factory=dict)
     source: Path | None = None
     warnings: tuple[str, ...] = ()
 

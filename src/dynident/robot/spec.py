@@ -166,7 +166,7 @@ class RobotSpec(Spec):
     floating: Flag = False
     transmission: TransmissionSpec | None = None
     drive: tuple[DriveSpec, ...] = ()
-    locked: dict[str, Number] = {}
+    locked: dict[str, Number] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _one_description(self) -> Self:
