@@ -19,15 +19,12 @@ from dynident.recording.prepare import prepare
 from dynident.report.html import html_report, verdict
 from dynident.report.plots import gaps, torque_figure, with_gaps
 from dynident.report.summary import (
-    LONGEST_NAME,
     base_rows,
     base_table,
     figures_table,
-    number,
-    percent,
-    shortened,
     summary,
 )
+from dynident.report.words import LONGEST_NAME, number, percent, shortened
 from dynident.validation import Series
 
 HOSTILE = ("<i>&'\"", "$x^2", "関節" * 30, "a joint with spaces and a name that goes on and on")

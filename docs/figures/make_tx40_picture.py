@@ -8,9 +8,9 @@ from pathlib import Path
 import matplotlib as mpl
 
 mpl.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
-import dynident as di  # noqa: E402
+import dynident as di
 
 TOP = Path(__file__).parents[2]
 PICTURE = Path(__file__).with_name("tx40.png")

@@ -17,21 +17,18 @@ from dynident.report.summary import (
     BaseRow,
     base_rows,
     certificate_words,
-    common,
     consistency_words,
-    counted,
     cutoff_words,
     drive_table,
     error_columns,
     excitation_words,
     headline,
     log_words,
-    number,
-    percent,
     row_words,
     rows_words,
     time_words,
 )
+from dynident.report.words import common, counted, number, percent
 from dynident.statistics import SIGNIFICANCE, autocorrelation, whiteness, whiteness_rejected
 from dynident.validation import Series
 

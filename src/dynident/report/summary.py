@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -12,17 +12,12 @@ import numpy as np
 from dynident.base import BaseParameters
 from dynident.inertia import smallest_eigenvalue
 from dynident.recording.prepare import Samples
+from dynident.report.words import WIDTH, common, counted, entry, number, percent, table
 from dynident.statistics import confidence_interval
 from dynident.validation import ALL_SAMPLES, FitFigure
 
 if TYPE_CHECKING:
     from dynident.identification import Identification
-
-WIDTH = 80
-LABEL = 12
-"""Columns of the header's keywords."""
-LONGEST_NAME = 24
-"""Columns that a joint's name may take in a table."""
 
 
 class ErrorColumn(NamedTuple):
@@ -79,39 +74,6 @@ def summary(result: Identification, full: bool = False) -> str:
         quality_lines(result),
     ]
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
-
-
-def number(value: float | None, digits: int = 4) -> str:
-    """A value to some significant digits; a dash where there is none."""
-    if value is None or not math.isfinite(value):
-        return "-"
-    return f"{value:#.{digits}g}".rstrip(".") if value else "0"
-
-
-def percent(value: float) -> str:
-    """A percentage that neither drowns in digits nor vanishes."""
-    if not math.isfinite(value):
-        return "-"
-    if 0.0 < abs(value) < 0.01 or abs(value) >= 1e5:
-        return f"{value:.1e}"
-    return f"{value:.0f}" if abs(value) >= 1000.0 else f"{value:.2f}"
-
-
-def counted(count: int, word: str) -> str:
-    """``1 log``, ``2 logs``."""
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
-
-
-def shortened(text: str, width: int) -> str:
-    """One line of at most `width` characters, the last an ellipsis where it was longer."""
-    line = " ".join(text.split())
-    return line if len(line) <= width else line[: max(0, width - 1)] + "…"
-
-
-def common(values: Iterable[float]) -> str:
-    """A list in words: one value where all agree."""
-    texts = [f"{v:g}" for v in values]
-    return texts[0] if len(set(texts)) == 1 else " ".join(texts)
 
 
 def log_words(samples: Samples) -> str:
@@ -259,41 +221,6 @@ def drive_table(result: Identification) -> tuple[tuple[str, ...], tuple[tuple[st
         tuple(number(drive[s]) if s in drive else "" for s in symbols) for drive in drives
     )
     return symbols, cells
-
-
-def entry(key: str, text: str) -> list[str]:
-    """A keyword with its text beside it, wrapped."""
-    indent = max(LABEL, len(key) + 2)
-    return textwrap.wrap(
-        " ".join(text.split()) or "-",
-        WIDTH,
-        initial_indent=f"{key:<{indent}}",
-        subsequent_indent=" " * indent,
-        break_on_hyphens=False,
-    )
-
-
-def table(
-    stub: str, labels: Sequence[str], columns: Sequence[tuple[str, Sequence[str]]]
-) -> list[str]:
-    """A text table; columns beyond the 80th character follow in a block of their own."""
-    names = [shortened(label, LONGEST_NAME) for label in labels]
-    first = max(len(name) for name in (stub, *names))
-    blocks: list[list[list[str]]] = []
-    room = 0
-    for title, cells in columns:
-        width = max(len(cell) for cell in (title, *cells))
-        if not blocks or room < width + 2:
-            blocks.append([])
-            room = WIDTH - first
-        room -= width + 2
-        blocks[-1].append([f"{cell:>{width}}" for cell in (title, *cells)])
-    lines = []
-    for block in blocks:
-        for row, name in enumerate((stub, *names)):
-            line = "  ".join([f"{name:<{first}}", *(column[row] for column in block)])
-            lines.append(line.rstrip())
-    return lines
 
 
 def header_lines(result: Identification) -> list[str]:

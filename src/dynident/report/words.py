@@ -1,0 +1,81 @@
+"""Numbers, names and tables as plain text."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Sequence
+
+WIDTH = 80
+LABEL = 12
+"""Columns of the header's keywords."""
+LONGEST_NAME = 24
+"""Columns that a joint's name may take in a table."""
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A value to some significant digits; a dash where there is none."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    return f"{value:#.{digits}g}".rstrip(".") if value else "0"
+
+
+def percent(value: float) -> str:
+    """A percentage that neither drowns in digits nor vanishes."""
+    if not math.isfinite(value):
+        return "-"
+    if 0.0 < abs(value) < 0.01 or abs(value) >= 1e5:
+        return f"{value:.1e}"
+    return f"{value:.0f}" if abs(value) >= 1000.0 else f"{value:.2f}"
+
+
+def counted(count: int, word: str) -> str:
+    """``1 log``, ``2 logs``."""
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def shortened(text: str, width: int) -> str:
+    """One line of at most `width` characters, the last an ellipsis where it was longer."""
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: max(0, width - 1)] + "…"
+
+
+def common(values: Iterable[float]) -> str:
+    """A list in words: one value where all agree."""
+    texts = [f"{v:g}" for v in values]
+    return texts[0] if len(set(texts)) == 1 else " ".join(texts)
+
+
+def entry(key: str, text: str) -> list[str]:
+    """A keyword with its text beside it, wrapped."""
+    indent = max(LABEL, len(key) + 2)
+    return textwrap.wrap(
+        " ".join(text.split()) or "-",
+        WIDTH,
+        initial_indent=f"{key:<{indent}}",
+        subsequent_indent=" " * indent,
+        break_on_hyphens=False,
+    )
+
+
+def table(
+    stub: str, labels: Sequence[str], columns: Sequence[tuple[str, Sequence[str]]]
+) -> list[str]:
+    """A text table; columns beyond the 80th character follow in a block of their own."""
+    names = [shortened(label, LONGEST_NAME) for label in labels]
+    first = max(len(name) for name in (stub, *names))
+    blocks: list[list[list[str]]] = []
+    room = 0
+    for title, cells in columns:
+        width = max(len(cell) for cell in (title, *cells))
+        if not blocks or room < width + 2:
+            blocks.append([])
+            room = WIDTH - first
+        room -= width + 2
+        blocks[-1].append([f"{cell:>{width}}" for cell in (title, *cells)])
+    lines = []
+    for block in blocks:
+        for row, name in enumerate((stub, *names)):
+            line = "  ".join([f"{name:<{first}}", *(column[row] for column in block)])
+            lines.append(line.rstrip())
+    return lines
