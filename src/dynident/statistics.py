@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from dynident.inertia import Array
 from dynident.problem import Problem
@@ -98,7 +98,7 @@ def whiteness(error: Array, lags: int = LAGS) -> TestResult:
     r = len(error)
     rho = autocorrelation(error, lags)
     q = float(r * (r + 2) * np.sum(rho**2 / (r - np.arange(1, lags + 1)))) if r > lags else 0.0
-    return TestResult("the residual is white", q, float(stats.chi2.sf(q, lags)), f"chi2({lags})")
+    return TestResult("the residual is white", q, float(special.chdtrc(lags, q)), f"chi2({lags})")
 
 
 def whiteness_rejected(errors: tuple[Array, ...]) -> bool:
@@ -214,7 +214,7 @@ class Covariance:
 
 def confidence_interval(value: Array, std: Array, level: float = 0.95) -> tuple[Array, Array]:
     """Symmetric normal interval of a level."""
-    half = float(stats.norm.ppf(0.5 + 0.5 * level)) * std
+    half = float(special.ndtri(0.5 + 0.5 * level)) * std
     return value - half, value + half
 
 
@@ -223,6 +223,6 @@ def f_test(rss_small: float, rss_large: float, dropped: int, freedom: int) -> Te
     if dropped == 0:
         return TestResult("no parameter is left out", 0.0, 1.0, "F(0, 0)")
     statistic = (rss_small - rss_large) / dropped / (rss_large / freedom)
-    p = float(stats.f.sf(statistic, dropped, freedom))
+    p = float(special.fdtrc(dropped, freedom, statistic))
     name = f"F({dropped}, {freedom})"
     return TestResult("the parameters left out are zero", float(statistic), p, name)

@@ -1,0 +1,243 @@
+"""Times and memory, side by side in one run.
+
+Run from the top of the project: python benchmarks/speed.py [--figaroh PYTHON]
+where PYTHON is the interpreter of an environment with figaroh 1.0.2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+RUNS = 9
+ONE_CORE = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+def timed(action: Callable[[], object], runs: int = RUNS) -> float:
+    """Median seconds of an action, after one run that is not counted."""
+    action()
+    times = []
+    for _ in range(runs):
+        started = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - started)
+    return median(times)
+
+
+def identify_tx40(method: str) -> dict:
+    """Median time of a whole identification in this process, with its stages."""
+    import dynident as di
+
+    study = di.read_study(ROOT / "examples" / "tx40" / "study.toml")
+    study = study.model_copy(
+        update={"identify": study.identify.model_copy(update={"method": method})}
+    )
+    results = [di.run_study(study) for _ in range(RUNS + 1)][1:]
+    stages = {k: median(r.timings[k] for r in results) for k in results[0].timings}
+    return {"stages": stages, "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+
+
+def regressor() -> dict:
+    """Microseconds a sample: ours, with friction columns, and a loop over Pinocchio."""
+    import pinocchio as pin
+
+    from dynident.idim import build_idim
+    from dynident.robot import load_robot
+
+    path = ROOT / "examples" / "tx40" / "tx40_mdh_modified.urdf"
+    idim = build_idim(load_robot(path))
+    packing = idim.packing(range(len(idim.parameters)))
+    samples = 45000
+    q, dq, ddq = np.random.default_rng(0).normal(size=(3, samples, 6))
+    out = np.empty((1024, packing.width))
+
+    def ours() -> None:
+        for a in range(0, samples, 1024):
+            b = min(a + 1024, samples)
+            idim.fill(packing, q[a:b], dq[a:b], ddq[a:b], out[: b - a])
+
+    model = pin.buildModelFromUrdf(str(path))
+    data = model.createData()
+
+    def theirs() -> None:
+        for k in range(samples):
+            pin.computeJointTorqueRegressor(model, data, q[k], dq[k], ddq[k])
+
+    phi = idim.robot.nominal
+    from dynident.dynamics import inverse_dynamics, mass_matrix
+
+    def rnea() -> None:
+        for k in range(samples):
+            pin.rnea(model, data, q[k], dq[k], ddq[k])
+
+    def crba() -> None:
+        for k in range(samples):
+            pin.crba(model, data, q[k])
+
+    scale = 1e6 / samples
+    return {
+        "regressor, 6 joints, all 84 columns": (timed(ours) * scale, timed(theirs, 3) * scale),
+        "inverse dynamics": (
+            timed(lambda: inverse_dynamics(idim.tree, phi, q, dq, ddq)) * scale,
+            timed(rnea, 3) * scale,
+        ),
+        "mass matrix": (
+            timed(lambda: mass_matrix(idim.tree, phi, q)) * scale,
+            timed(crba, 3) * scale,
+        ),
+    }
+
+
+def long_log() -> dict:
+    """One hour at 1 kHz with 7 joints, made in memory: time and memory of the fit."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    import toy
+
+    from dynident.facade import identify
+    from dynident.problem import Problem
+    from dynident.recording.prepare import prepare
+    from dynident.recording.recording import Recording
+
+    robot = toy.arm(7)
+    minute, _ = toy.log(robot, seconds=60.0, noise=1.0)
+    q, tau = np.tile(minute.q, (60, 1)), np.tile(minute.tau, (60, 1))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    recording = Recording("one hour", toy.RATE, q, tau)
+    started = time.perf_counter()
+    samples = prepare(recording, 10.0)
+    prepared = time.perf_counter()
+    fit = identify(Problem(robot, samples))
+    done = time.perf_counter()
+    return {
+        "log_mb": (q.nbytes + tau.nbytes) / 1e6,
+        "before_mb": before,
+        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "prepare": prepared - started,
+        "identify": done - prepared,
+    }
+
+
+PARTS: dict[str, Callable[[], dict]] = {
+    "pc-idim-ls": lambda: identify_tx40("pc-idim-ls"),
+    "wls": lambda: identify_tx40("wls"),
+    "regressor": regressor,
+    "long": long_log,
+}
+
+
+def child(part: str) -> dict:
+    """One part in a process of its own, on one core's worth of BLAS threads."""
+    done = subprocess.run(
+        [sys.executable, __file__, "--part", part],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=ONE_CORE,
+    )
+    return json.loads(done.stdout)
+
+
+def whole(command: list[str], runs: int = 7) -> float:
+    """Median seconds of a whole process."""
+
+    def run() -> None:
+        subprocess.run(command, check=True, capture_output=True, env=ONE_CORE)
+
+    return timed(run, runs)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--figaroh")
+    parser.add_argument("--part", choices=PARTS)
+    arguments = parser.parse_args()
+    if arguments.part:
+        sys.stdout.write(json.dumps(PARTS[arguments.part]()))
+        return
+
+    fits = {name: child(name) for name in ("wls", "pc-idim-ls")}
+    lines = [
+        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, NumPy "
+        f"{np.__version__}; one BLAS thread; medians of {RUNS} runs after import and "
+        "compilation.\n",
+        "### The TX40 log, 45000 x 6 at 5 kHz, from the files to the result\n",
+        "| | total [s] | reading | rows and factors | estimate | validation | peak memory [MB] |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, fit in fits.items():
+        s = fit["stages"]
+        lines.append(
+            f"| dynident {name} | **{s['total']:.3f}** | {s['robot'] + s['logs']:.3f} "
+            f"| {s['base parameters'] + s['rows']:.3f} | {s['estimate']:.3f} "
+            f"| {s['validation']:.3f} | {fit['peak_mb']:.0f} |"
+        )
+    if arguments.figaroh:
+        done = subprocess.run(
+            [arguments.figaroh, str(ROOT / "benchmarks" / "figaroh_tx40.py"), "5"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=ONE_CORE,
+        )
+        other = json.loads(done.stdout[done.stdout.index("{") :])
+        seconds = median(other["seconds"])
+        lines.append(
+            f"| figaroh 1.0.2, least squares | {seconds:.3f} | | | | none | {other['peak_mb']:.0f} |"
+        )
+        ratio = seconds / fits["wls"]["stages"]["total"]
+        ratio_pc = seconds / fits["pc-idim-ls"]["stages"]["total"]
+        lines.append(
+            f"\nfigaroh takes {ratio:.1f} times as long as our least squares and {ratio_pc:.1f} times "
+            "as long as our physically consistent fit; ours include the errors on all samples "
+            "of the model and of the robot file, the statistics and the reading.\n"
+        )
+    lines += [
+        "\n### Kernels\n",
+        "| | dynident [µs a sample] | loop over Pinocchio from Python [µs] | ratio |",
+        "|---|---|---|---|",
+    ]
+    for name, (ours, theirs) in child("regressor").items():
+        lines.append(f"| {name} | {ours:.2f} | {theirs:.2f} | {theirs / ours:.1f} |")
+    python = sys.executable
+    everything = "import dynident as di; [getattr(di, name) for name in di.__all__]"
+    lines += [
+        "\n### Start\n",
+        "| whole process | seconds |",
+        "|---|---|",
+        f"| `python -c pass` | {whole([python, '-c', 'pass']):.2f} |",
+        f"| `import dynident` with every public name | {whole([python, '-c', everything]):.2f} |",
+        f"| `dynident --help` | {whole([python, '-m', 'dynident', '--help']):.2f} |",
+        f"| `dynident identify --help` | {whole([python, '-m', 'dynident', 'identify', '--help']):.2f} |",
+    ]
+    study = str(ROOT / "examples" / "tx40" / "study.toml")
+    lines.append(
+        f"| `dynident identify examples/tx40/study.toml` | "
+        f"{whole([python, '-m', 'dynident', 'identify', study]):.2f} |"
+    )
+    hour = child("long")
+    lines += [
+        "\n### One hour at 1 kHz, 7 joints\n",
+        f"The log's positions and torques take {hour['log_mb']:.0f} MB. Preparation took "
+        f"{hour['prepare']:.1f} s and the identification with its validation {hour['identify']:.1f} s; "
+        f"the process grew from {hour['before_mb']:.0f} to {hour['peak_mb']:.0f} MB, "
+        f"{(hour['peak_mb'] - hour['before_mb']) / hour['log_mb'] * 1.048576:.1f} times the log.",
+    ]
+    text = "\n".join(lines) + "\n"
+    (ROOT / "docs" / "figures" / "speed.md").write_text(text)
+    sys.stdout.write(text)
+
+
+if __name__ == "__main__":
+    main()

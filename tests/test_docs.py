@@ -1,0 +1,307 @@
+"""What the guide shows runs, parses and exists."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from dynident.cli import run
+
+TOP = Path(__file__).parents[1]
+DOCS = TOP / "docs"
+PAGES = sorted(p for p in DOCS.rglob("*.md") if not {"_build", "figures"} & set(p.parts))
+TEXTS = [TOP / "README.md", TOP / "CHANGELOG.md", *PAGES]
+
+FENCE = re.compile(
+    r"(?P<marks>(?:^(?:% [^\n]*|<!-- [^\n]* -->)\n)*)^(?P<fence>`{3,})(?P<info>[^\n`]*)\n"
+    r"(?P<body>.*?)^(?P=fence)[ ]*$",
+    re.M | re.S,
+)
+MARK = re.compile(r"^(?:% |<!-- )(runnable|file)(?: ((?!-->)\S+))?(?: -->)?$", re.M)
+LINK = re.compile(r"(?<!`)(?:\[[^\]]*\]\((?!https?:)([^)\s]+)\)|\{download\}`[^<`]*<([^>`]+)>`)")
+DOCUMENTED_COMMAND = re.compile(r"^(?:\$ )?(?:.*/bin/)?dynident (?!.*\.{3})(.+)$", re.M)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block and what is asked of it."""
+
+    line: int
+    info: str
+    body: str
+    file: str | None = None
+    runnable: bool = False
+    code: int = 0
+
+
+def blocks(path: Path) -> Iterator[Block]:
+    text = path.read_text(encoding="utf-8")
+    for match in FENCE.finditer(text):
+        marks = dict(MARK.findall(match["marks"]))
+        yield Block(
+            line=text.count("\n", 0, match.start("body")) + 1,
+            info=match["info"].strip(),
+            body=match["body"],
+            file=marks.get("file"),
+            runnable="runnable" in marks,
+            code=int(marks.get("runnable") or 0),
+        )
+
+
+def commands(body: str) -> list[list[str]]:
+    """Arguments of the dynident commands in a block, also behind ``&&``."""
+    parts = [part.strip() for line in body.splitlines() for part in line.split("&&")]
+    return [shlex.split(found) for part in parts for found in DOCUMENTED_COMMAND.findall(part)]
+
+
+def identifier(path: Path) -> str:
+    return str(path.relative_to(TOP))
+
+
+@pytest.fixture(scope="session")
+def arm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The guide's arm and its two logs."""
+    folder = tmp_path_factory.mktemp("arm")
+    for file in (DOCS / "files").iterdir():
+        if file.is_file():
+            shutil.copy(file, folder)
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        exec(compile((folder / "make_logs.py").read_text(), "make_logs.py", "exec"), {})
+    finally:
+        os.chdir(before)
+    return folder
+
+
+@pytest.fixture
+def workplace(arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A directory as the guide assumes it; registries that a page extends are restored."""
+    from dynident.constraints import CONSTRAINTS
+    from dynident.estimators import ESTIMATORS
+    from dynident.facade import OPTIONS_OF
+    from dynident.recording.readers import READERS
+    from dynident.robot.friction import FRICTIONS
+
+    shutil.copytree(arm, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "examples").symlink_to(TOP / "examples")
+    monkeypatch.chdir(tmp_path)
+    registries = [CONSTRAINTS, ESTIMATORS, OPTIONS_OF, READERS, FRICTIONS]
+    saved = [dict(registry) for registry in registries]
+    yield tmp_path
+    for registry, entries in zip(registries, saved, strict=True):
+        registry.clear()
+        registry.update(entries)
+
+
+@pytest.mark.parametrize(
+    "page", [p for p in TEXTS if any(b.runnable for b in blocks(p))], ids=identifier
+)
+def test_marked_blocks_run(page: Path, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for block in blocks(page):
+        place = f"{identifier(page)}, line {block.line}"
+        if block.file is not None:
+            (workplace / block.file).write_text(block.body, encoding="utf-8")
+        if not block.runnable:
+            continue
+        if block.info == "python":
+            # numbered like the page, so that a traceback points into it
+            code = compile("\n" * (block.line - 1) + block.body, identifier(page), "exec")
+            exec(code, namespace)
+        else:
+            assert block.info == "console", f"{place}: cannot run {block.info!r}"
+            found = commands(block.body)
+            assert found, f"{place}: no dynident command"
+            for arguments in found:
+                code_found = run(arguments)
+                error = capsys.readouterr().err
+                assert code_found == block.code, f"{place}: {shlex.join(arguments)}: {error}"
+
+
+def test_every_python_block_of_the_guide_runs() -> None:
+    idle = [
+        f"{identifier(page)}, line {block.line}"
+        for page in TEXTS
+        for block in blocks(page)
+        if block.info == "python" and not block.runnable
+    ]
+    assert not idle
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=identifier)
+def test_commands_parse(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for block in blocks(page):
+        if block.info not in ("console", "sh"):
+            continue
+        for arguments in commands(block.body):
+            # --help wins over the run, but unknown options are refused before it
+            assert run([*arguments, "--help"]) == 0, capsys.readouterr().err
+
+
+def test_readme_commands_are_those_of_the_quickstart() -> None:
+    shell = [b.body.strip() for b in blocks(TOP / "README.md") if b.info == "sh"]
+    assert len(shell) == 2
+    quickstart = [b.body.strip() for b in blocks(DOCS / "quickstart.md") if b.info == "console"]
+    assert [f"$ {command}" for command in shell] == quickstart[:2]
+    for file in re.findall(r"examples/\S+", "\n".join(shell)):
+        assert (TOP / file).is_file()
+
+
+def anchors(page: Path) -> set[str]:
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    titles = re.findall(r"^#{1,6} (.+)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", t.lower()).strip().replace(" ", "-") for t in titles}
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=identifier)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    outside = FENCE.sub("", text)
+    targets = [a or b for a, b in LINK.findall(outside)]
+    toctree = [b.body for b in blocks(page) if b.info.startswith("{toctree}")]
+    included = [
+        b.info.split()[1] for b in blocks(page) if re.match(r"\{(include|image)\} ", b.info)
+    ]
+    entries = (line.strip() for body in toctree for line in body.splitlines())
+    targets += [f"{entry}.md" for entry in entries if entry and not entry.startswith(":")]
+    for target in [*targets, *included]:
+        file, _, anchor = target.partition("#")
+        path = (page.parent / file).resolve() if file else page
+        assert path.exists(), f"{identifier(page)}: {target}"
+        if anchor:
+            assert anchor in anchors(path), f"{identifier(page)}: {target}"
+
+
+def test_every_page_is_in_the_contents() -> None:
+    listed = {DOCS / "index.md"}
+    for page in PAGES:
+        for block in blocks(page):
+            if block.info.startswith("{toctree}"):
+                entries = [line.strip() for line in block.body.splitlines()]
+                listed |= {page.parent / f"{e}.md" for e in entries if e and e[0] != ":"}
+    assert set(PAGES) == listed
+
+
+def words(page: str) -> set[str]:
+    """Everything that a page sets in code, split at commas."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return {word.strip() for code in re.findall(r"`([^`\n]+)`", text) for word in code.split(",")}
+
+
+def spec_keys(model: type) -> set[str]:
+    """Keys of a table of a TOML file and of the tables in it."""
+    from dynident.robot.spec import Spec
+
+    keys: set[str] = set()
+    pending, seen = [model], set()
+    while pending:
+        now = pending.pop()
+        if isinstance(now, type) and issubclass(now, Spec):
+            if now in seen:
+                continue
+            seen.add(now)
+            keys |= set(now.model_fields)
+            pending += [field.annotation for field in now.model_fields.values()]
+        else:
+            pending += get_args(now)
+    return keys
+
+
+def test_study_page_names_every_key() -> None:
+    from dynident.study import Study
+
+    sections = {"robot", "log", "prepare", "identify"}
+    assert spec_keys(Study) - sections <= words("study.md")
+
+
+def test_robot_page_names_every_key() -> None:
+    from dynident.robot.spec import RobotSpec
+
+    assert spec_keys(RobotSpec) <= words("robots.md")
+
+
+def test_pages_name_every_method_model_rule_and_prior() -> None:
+    from dynident.constraints import PRIORS
+    from dynident.essential import RULES
+    from dynident.estimators import ESTIMATORS
+    from dynident.estimators.least_squares import LOSSES
+    from dynident.recording.readers import READERS
+    from dynident.robot.friction import FRICTIONS
+
+    names = {*ESTIMATORS, *FRICTIONS, *RULES, *LOSSES, *PRIORS}
+    assert names <= words("study.md")
+    assert {*ESTIMATORS, *FRICTIONS, *RULES, *LOSSES} <= words("choosing-a-method.md")
+    assert set(READERS) <= words("logs.md")
+
+
+def test_command_line_page_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (DOCS / "cli.md").read_text(encoding="utf-8")
+    assert run(["--help"]) == 0
+    listing = capsys.readouterr().out.partition("Commands:")[2]
+    for command in re.findall(r"^  (\w+) ", listing, re.M):
+        assert f"## `dynident {command}" in text
+        section = text.partition(f"## `dynident {command}")[2].partition("\n## ")[0]
+        assert run([command, "--help"]) == 0
+        options = capsys.readouterr().out.partition("Options:")[2].partition("Example:")[0]
+        for option in set(re.findall(r"^  .*?(--[a-z-]+)", options, re.M)) - {"--help"}:
+            assert option in section, f"dynident {command} {option}"
+
+
+def test_result_page_names_every_key(workplace: Path) -> None:
+    import json
+
+    arguments = "--robot arm.urdf --log run1.csv --validate run2.csv --bandwidth 5"
+    known = words("result.md")
+    for method in ("--method pc-idim-ls", "--method wls --essential f-test"):
+        assert run(f"identify {arguments} {method} --no-report -o out".split()) == 0
+        document = json.loads((workplace / "out" / "result.json").read_text())
+        # of these the content depends on the robot, the machine or the study
+        for free in ("timings", "study"):
+            document.get("settings", {}).pop(free, None)
+            document.pop(free, None)
+        for joint in document["joints"]:
+            joint["friction"] = None
+        assert keys_of(document) <= known | {"study", "timings"}
+
+
+def keys_of(value: object) -> set[str]:
+    if isinstance(value, dict):
+        return {*value, *(key for entry in value.values() for key in keys_of(entry))}
+    if isinstance(value, list):
+        return {key for entry in value for key in keys_of(entry)}
+    return set()
+
+
+def test_api_page_has_every_public_name() -> None:
+    import dynident
+
+    text = (DOCS / "api.md").read_text(encoding="utf-8")
+    public = set(dynident.__all__) - {"__version__"}
+    documented = set(re.findall(r":: dynident\.(\w+)$", text, re.M))
+    assert public <= documented
+
+
+def test_guide_speaks_of_the_project_only() -> None:
+    for path in [*TEXTS, *(DOCS / "files").iterdir(), DOCS / "conf.py"]:
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"(?<![\w.])/(work|root|home|tmp)/", text), identifier(path)
+
+
+@pytest.mark.slow
+def test_guide_builds_without_warnings(tmp_path: Path) -> None:
+    pytest.importorskip("furo")
+    pytest.importorskip("myst_parser")
+    command = [sys.executable, "-m", "sphinx", "-W", "-q", str(DOCS), str(tmp_path)]
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
