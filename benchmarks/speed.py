@@ -23,6 +23,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 RUNS = 9
 ONE_CORE = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+ONE_CORE.pop("PYTHONDONTWRITEBYTECODE", None)  # start-up is measured with compiled modules
 
 
 def timed(action: Callable[[], object], runs: int = RUNS) -> float:
@@ -118,7 +119,7 @@ def long_log() -> dict:
     started = time.perf_counter()
     samples = prepare(recording, 10.0)
     prepared = time.perf_counter()
-    fit = identify(Problem(robot, samples))
+    identify(Problem(robot, samples))
     done = time.perf_counter()
     return {
         "log_mb": (q.nbytes + tau.nbytes) / 1e6,
@@ -194,14 +195,15 @@ def main() -> None:
         other = json.loads(done.stdout[done.stdout.index("{") :])
         seconds = median(other["seconds"])
         lines.append(
-            f"| figaroh 1.0.2, least squares | {seconds:.3f} | | | | none | {other['peak_mb']:.0f} |"
+            f"| figaroh 1.0.2, least squares | {seconds:.3f} | | | | none "
+            f"| {other['peak_mb']:.0f} |"
         )
         ratio = seconds / fits["wls"]["stages"]["total"]
         ratio_pc = seconds / fits["pc-idim-ls"]["stages"]["total"]
         lines.append(
-            f"\nfigaroh takes {ratio:.1f} times as long as our least squares and {ratio_pc:.1f} times "
-            "as long as our physically consistent fit; ours include the errors on all samples "
-            "of the model and of the robot file, the statistics and the reading.\n"
+            f"\nfigaroh takes {ratio:.1f} times as long as our least squares and {ratio_pc:.1f} "
+            "times as long as our physically consistent fit; ours include the errors on all "
+            "samples of the model and of the robot file, the statistics and the reading.\n"
         )
     lines += [
         "\n### Kernels\n",
@@ -219,7 +221,8 @@ def main() -> None:
         f"| `python -c pass` | {whole([python, '-c', 'pass']):.2f} |",
         f"| `import dynident` with every public name | {whole([python, '-c', everything]):.2f} |",
         f"| `dynident --help` | {whole([python, '-m', 'dynident', '--help']):.2f} |",
-        f"| `dynident identify --help` | {whole([python, '-m', 'dynident', 'identify', '--help']):.2f} |",
+        "| `dynident identify --help` | "
+        f"{whole([python, '-m', 'dynident', 'identify', '--help']):.2f} |",
     ]
     study = str(ROOT / "examples" / "tx40" / "study.toml")
     lines.append(
@@ -230,8 +233,9 @@ def main() -> None:
     lines += [
         "\n### One hour at 1 kHz, 7 joints\n",
         f"The log's positions and torques take {hour['log_mb']:.0f} MB. Preparation took "
-        f"{hour['prepare']:.1f} s and the identification with its validation {hour['identify']:.1f} s; "
-        f"the process grew from {hour['before_mb']:.0f} to {hour['peak_mb']:.0f} MB, "
+        f"{hour['prepare']:.1f} s and the identification with its validation "
+        f"{hour['identify']:.1f} s; the process grew from {hour['before_mb']:.0f} to "
+        f"{hour['peak_mb']:.0f} MB, "
         f"{(hour['peak_mb'] - hour['before_mb']) / hour['log_mb'] * 1.048576:.1f} times the log.",
     ]
     text = "\n".join(lines) + "\n"

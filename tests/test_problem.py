@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
 import toy
+from scipy import signal
 
 from dynident import problem as module
 from dynident.errors import InputError
 from dynident.idim import build_idim
 from dynident.problem import Decimator, Problem
-from dynident.recording.filters import DecimationFilter, differences, zero_phase_lowpass
+from dynident.recording.filters import DecimationFilter, differences, edge, zero_phase_lowpass
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 
@@ -156,3 +157,18 @@ def test_wrong_number_of_joints_is_refused():
     recording, _ = toy.log(toy.arm(2))
     with pytest.raises(InputError, match="has 2 joints, toy has 3"):
         Problem(toy.arm(3), prepare(recording, 10.0))
+
+
+@pytest.mark.parametrize("cutoff", [2.0, 37.0, 200.0, 480.0])
+def test_our_butterworth_is_that_of_scipy(cutoff):
+    x = np.random.default_rng(0).normal(size=(900, 3)).cumsum(axis=0)
+    sections = signal.butter(4, cutoff, fs=1000.0, output="sos")
+    padding = min(899, 3 * edge(cutoff, 1000.0))
+    theirs = signal.sosfiltfilt(sections, x, axis=0, padlen=padding)
+    ours = zero_phase_lowpass(x, cutoff, 1000.0)
+    np.testing.assert_allclose(ours, theirs, atol=1e-9 * np.abs(x).max())
+
+
+def test_our_decimation_taps_are_those_of_scipy():
+    f = DecimationFilter.design(20.0, 5000.0)
+    np.testing.assert_allclose(f.taps, signal.firwin(len(f.taps), 20.0, fs=5000.0), atol=1e-12)

@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dynident.errors import InputError
-from dynident.recording import readers
 from dynident.recording.readers import READERS, read_table
 
 VALUES = np.random.default_rng(7).normal(size=(60, 3)) * np.array([1.0, 1e-9, 1e12])
@@ -93,8 +92,7 @@ def test_row_counts_lines_of_the_file(tmp_path):
     assert table.place(1, 1) == f"{tmp_path / 'log.csv'}, row 6, column 2 (b)"
 
 
-def test_text_of_several_chunks(tmp_path, monkeypatch):
-    monkeypatch.setattr(readers, "CHUNK", 7)
+def test_text_of_many_rows(tmp_path):
     path = write(tmp_path / "log.csv", ",".join(NAMES) + "\n" + as_text(VALUES))
     np.testing.assert_allclose(read_table(path).values, VALUES, rtol=4e-16)
     path.write_text(path.read_text() + "1,2,3,4\n")

@@ -32,8 +32,12 @@ def scales(idim: Idim, A: Array, b: Array) -> Array:
         lengths = [1.0] + [LENGTH] * 3 + [LENGTH**2] * 6
         unit[10 * k : 10 * k + 10] = mass * np.array(lengths)
     norms = np.linalg.norm(A[:, idim.inertial :], axis=0)
+    symbols = [column.parameter.symbol for column in idim.drive_columns]
     size = max(float(np.linalg.norm(b)), 1e-12)
-    unit[idim.inertial :] = size / np.where(norms > 0.0, norms, size)
+    for k, symbol in enumerate(symbols):
+        # of the joint that moves most: a joint at rest says nothing of its own scale
+        most = max(n for n, s in zip(norms, symbols, strict=True) if s == symbol)
+        unit[idim.inertial + k] = size / most if most > 0.0 else 1.0
     return unit
 
 
@@ -74,14 +78,11 @@ class Prior:
     target : ndarray, shape (k,)
     words : str
         What the result says of it.
-    complete : bool
-        Whether it settles every body.
     """
 
     rows: Array
     target: Array
     words: str
-    complete: bool
 
 
 def nominal_prior(idim: Idim) -> Prior:
@@ -117,13 +118,12 @@ def nominal_prior(idim: Idim) -> Prior:
         words += f"; inconsistent in the file and thickened: {', '.join(doubtful)}"
     if not rows:
         return no_prior(idim)
-    complete = len(rows) == idim.tree.bodies
-    return Prior(np.vstack(rows), np.concatenate(target), words, complete)
+    return Prior(np.vstack(rows), np.concatenate(target), words)
 
 
 def no_prior(idim: Idim) -> Prior:
     """Nothing is believed beforehand."""
-    return Prior(np.zeros((0, len(idim.parameters))), np.zeros(0), "none", False)
+    return Prior(np.zeros((0, len(idim.parameters))), np.zeros(0), "none")
 
 
 PRIORS: dict[str, Callable[[Idim], Prior]] = {"nominal": nominal_prior, "none": no_prior}

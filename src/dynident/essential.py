@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg
 
 from dynident.errors import InputError
 from dynident.factors import Factors
@@ -114,9 +113,8 @@ def step(factors: Factors, sigma: Array, kept: tuple[int, ...]) -> Step:
     """Estimate with some of the base parameters only."""
     chosen = factors.select(kept)
     system = chosen.weighted(sigma)
-    beta = linalg.solve_triangular(system.A, system.b)
-    inverse = linalg.solve_triangular(system.A, np.eye(len(kept)))
-    std = np.sqrt(np.sum(inverse**2, axis=1))
+    beta = system.solve()
+    std = np.sqrt(np.sum(system.inverse() ** 2, axis=1))
     relative = 100.0 * std / np.maximum(np.abs(beta), np.finfo(float).tiny)
     rows = np.array([max(group.rows, 1) for group in factors.groups])
     return Step(kept, relative, system.rest, np.sqrt(chosen.squared_residuals(beta) / rows))

@@ -12,8 +12,8 @@ import numpy as np
 from dynident.errors import ComputationError, InputError
 from dynident.essential import Essential, essential_parameters
 from dynident.estimators import ESTIMATORS, Estimate
-from dynident.estimators.least_squares import UNEXCITED, essential_fit, weakest_combination
-from dynident.factors import System
+from dynident.estimators.least_squares import essential_fit, weakest_combination
+from dynident.factors import UNEXCITED, System
 from dynident.identification import Identification, ValidationFigures
 from dynident.problem import Problem
 from dynident.recording.prepare import Samples
@@ -223,7 +223,8 @@ def settings_of(
         "rotor": problem.idim.rotor,
         "method": method,
         **{name: value for name, value in options.items() if value is not None},
-        "prior": estimate.prior or "none",
+        "prior": prior_name(estimate),
+        "prior_in_words": estimate.prior or "none",
         "lowpass_hz": lowpass_hz,
         "logs": [log.settings() for log in problem.samples],
         "validation": [log.settings() for log in validation],
@@ -240,6 +241,11 @@ def settings_of(
             "p_value": reduced.test.p_value,
         }
     return settings
+
+
+def prior_name(estimate: Estimate) -> str:
+    """Name of the prior that acted, as a study has it."""
+    return "none" if estimate.prior in (None, "none") else "nominal"
 
 
 def run_study(study: Study, progress: Progress = silent) -> Identification:

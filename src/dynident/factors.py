@@ -10,9 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg
 
 from dynident.inertia import Array
+
+UNEXCITED = 1e7
+"""Condition number of the scaled regressor above which the rows do not excite it."""
 
 
 def triangular(rows: Array) -> Array:
@@ -26,7 +28,7 @@ def triangular(rows: Array) -> Array:
     -------
     ndarray, shape (min(r, c), c)
     """
-    return np.asarray(linalg.qr(rows, mode="r", check_finite=False)[0][: rows.shape[1]])
+    return np.asarray(np.linalg.qr(rows, mode="r"), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,22 @@ class System:
     b: Array
     rest: float
 
+    def _scaled(self) -> tuple[Array, Array]:
+        """A with columns of unit length, and the lengths (1 for empty columns)."""
+        norms = np.linalg.norm(self.A, axis=0)
+        norms[norms == 0.0] = 1.0
+        return self.A / norms, norms
+
+    def solve(self) -> Array:
+        """Least-squares estimate; of minimum scaled norm where the rows leave it open."""
+        scaled, norms = self._scaled()
+        return np.asarray(np.linalg.lstsq(scaled, self.b, rcond=1.0 / UNEXCITED)[0] / norms)
+
+    def inverse(self) -> Array:
+        """Pseudo-inverse of A, open directions left out, shape (p, p)."""
+        scaled, norms = self._scaled()
+        return np.asarray(np.linalg.pinv(scaled, rcond=1.0 / UNEXCITED) / norms[:, None])
+
     def condition(self) -> tuple[float, int, Array]:
         """Condition number and rank of X with columns scaled to unit length.
 
@@ -132,11 +150,11 @@ class System:
         weakest : ndarray, shape (p,)
             Unit vector of scaled parameters that the rows determine worst.
         """
-        norms = np.linalg.norm(self.A, axis=0)
-        norms[norms == 0.0] = 1.0
-        _, s, vt = np.linalg.svd(self.A / norms)
+        scaled, norms = self._scaled()
+        _, s, vt = np.linalg.svd(scaled)
         rank = int(np.sum(s > s[0] * len(s) * np.finfo(float).eps * 100))
-        return float(s[0] / max(s[-1], np.finfo(float).tiny)), rank, vt[-1] / norms
+        condition = float(s[0] / s[-1]) if s[-1] > 0.0 else np.inf
+        return condition, rank, vt[-1] / norms
 
 
 def compress(blocks: Iterable[tuple[Array, ...]], widths: tuple[int, ...]) -> tuple[Group, ...]:

@@ -126,20 +126,25 @@ class Identification:
             first.bandwidth,
             position_hz=first.position_hz,
             torque_hz=[f.cutoff for f in first.filters],
+            decimation=first.decimation,
+            drop_below=first.drop_below,
+            median=first.median,
+            derivatives=first.derivatives,
         )
 
     def drive_parameters(self, joint: int) -> dict[str, float | None]:
         """A joint's rotor inertia and friction by symbol; None where it is regrouped.
 
         A method that gives standard parameters gives all of them; otherwise those that
-        are base parameters of their own or keep others.
+        are base parameters of their own, with nothing regrouped into them.
         """
-        kept = {int(k) for k in self.base.kept}
+        pairs = zip(self.base.kept, np.any(self.base.K != 0.0, axis=1), strict=True)
+        alone = {int(k) for k, regrouped in pairs if not regrouped}
         known = self.estimate.theta is not None
         values: dict[str, float | None] = {}
         for index, parameter in enumerate(self.idim.parameters):
             if index >= self.idim.inertial and parameter.number == joint + 1:
-                given = known or index in kept
+                given = known or index in alone
                 values[parameter.symbol] = float(self.theta[index]) if given else None
         return values
 

@@ -2,66 +2,265 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
 
+from dynident.base import BaseParameters
 from dynident.errors import InputError
-from dynident.export.result import StoredResult, read_result
+from dynident.export.result import SCHEMA
 from dynident.export.urdf import model_urdf
+from dynident.identification import ValidationFigures
+from dynident.idim import Idim, build_idim
+from dynident.inertia import Array, from_com
 from dynident.problem import Problem
-from dynident.robot.model import Robot
-from dynident.robot.spec import validated
+from dynident.robot.spec import Name, Number, Vector3, validated
 from dynident.study import LogSection, Study, listed, study_robot, study_samples
-from dynident.validation import FitFigure, all_samples_figure, fitted_figure
+from dynident.validation import all_samples_figure, fitted_figure
 
 
-def stored_study(stored: StoredResult) -> Study:
-    """The study that a result was made from."""
-    return validated(Study, stored.part("settings", "study"), stored.path)
+class Part(BaseModel):
+    """A part of result.json; what other parts there are is left aside."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-def stored_figures(
-    path: Path, files: list[str], lowpass_hz: float | None
-) -> tuple[tuple[FitFigure, ...], tuple[FitFigure, ...]]:
-    """Errors of a stored model, and of the robot file's inertials, on another log.
+class StoredParameter(Part):
+    """A base parameter."""
+
+    name: Name
+    value: Number
+
+
+class StoredLink(Part):
+    """A link's inertial parameters about its centre of mass, in its joint frame."""
+
+    link: Name
+    mass: Number
+    com: Vector3
+    inertia_com: tuple[Number, Number, Number, Number, Number, Number]
+
+
+class StoredJoint(Part):
+    """A joint's rotor inertia and friction."""
+
+    name: Name
+    Ia: Number | None = None
+    Iam: Number | None = None
+    friction: dict[str, Number | None]
+
+    def values(self) -> dict[str, float]:
+        """What is known of the drive, by symbol."""
+        every = {"Ia": self.Ia, "Iam": self.Iam, **self.friction}
+        return {symbol: value for symbol, value in every.items() if value is not None}
+
+
+class StoredSettings(Part):
+    """What shaped the result."""
+
+    study: dict[str, Any]
+    lowpass_hz: Annotated[Number, Field(gt=0.0)]
+
+
+class Document(Part):
+    """What other commands need of a result.json."""
+
+    method: Name
+    settings: StoredSettings
+    parameters: tuple[StoredParameter, ...]
+    standard: tuple[StoredLink, ...] | None
+    joints: tuple[StoredJoint, ...]
+
+
+@dataclass(frozen=True)
+class StoredResult:
+    """A result.json with the study and the robot that it was made from.
+
+    Attributes
+    ----------
+    path : Path
+    document : Document
+    study : Study
+    idim : Idim
+        The model, rebuilt from the study.
+    """
+
+    path: Path
+    document: Document
+    study: Study
+    idim: Idim
+
+    def theta(self, base: BaseParameters) -> Array:
+        """Standard parameters with the stored model's torques.
+
+        Raises
+        ------
+        InputError
+            When the stored parameters do not fit the model.
+        """
+        idim, document = self.idim, self.document
+        theta = np.zeros(len(idim.parameters))
+        if document.standard is None:
+            values = {row.name.removesuffix("R"): row.value for row in document.parameters}
+            names = [idim.names[k] for k in base.kept]
+            if sorted(values) != sorted(names):
+                raise self.changed("its base parameters")
+            theta[base.kept] = [values[name] for name in names]
+            return theta
+        theta[: idim.inertial] = self.phi().ravel()
+        drives = [joint.values() for joint in document.joints]
+        for index, parameter in enumerate(idim.parameters[idim.inertial :], start=idim.inertial):
+            theta[index] = drives[parameter.number - 1][parameter.symbol]
+        return theta
+
+    def phi(self) -> Array:
+        """Inertial parameters of the stored links, shape (bodies, 10).
+
+        Raises
+        ------
+        InputError
+            When the result has base parameters only.
+        """
+        document = self.document
+        if document.standard is None:
+            raise InputError(
+                f"{self.path}: holds base parameters only ({document.method}), which no model "
+                "file can hold; identify with pc-idim-ls"
+            )
+        rows = []
+        for link in document.standard:
+            xx, xy, yy, xz, yz, zz = link.inertia_com
+            rows.append(from_com(link.mass, link.com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+        return np.array(rows)
+
+    def refuse_other_robot(self) -> None:
+        """Refuse a robot whose joints, links or drives are not those of the result.
+
+        Raises
+        ------
+        InputError
+        """
+        robot, document = self.idim.robot, self.document
+        if tuple(joint.name for joint in document.joints) != robot.joint_names:
+            raise self.changed("its joints")
+        if document.standard is None:
+            return
+        if tuple(row.link for row in document.standard) != robot.links:
+            raise self.changed("its links")
+        for number, joint in enumerate(document.joints, start=1):
+            own = {p.symbol for p in self.idim.parameters[self.idim.inertial :]}
+            own = {s for s in own if f"{s}{number}" in self.idim.names}
+            if set(joint.values()) != own:
+                raise self.changed(f"the drive parameters of {joint.name}")
+
+    def changed(self, what: str) -> InputError:
+        """The error that the robot file is not the one behind the result."""
+        return InputError(
+            f"{self.path}: {what} are not those of {self.study.robot.file} with friction "
+            f"{self.study.robot.friction}; was either changed since?"
+        )
+
+
+def read_result(path: Path, robot: Path | None = None) -> StoredResult:
+    """Read a result.json and the robot that it was made from.
 
     Parameters
     ----------
     path : Path
-        A result.json.
-    files : list of str
-        The log's files, in the layout of the first log of the result's study.
-    lowpass_hz : float, optional
-        As in the result by default [Hz].
-
-    Returns
-    -------
-    entries, nominal : tuple of FitFigure
+    robot : Path, optional
+        The robot file, where it is no longer where it was.
 
     Raises
     ------
     InputError
+        When it is missing, not JSON, of another schema, or does not fit the robot.
     """
-    stored = read_result(path)
-    study = stored_study(stored)
-    robot = study_robot(study.robot)
+    try:
+        found = json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: is not JSON ({error})") from error
+    schema = found.get("schema") if isinstance(found, dict) else None
+    if schema != SCHEMA:
+        raise InputError(
+            f"{path}: its schema is {schema!r}, expected {SCHEMA!r}; give the result.json of "
+            "dynident identify"
+        )
+    document = validated(Document, found, path)
+    study = validated(Study, document.settings.study, f"{path}: settings.study")
+    section = study.robot
+    if robot is not None:
+        section = section.model_copy(update={"file": str(robot)})
+    elif not Path(section.file).is_file():
+        raise InputError(
+            f"{path}: its robot {section.file} is not here; run from where the result was made, "
+            "or give --robot FILE"
+        )
+    study = study.model_copy(update={"robot": section})
+    idim = build_idim(study_robot(section), section.friction, section.rotor)
+    stored = StoredResult(path, document, study, idim)
+    stored.refuse_other_robot()
+    return stored
+
+
+@dataclass(frozen=True)
+class StoredFigures:
+    """Errors of a stored model on one log.
+
+    Attributes
+    ----------
+    figures : ValidationFigures
+    warnings : tuple of str
+        What was noticed about the log.
+    """
+
+    figures: ValidationFigures
+    warnings: tuple[str, ...]
+
+
+def stored_figures(
+    stored: StoredResult, files: Sequence[str], lowpass_hz: float | None = None
+) -> StoredFigures:
+    """Errors of a stored model, and of the robot file's inertials, on another log.
+
+    Parameters
+    ----------
+    stored : StoredResult
+    files : sequence of str
+        The log's files, in the layout of the first log of the result's study.
+    lowpass_hz : float, optional
+        As in the result by default [Hz].
+
+    Raises
+    ------
+    InputError
+        When the log does not fit the robot or its filters.
+    """
+    study, robot = stored.study, stored.idim.robot
     section = relocated(study.log[0], files)
     samples = study_samples(section, robot, study.prepare)
     problem = Problem(robot, samples, study.robot.friction, study.robot.rotor)
     idim, base = problem.idim, problem.base
-    lowpass = lowpass_hz or float(stored.part("settings", "lowpass_hz"))
-    theta = stored.theta(idim, base.kept)
+    lowpass = lowpass_hz or stored.document.settings.lowpass_hz
+    theta = stored.theta(base)
     nominal = np.zeros_like(theta)
     nominal[: idim.inertial] = robot.nominal.ravel()
     sets = (theta, nominal) if robot.has_nominal else (theta,)
     fitted = [fitted_figure(robot.joint_names, problem.factors, base.matrix @ t) for t in sets]
     everywhere = all_samples_figure(idim, sets, [samples], lowpass)
-    pairs = list(zip(fitted, everywhere, strict=True))
-    return pairs[0], pairs[1] if len(pairs) > 1 else ()
+    pairs = [*zip(fitted, everywhere, strict=True), ()]
+    return StoredFigures(
+        ValidationFigures(",".join(files), pairs[0], pairs[1]), (*robot.warnings, *samples.warnings)
+    )
 
 
-def relocated(section: LogSection, files: list[str]) -> LogSection:
+def relocated(section: LogSection, files: Sequence[str]) -> LogSection:
     """A log section that reads other files laid out alike.
 
     Raises
@@ -88,21 +287,16 @@ def relocated(section: LogSection, files: list[str]) -> LogSection:
         for signal, where in section.columns.items()
     }
     update = {"files": tuple(files), "columns": columns, "rows": None, "use": "validate"}
-    return section.model_copy(update=update)
+    return section.model_copy(update=update | {"name": None})
 
 
-def stored_urdf(path: Path) -> tuple[bytes, tuple[str, ...]]:
+def stored_urdf(stored: StoredResult) -> tuple[bytes, tuple[str, ...]]:
     """The URDF of a stored result, and notes on what has no place in one."""
-    stored = read_result(path)
-    robot: Robot = study_robot(stored_study(stored).robot)
-    phi = stored.phi()
-    drives = [row["friction"] for row in stored.part("joints")]
+    phi, idim = stored.phi(), stored.idim
+    drives = [joint.values() for joint in stored.document.joints]
     omitted = [
-        f"{symbol}{number}"
-        for number, row in enumerate(stored.part("joints"), start=1)
-        for symbol in ("Ia", "Iam", *row["friction"])
-        if symbol not in ("fv", "fc") and {**row, **row["friction"]}.get(symbol) is not None
+        p.name for p in idim.parameters[idim.inertial :] if p.symbol not in ("fv", "fc")
     ]
     damping = [d["fv"] for d in drives] if all("fv" in d for d in drives) else None
     friction = [d["fc"] for d in drives] if all("fc" in d for d in drives) else None
-    return model_urdf(robot, phi, damping=damping, friction=friction, omitted=omitted)
+    return model_urdf(idim.robot, phi, damping=damping, friction=friction, omitted=omitted)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
+from dynident.constraints import PRIORS
 from dynident.errors import InputError
+from dynident.essential import RULES
+from dynident.estimators import ESTIMATORS
+from dynident.estimators.least_squares import LOSSES
 from dynident.recording.prepare import Samples, prepare
 from dynident.recording.read import read_log
 from dynident.robot import load_robot
+from dynident.robot.friction import FRICTIONS
 from dynident.robot.model import Robot
 from dynident.robot.spec import (
     DriveSpec,
@@ -23,9 +29,63 @@ from dynident.robot.spec import (
     read_toml,
     validated,
 )
+from dynident.text import nearest
+
+LARGEST = 10**9
+"""No count in a study is larger: more samples than a log has."""
+
+
+def one_of(choices: Iterable[str]) -> AfterValidator:
+    """A validator that refuses names which are not among the choices."""
+    known = tuple(choices)
+
+    def check(name: str) -> str:
+        if name not in known:
+            raise ValueError(f"{name!r} is not known{nearest(name, known)}")
+        return name
+
+    return AfterValidator(check)
+
+
+def all_positive(value: float | tuple[float, ...]) -> float | tuple[float, ...]:
+    """Refuse cutoffs that are not positive, and lists of none."""
+    values = value if isinstance(value, tuple) else (value,)
+    if not values or min(values) <= 0.0:
+        raise ValueError(f"has to be positive, got {shown(value)}")
+    return value
+
+
+def not_negative(value: float | tuple[float, ...]) -> float | tuple[float, ...]:
+    """Refuse negative speeds, and lists of none."""
+    values = value if isinstance(value, tuple) else (value,)
+    if not values or min(values) < 0.0:
+        raise ValueError(f"must not be negative, got {shown(value)}")
+    return value
+
+
+def shown(value: float | tuple[float, ...]) -> str:
+    """A number or a list as TOML has it."""
+    return str(list(value)) if isinstance(value, tuple) else f"{value:g}"
+
+
+def odd(value: int) -> int:
+    """Refuse windows without a middle, and of one sample."""
+    if value < 3 or value % 2 == 0:
+        raise ValueError(f"has to be odd and at least 3, got {value}")
+    return value
+
+
+def in_order(rows: tuple[int, int]) -> tuple[int, int]:
+    """Refuse ranges of rows that are empty."""
+    if rows[0] >= rows[1]:
+        raise ValueError(f"is [first, one after the last], got {list(rows)}")
+    return rows
+
 
 PerJoint = Number | tuple[Number, ...]
-Whole = Annotated[int, Field(strict=True, ge=1)]
+Cutoff = Annotated[PerJoint, AfterValidator(all_positive)]
+Whole = Annotated[int, Field(strict=True, ge=1, le=LARGEST)]
+Row = Annotated[int, Field(strict=True, ge=0, le=LARGEST)]
 Column = Name | Annotated[int, Field(strict=True, ge=1)]
 
 
@@ -51,7 +111,7 @@ class RobotSection(Spec):
     """
 
     file: Name
-    friction: Name = "coulomb-viscous"
+    friction: Annotated[Name, one_of(FRICTIONS)] = "coulomb-viscous"
     rotor: Flag | None = None
     gravity: Vector3 | None = None
     floating: Flag = False
@@ -80,26 +140,26 @@ class LogSection(Spec):
     name : str, optional
     """
 
-    files: Name | tuple[Name, ...]
+    files: Name | Annotated[tuple[Name, ...], Field(min_length=1)]
     use: Literal["identify", "validate"] = "identify"
     rate: Annotated[Number, Field(gt=0.0)] | None = None
     columns: dict[str, Column | tuple[Column, ...]] | None = None
     units: dict[str, Name | tuple[Name, ...]] | None = None
     side: Literal["joint", "motor"] = "joint"
     stack: Literal["side", "time"] = "side"
-    rows: tuple[Annotated[int, Field(strict=True, ge=0)], Whole] | None = None
+    rows: Annotated[tuple[Row, Row], AfterValidator(in_order)] | None = None
     name: Name | None = None
 
 
 class PrepareSection(Spec):
     """``[prepare]``: see `dynident.recording.prepare.prepare`."""
 
-    bandwidth: PerJoint | None = None
-    position_hz: PerJoint | None = None
-    torque_hz: PerJoint | None = None
+    bandwidth: Cutoff | None = None
+    position_hz: Cutoff | None = None
+    torque_hz: Cutoff | None = None
     decimation: Whole | None = None
-    drop_below: PerJoint = 0.0
-    median: Whole | None = None
+    drop_below: Annotated[PerJoint, AfterValidator(not_negative)] = 0.0
+    median: Annotated[Whole, AfterValidator(odd)] | None = None
     derivatives: Literal["differences", "measured"] = "differences"
 
 
@@ -122,10 +182,10 @@ class IdentifySection(Spec):
         Of everything random (nothing is, so far).
     """
 
-    method: Name = "pc-idim-ls"
-    prior: Name | None = None
-    loss: Name | None = None
-    essential: Name | None = None
+    method: Annotated[Name, one_of(ESTIMATORS)] = "pc-idim-ls"
+    prior: Annotated[Name, one_of(PRIORS)] | None = None
+    loss: Annotated[Name, one_of(LOSSES)] | None = None
+    essential: Annotated[Name, one_of(RULES)] | None = None
     lowpass_hz: Annotated[Number, Field(gt=0.0)] | None = None
     seed: Annotated[int, Field(strict=True, ge=0)] = 0
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import linalg
 
 from dynident.base import BaseParameters
 from dynident.conic import Cone, ConeSolution, Positive, solve_cone_problem
@@ -13,11 +12,11 @@ from dynident.constraints import CONSTRAINTS, PRIORS, Prior, scales
 from dynident.errors import ComputationError, InputError
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.least_squares import (
-    UNEXCITED,
     seed_std,
     weakest_combination,
     weighted_solution,
 )
+from dynident.factors import UNEXCITED
 from dynident.inertia import Array, smallest_eigenvalue
 from dynident.problem import Problem
 from dynident.statistics import (
@@ -31,7 +30,8 @@ from dynident.statistics import (
 from dynident.text import nearest
 
 EQUIVALENT = 1e-2
-"""Pull towards small parameters among sets with equal torques, in standard deviations."""
+"""Pull towards small parameters along directions that nothing else sees, in standard
+deviations: among sets with equal torques, and of drives that never moved."""
 VISIBLE = 1e-2
 """Multiplier, in chi-squared per unit of a scaled parameter, that counts as active."""
 
@@ -69,12 +69,9 @@ def pc_idim_ls(problem: Problem, prior: str | None = None) -> Estimate:
     data = system.A @ base.matrix
     unit = scales(idim, data, system.b)
     pull = kappa * belief.rows * unit
-    if not belief.complete:
-        equivalent = EQUIVALENT * linalg.null_space(base.matrix * unit).T
-        pull, target = np.vstack([pull, equivalent]), np.zeros(len(pull) + len(equivalent))
-        target[: len(belief.target)] = kappa * belief.target
-    else:
-        target = kappa * belief.target
+    equivalent = EQUIVALENT * open_directions(np.vstack([data * unit, pull]))
+    target = np.concatenate([kappa * belief.target, np.zeros(len(equivalent))])
+    pull = np.vstack([pull, equivalent])
     cones = [cone for build in CONSTRAINTS.values() for cone in build(idim)]
     solution = solve_cone_problem(
         np.vstack([data * unit, pull]), np.concatenate([system.b, target]), cones, VISIBLE
@@ -136,6 +133,12 @@ def choose_prior(problem: Problem, name: str | None) -> Prior:
     return PRIORS[name](problem.idim)
 
 
+def open_directions(rows: Array) -> Array:
+    """Unit directions of scaled parameters that neither data nor prior can be said to see."""
+    _, s, vt = np.linalg.svd(rows)
+    return np.asarray(vt[int(np.sum(s > EQUIVALENT)) :])
+
+
 def active_names(cones: Sequence[Cone], solution: ConeSolution) -> tuple[str, ...]:
     """Names of the constraints whose multipliers outweigh their slack."""
     names: list[str] = []
@@ -145,6 +148,12 @@ def active_names(cones: Sequence[Cone], solution: ConeSolution) -> tuple[str, ..
         elif face.shape[1]:
             names.append(cone.name)
     return tuple(names)
+
+
+def null_space(C: Array) -> Array:
+    """Orthonormal basis of the null space of C, shape (columns, k)."""
+    _, s, vt = np.linalg.svd(C)
+    return np.asarray(vt[int(np.sum(s > 1e-12 * s[0])) :].T)
 
 
 def face_covariance(
@@ -172,7 +181,7 @@ def face_covariance(
             pairs = [(i, j) for i in range(face.shape[1]) for j in range(i + 1)]
             held += [(face[:, i] @ cone.basis @ face[:, j])[None] for i, j in pairs]
     C = np.vstack(held) if held else np.zeros((0, len(unit)))
-    N = linalg.null_space(C) if len(C) else np.eye(len(unit))
+    N = null_space(C) if len(C) else np.eye(len(unit))
     stacked = np.vstack([data * unit, pull]) @ N
     inverse = np.linalg.pinv(stacked, rcond=1e-12)
     middle = score * np.outer(unit, unit) + kappa**2 * pull.T @ pull

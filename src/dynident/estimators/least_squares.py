@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg
 
 from dynident.errors import ComputationError, InputError
 from dynident.estimators.estimate import Estimate
-from dynident.factors import Factors, Group, System, compress
+from dynident.factors import UNEXCITED, Factors, Group, System, compress
 from dynident.inertia import Array
 from dynident.problem import Problem
 from dynident.statistics import (
@@ -22,8 +21,6 @@ from dynident.statistics import (
 )
 from dynident.text import nearest
 
-UNEXCITED = 1e7
-"""Condition number of the scaled regressor above which the log does not excite it."""
 RESOLUTION = 1e-5
 """Smallest sigma that is believed, relative to the largest rms torque of a joint."""
 MAX_ITERATIONS = 100
@@ -41,7 +38,7 @@ def ols(problem: Problem) -> Estimate:
     factors = problem.factors
     system = factors.weighted(np.ones(len(factors.groups)))
     require_excitation(problem, system)
-    beta = linalg.solve_triangular(system.A, system.b)
+    beta = system.solve()
     sigma = group_sigma(factors, beta, np.ones(len(factors.groups)))
     return finish(problem, beta, np.ones_like(sigma), sigma, 1, "one solve")
 
@@ -71,7 +68,7 @@ def weighted_solution(factors: Factors) -> tuple[Array, Array, int]:
     sigma = np.ones(len(factors.groups))
     for iteration in range(1, MAX_ITERATIONS + 1):
         system = factors.weighted(sigma)
-        beta = np.asarray(linalg.lstsq(system.A, system.b, cond=1.0 / UNEXCITED)[0])
+        beta = system.solve()
         new = group_sigma(factors, beta, sigma)
         settled = np.all(np.abs(new - sigma) <= TOLERANCE * new)
         sigma = new
@@ -87,7 +84,7 @@ def group_sigma(factors: Factors, beta: Array, weights: Array) -> Array:
     under the weights that gave beta: the share of the parameters spent on them.
     """
     system = factors.weighted(weights)
-    inverse = np.linalg.pinv(system.A, rcond=1.0 / UNEXCITED)
+    inverse = system.inverse()
     sigma = np.empty(len(factors.groups))
     largest = np.sqrt(np.max(factors.squared_torques / np.maximum(1, group_rows(factors))))
     for j, (group, weight) in enumerate(zip(factors.groups, weights, strict=True)):
@@ -168,7 +165,7 @@ def irls(problem: Problem, loss: str = "huber") -> Estimate:
             errors = residuals(problem, beta).error
             sigma = np.array([scale_of(e, s) for e, s in zip(errors, sigma, strict=True)])
             system = reweighted_factors(problem, beta, sigma, weigh).weighted(sigma)
-            new = linalg.solve_triangular(system.A, system.b)
+            new = system.solve()
             change = np.linalg.norm(system.A @ (new - beta)) / np.linalg.norm(system.b)
             beta = new
             if change < TOLERANCE:
@@ -183,7 +180,7 @@ def irls(problem: Problem, loss: str = "huber") -> Estimate:
         float(np.mean(LOSSES[loss].slope(e / s))) if len(e) else 1.0
         for e, s in zip(found.error, sigma, strict=True)
     ]
-    half = np.linalg.inv(problem.factors.weighted(sigma / np.sqrt(np.maximum(slope, 0.1))).A)
+    half = problem.factors.weighted(sigma / np.sqrt(np.maximum(slope, 0.1))).inverse()
     bread = half @ half.T
     covariance = Covariance(
         f"M-estimator sandwich ({loss}), {'hac' if lag else 'robust'}"
@@ -253,8 +250,7 @@ def weakest_combination(problem: Problem, system: System) -> str:
 
 def seed_std(system: System) -> Array:
     """Standard deviations by ``(X^T Omega^-1 X)^-1`` (ardiani2024, eq. 9)."""
-    inverse = np.linalg.pinv(system.A, rcond=1.0 / UNEXCITED)
-    return np.asarray(np.sqrt(np.sum(inverse**2, axis=1)))
+    return np.asarray(np.sqrt(np.sum(system.inverse() ** 2, axis=1)))
 
 
 def essential_fit(problem: Problem, method: str, kept: tuple[int, ...]) -> Estimate:
@@ -274,7 +270,7 @@ def essential_fit(problem: Problem, method: str, kept: tuple[int, ...]) -> Estim
         part, weights, iterations = weighted_solution(factors)
     else:
         system = factors.weighted(weights)
-        part = linalg.solve_triangular(system.A, system.b)
+        part = system.solve()
     sigma = group_sigma(factors, part, weights)
     beta = np.zeros(problem.base.count)
     beta[list(kept)] = part
@@ -308,7 +304,7 @@ def finish(
     factors = problem.factors.select(chosen)
     seed = np.zeros(p)
     seed[chosen] = seed_std(factors.weighted(sigma))
-    inverse = np.linalg.pinv(factors.weighted(weights).A, rcond=1.0 / UNEXCITED)
+    inverse = factors.weighted(weights).inverse()
     bread = np.zeros((p, p))
     bread[np.ix_(chosen, chosen)] = inverse @ inverse.T
     if whiteness_rejected(found.error):

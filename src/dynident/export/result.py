@@ -1,19 +1,15 @@
-"""result.json: an identification as plain data, and back."""
+"""result.json: an identification as plain data; `dynident.stored` reads it back."""
 
 from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dynident.errors import InputError
 from dynident.identification import Identification
-from dynident.idim import Idim
-from dynident.inertia import Array, from_com, to_com
+from dynident.inertia import to_com
 from dynident.statistics import confidence_interval, whiteness
 from dynident.validation import FitFigure
 
@@ -158,116 +154,3 @@ def finite(value: Any) -> Any:
 def to_json(document: dict[str, Any]) -> str:
     """Text of a JSON document, ending in a newline."""
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
-
-
-@dataclass(frozen=True)
-class StoredResult:
-    """What other commands need of a result.json.
-
-    Attributes
-    ----------
-    path : Path
-    document : dict
-    """
-
-    path: Path
-    document: dict[str, Any]
-
-    def part(self, *keys: str) -> Any:
-        """An entry of the document.
-
-        Raises
-        ------
-        InputError
-            When it is missing.
-        """
-        value: Any = self.document
-        for depth, key in enumerate(keys):
-            if not isinstance(value, dict) or key not in value:
-                raise InputError(
-                    f"{self.path}: {'.'.join(keys[: depth + 1])} is missing; "
-                    "is this a result of dynident identify?"
-                )
-            value = value[key]
-        return value
-
-    def theta(self, idim: Idim, kept: np.ndarray) -> Array:
-        """Standard parameters with the stored model's torques.
-
-        Parameters
-        ----------
-        idim : Idim
-            The model, rebuilt from the stored settings.
-        kept : ndarray of int
-            Standard parameters that its base parameters keep.
-
-        Raises
-        ------
-        InputError
-            When the stored parameters do not fit the model.
-        """
-        theta = np.zeros(len(idim.parameters))
-        standard = self.part("standard")
-        if standard is None:
-            values = {
-                row["name"].removesuffix("R"): row["value"] for row in self.part("parameters")
-            }
-            names = [idim.names[k] for k in kept]
-            if sorted(values) != sorted(names):
-                raise InputError(f"{self.path}: its parameters do not fit the robot's model")
-            theta[kept] = [values[name] for name in names]
-            return theta
-        phi = self.phi()
-        if len(phi) * 10 != idim.inertial:
-            raise InputError(f"{self.path}: has {len(phi)} links, the robot has other ones")
-        theta[: idim.inertial] = phi.ravel()
-        joints = self.part("joints")
-        for index, parameter in enumerate(idim.parameters[idim.inertial :], start=idim.inertial):
-            row = joints[parameter.number - 1]
-            stored = {"Ia": row["Ia"], "Iam": row.get("Iam"), **row["friction"]}
-            if stored.get(parameter.symbol) is None:
-                raise InputError(f"{self.path}: has no {parameter.name}")
-            theta[index] = stored[parameter.symbol]
-        return theta
-
-    def phi(self) -> Array:
-        """Inertial parameters of the stored links, shape (bodies, 10).
-
-        Raises
-        ------
-        InputError
-            When the result has base parameters only.
-        """
-        standard = self.part("standard")
-        if standard is None:
-            raise InputError(
-                f"{self.path}: holds base parameters only ({self.part('method')}), which no model "
-                "file can hold; identify with pc-idim-ls"
-            )
-        return np.array([from_row(row) for row in standard])
-
-
-def from_row(row: dict[str, Any]) -> Array:
-    """10-vector of a stored link."""
-    xx, xy, yy, xz, yz, zz = row["inertia_com"]
-    return from_com(row["mass"], row["com"], [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-
-
-def read_result(path: Path) -> StoredResult:
-    """Read a result.json.
-
-    Raises
-    ------
-    InputError
-        When it is missing, not JSON, or of another schema.
-    """
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InputError(f"{path}: is not JSON ({error})") from error
-    found = document.get("schema") if isinstance(document, dict) else None
-    if found != SCHEMA:
-        raise InputError(f"{path}: its schema is {found!r}, expected {SCHEMA!r}")
-    return StoredResult(path, document)

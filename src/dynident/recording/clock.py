@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.interpolate import make_interp_spline
 
 from dynident.errors import InputError
 from dynident.inertia import Array
@@ -225,6 +224,9 @@ def _tidy(rate: float) -> float:
 
 def _resample(signal: Array, time: Array, rate: float, result: Array) -> None:
     """Fill `result` with the signal at uniform times from the first stamp on."""
+    # loaded here, for few logs jitter and it takes a while to import
+    from scipy.interpolate import make_interp_spline
+
     own = time - time[0]
     for first in range(0, len(result), BLOCK):
         wanted = np.arange(first, min(first + BLOCK, len(result))) / rate

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from scipy import signal
+from scipy import ndimage
 
 from dynident.errors import InputError
 from dynident.inertia import Array
@@ -44,6 +44,9 @@ class Samples:
         Per joint [Hz].
     drop_below : tuple of float
         Rows whose joint is slower are not fitted [rad/s or m/s]; zeros keep all.
+    decimation, median : int or None
+    derivatives : str
+        As they were asked for.
     warnings : tuple of str
     """
 
@@ -59,6 +62,9 @@ class Samples:
     bandwidth: tuple[float, ...]
     position_hz: tuple[float, ...]
     drop_below: tuple[float, ...]
+    decimation: int | None = None
+    median: int | None = None
+    derivatives: str = "differences"
     warnings: tuple[str, ...] = ()
 
     def settings(self) -> dict[str, object]:
@@ -71,6 +77,8 @@ class Samples:
             "torque_hz": [f.cutoff for f in self.filters],
             "decimation": [f.step for f in self.filters],
             "drop_below": list(self.drop_below),
+            "median": self.median,
+            "derivatives": self.derivatives,
         }
 
 
@@ -172,7 +180,7 @@ def prepare(
         run = slice(start, stop)
         raw = recording.q[run]
         if median is not None:
-            raw = signal.medfilt(raw, (median, 1))
+            raw = ndimage.median_filter(raw, size=(median, 1), mode="nearest")
         q[run] = by_cutoff(raw, position, rate)
         dq[run], ddq[run] = differences(q[run], rate)
         if derivatives == "measured" and recording.dq is not None:
@@ -214,6 +222,9 @@ def prepare(
         bandwidth=band,
         position_hz=position,
         drop_below=per_joint(drop_below, n, "drop_below"),
+        decimation=decimation,
+        median=median,
+        derivatives=derivatives,
         warnings=tuple(notes),
     )
 
@@ -225,15 +236,3 @@ def by_cutoff(x: Array, cutoffs: tuple[float, ...], rate: float) -> Array:
         columns = [j for j, c in enumerate(cutoffs) if c == cutoff]
         out[:, columns] = zero_phase_lowpass(x[:, columns], cutoff, rate)
     return out
-
-
-def cut(samples: Samples, start: int, stop: int) -> Samples:
-    """The part of prepared samples whose fitted rows lie in ``start:stop``.
-
-    For blocks of one log: filters have already run over the whole of it, the rows of two
-    blocks share nothing but the filters' memory at the seam, which is left out.
-    """
-    segments = tuple(
-        (max(a, start), min(b, stop)) for a, b in samples.segments if max(a, start) < min(b, stop)
-    )
-    return replace(samples, segments=segments, name=f"{samples.name}[{start}:{stop}]")
