@@ -147,6 +147,7 @@ def identify(
         estimate=estimate,
         essential=None if reduced is None else reduced.kept,
         samples=problem.samples,
+        held_out=tuple(validation),
         lowpass_hz=lowpass_hz,
         identification=identification,
         nominal=of_nominal,

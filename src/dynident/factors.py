@@ -147,14 +147,16 @@ class System:
         -------
         condition : float
         rank : int
-        weakest : ndarray, shape (p,)
-            Unit vector of scaled parameters that the rows determine worst.
+            Directions that the rows excite (see `UNEXCITED`).
+        weak : ndarray, shape (p,)
+            Share of each parameter in the directions that are not, or in the weakest one
+            where all are: 0 to 1.
         """
-        scaled, norms = self._scaled()
+        scaled, _ = self._scaled()
         _, s, vt = np.linalg.svd(scaled)
-        rank = int(np.sum(s > s[0] * len(s) * np.finfo(float).eps * 100))
+        rank = int(np.sum(s > s[0] / UNEXCITED))
         condition = float(s[0] / s[-1]) if s[-1] > 0.0 else np.inf
-        return condition, rank, vt[-1] / norms
+        return condition, rank, np.linalg.norm(vt[min(rank, len(s) - 1) :], axis=0)
 
 
 def compress(blocks: Iterable[tuple[Array, ...]], widths: tuple[int, ...]) -> tuple[Group, ...]:

@@ -45,6 +45,8 @@ class Identification:
         Base parameters that survived elimination, where it was asked for.
     samples : tuple of Samples
         The logs that were fitted.
+    held_out : tuple of Samples
+        The logs of `validation`.
     lowpass_hz : float
         Of the all-samples figures [Hz].
     identification, nominal : tuple of FitFigure
@@ -65,6 +67,7 @@ class Identification:
     estimate: Estimate
     essential: tuple[int, ...] | None
     samples: tuple[Samples, ...]
+    held_out: tuple[Samples, ...]
     lowpass_hz: float
     identification: tuple[FitFigure, ...]
     nominal: tuple[FitFigure, ...]
@@ -176,14 +179,14 @@ class Identification:
         return summary(self, full)
 
     def series(self, points: int = 4000) -> tuple[Series, ...]:
-        """Low-passed torques of the fitted logs and their parts, thinned for plots."""
+        """Low-passed torques of all logs and their parts, thinned for plots."""
         nominal = None
         if self.robot.has_nominal:
             nominal = np.zeros_like(self.theta)
             nominal[: self.idim.inertial] = self.robot.nominal.ravel()
         return tuple(
             torque_series(self.idim, self.theta, nominal, log, self.lowpass_hz, points)
-            for log in self.samples
+            for log in (*self.samples, *self.held_out)
         )
 
     def to_urdf(self, path: str | Path) -> tuple[str, ...]:

@@ -23,6 +23,8 @@ from dynident.robot.model import Robot
 from dynident.text import nearest
 
 ROTOR = "Ia"
+STRETCH = 4096
+"""Samples whose torque is computed at a time."""
 
 
 @dataclass(frozen=True)
@@ -199,8 +201,13 @@ class Idim:
 
     def torque(self, theta: Array, q: Array, dq: Array, ddq: Array) -> Array:
         """Torques of standard parameters ``theta``, shape (samples, dof)."""
-        tau = inverse_dynamics(self.tree, theta[: self.inertial].reshape(-1, 10), q, dq, ddq)
-        return tau + self.drive_torque(theta, dq, ddq)
+        phi = theta[: self.inertial].reshape(-1, 10)
+        tau = np.empty((len(q), self.tree.dof))
+        for a in range(0, len(q), STRETCH):  # what lies between stays in the cache
+            s = slice(a, a + STRETCH)
+            tau[s] = inverse_dynamics(self.tree, phi, q[s], dq[s], ddq[s])
+            tau[s] += self.drive_torque(theta, dq[s], ddq[s])
+        return tau
 
     def drive_torque(self, theta: Array, dq: Array, ddq: Array) -> Array:
         """The drives' share of the torque: rotors and friction, shape (samples, dof)."""

@@ -23,6 +23,8 @@ from dynident.text import nearest
 
 RESOLUTION = 1e-5
 """Smallest sigma that is believed, relative to the largest rms torque of a joint."""
+SHARE = 0.2
+"""Share in the weakest directions, relative to the largest, above which it is named."""
 MAX_ITERATIONS = 100
 TOLERANCE = 1e-6
 
@@ -239,13 +241,14 @@ def require_excitation(problem: Problem, system: System) -> None:
 
 
 def weakest_combination(problem: Problem, system: System) -> str:
-    """The combination of base parameters that the rows determine worst, in words."""
-    _, _, weakest = system.condition()
-    norms = np.linalg.norm(system.A, axis=0)
-    share = np.abs(weakest) * np.where(norms > 0.0, norms, 1.0)
-    order = np.argsort(-share)
-    main = [int(k) for k in order[:4] if share[k] > 0.1 * share[order[0]]]
-    return ", ".join(problem.base.names[k] for k in main)
+    """The base parameters that the rows determine worst, in words."""
+    _, rank, weak = system.condition()
+    order = np.argsort(-weak, kind="stable")
+    main = [problem.base.names[k] for k in order if weak[k] > SHARE * weak[order[0]]]
+    shown = ", ".join(main[:6]) + (f" and {len(main) - 6} more" if len(main) > 6 else "")
+    if len(main) == 1:
+        return shown
+    return f"{len(weak) - rank or 'a'} combination{'s' * (len(weak) - rank > 1)} of {shown}"
 
 
 def seed_std(system: System) -> Array:
