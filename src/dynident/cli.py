@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,7 +27,19 @@ app = typer.Typer(
     no_args_is_help=False,
 )
 
+
+def positive(value: float | None) -> float | None:
+    """Refuse a number that is not finite or not positive."""
+    if value is not None and not 0.0 < value < math.inf:
+        raise typer.BadParameter(f"{value:g} is not a positive number.")
+    return value
+
+
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+LowpassOption = Annotated[
+    float | None,
+    typer.Option("--lowpass", callback=positive, help="Low-pass of the all-samples errors [Hz]."),
+]
 FrictionOption = Annotated[
     str | None,
     typer.Option(
@@ -83,13 +97,15 @@ def identify(
         typer.Option("--essential", help="ols, wls: eliminate by ratio, f-test or torque-range."),
     ] = None,
     bandwidth: Annotated[
-        float | None, typer.Option("--bandwidth", help="Joint bandwidth [Hz]; 10 if not given.")
+        float | None,
+        typer.Option(
+            "--bandwidth", callback=positive, help="Joint bandwidth [Hz]; 10 if not given."
+        ),
     ] = None,
-    lowpass: Annotated[
-        float | None, typer.Option("--lowpass", help="Low-pass of the all-samples errors [Hz].")
-    ] = None,
+    lowpass: LowpassOption = None,
     rate: Annotated[
-        float | None, typer.Option("--rate", help="Sample rate of logs without time [Hz].")
+        float | None,
+        typer.Option("--rate", callback=positive, help="Sample rate of logs without time [Hz]."),
     ] = None,
     output: Annotated[
         Path | None,
@@ -104,7 +120,7 @@ def identify(
     from dynident.study import read_study
 
     if study is not None:
-        if robot or log or validate or rate:
+        if robot is not None or log or validate or rate is not None:
             raise InputError("give either a study, or --robot and --log (and --validate, --rate)")
         chosen = read_study(study)
     else:
@@ -122,6 +138,8 @@ def identify(
     )
     from dynident.progress import progress_on_stderr
 
+    if output is not None:
+        refuse_output(output, chosen, study)
     with progress_on_stderr() as progress:
         result = run_study(chosen, progress)
         notes = write_output(result, output, report) if output is not None else ()
@@ -184,12 +202,37 @@ def overridden(
     )
 
 
-def write_output(result: Identification, directory: Path, report: bool) -> tuple[str, ...]:
-    """Write result.json, model.urdf and report.html; returns notes on the URDF."""
-    from dynident.export.result import result_dict, to_json
-    from dynident.files import write_files
+INTERRUPTED = 130
+OUTPUTS = ("result.json", "model.urdf", "report.html")
+"""All that ``-o DIR`` may receive."""
 
-    contents = {directory / "result.json": to_json(result_dict(result)).encode()}
+
+def refuse_output(directory: Path, chosen: Study, study: Path | None) -> None:
+    """Refuse a directory that cannot be written, or where inputs would be written over."""
+    from dynident.files import refuse_overwriting, refuse_unwritable
+    from dynident.study import listed
+
+    refuse_unwritable(directory)
+    inputs = [chosen.robot.file, *(file for log in chosen.log for file in listed(log.files))]
+    refuse_overwriting(
+        [directory / name for name in OUTPUTS], inputs if study is None else [*inputs, study]
+    )
+
+
+def write_output(result: Identification, directory: Path, report: bool) -> tuple[str, ...]:
+    """Write result.json, model.urdf and report.html; returns notes on them.
+
+    What an earlier result left there and this one has not is removed: a directory never
+    holds the model of one result beside the numbers of another.
+    """
+    from dynident.export.result import result_dict, to_json
+    from dynident.files import refuse_overwriting, write_files
+
+    paths = [directory / name for name in OUTPUTS]
+    source = result.robot.source
+    refuse_overwriting(paths, () if source is None else (source,))
+    earlier = paths[0].is_file()
+    contents = {paths[0]: to_json(result_dict(result)).encode()}
     notes: tuple[str, ...] = ()
     if result.phi is None:
         notes = (f"{result.method} gives base parameters only, so there is no model.urdf",)
@@ -198,8 +241,13 @@ def write_output(result: Identification, directory: Path, report: bool) -> tuple
     if report:
         from dynident.report.html import html_report
 
-        contents[directory / "report.html"] = html_report(result, result.series()).encode()
+        page = html_report(result, result.series())
+        contents[directory / "report.html"] = page.encode(errors="backslashreplace")
     write_files(contents)
+    for path in paths if earlier else ():
+        if path not in contents and path.is_file():
+            path.unlink()
+            notes = (*notes, f"removed {path} of an earlier result")
     return notes
 
 
@@ -250,33 +298,29 @@ def base(
 def validate(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="a,b for side by side.")],
-    lowpass: Annotated[
-        float | None, typer.Option("--lowpass", help="Low-pass of the all-samples errors [Hz].")
-    ] = None,
+    lowpass: LowpassOption = None,
     json: JsonFlag = False,
 ) -> None:
     """Measure a stored result on other logs, laid out as those it was made from."""
-    from dynident.export.result import figure_dict, finite, to_json
+    from dynident.export.result import finite, to_json, validation_dict
     from dynident.report.summary import figures_table
-    from dynident.stored import stored_figures
+    from dynident.stored import read_result, stored_figures
 
-    found = [(text, *stored_figures(result, text.split(","), lowpass)) for text in logs]
+    stored = read_result(result)
+    found = [stored_figures(stored, text.split(","), lowpass) for text in logs]
+    for warning in dict.fromkeys(note for one in found for note in one.warnings):
+        typer.echo(f"warning: {warning}", err=True)
     if json:
         document = {
             "schema": "dynident.validation/1",
-            "validation": [
-                {
-                    "log": name,
-                    "entries": [figure_dict(f) for f in entries],
-                    "nominal": [figure_dict(f) for f in nominal],
-                }
-                for name, entries, nominal in found
-            ],
+            "validation": [validation_dict(one.figures) for one in found],
+            "warnings": list(dict.fromkeys(note for one in found for note in one.warnings)),
         }
         typer.echo(to_json(finite(document)), nl=False)
         return
-    for name, entries, nominal in found:
-        typer.echo(f"{name}\n{figures_table(entries, nominal)}\n")
+    for one in found:
+        table = figures_table(one.figures.entries, one.figures.nominal)
+        typer.echo(f"{one.figures.log}\n{table}\n")
 
 
 @app.command(epilog="Example: dynident export out/result.json --urdf arm_identified.urdf")
@@ -285,11 +329,16 @@ def export(
     urdf: Annotated[Path, typer.Option("--urdf", help="The URDF to write.")],
 ) -> None:
     """Write a stored result as a robot model."""
-    from dynident.files import write_files
-    from dynident.stored import stored_urdf
+    from dynident.files import refuse_overwriting, write_files
+    from dynident.stored import read_result, stored_urdf
 
-    document, notes = stored_urdf(result)
+    stored = read_result(result)
+    source = stored.idim.robot.source
+    refuse_overwriting([urdf], (result, stored.study.robot.file, source or result))
+    document, notes = stored_urdf(stored)
     write_files({urdf: document})
+    for warning in stored.warnings:
+        typer.echo(f"warning: {warning}", err=True)
     for note in notes:
         typer.echo(f"note: {note}", err=True)
     typer.echo(f"written to {urdf}", err=True)
@@ -297,6 +346,10 @@ def export(
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 2 bad input or usage, 1 failed or refused."""
+    for stream in (sys.stdout, sys.stderr):
+        # a name that the terminal's encoding lacks must not end a run
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(run(argv))
 
 
@@ -308,16 +361,28 @@ def run(argv: list[str] | None = None) -> int:
     argv : list of str, optional
         Arguments after the program's name; those of the process by default.
     """
+    given = sys.argv[1:] if argv is None else argv
+    for argument in given:
+        if argument.encode(errors="ignore").decode() != argument:
+            return complain(f"argument {argument!r} is not UTF-8; rename the file", 2)
     try:
-        code = app(args=argv, prog_name="dynident", standalone_mode=False)
+        code = app(args=given, prog_name="dynident", standalone_mode=False)
     except InputError as error:
         return complain(error, 2)
     except ComputationError as error:
         return complain(error, 1)
     except typer.TyperException as error:
-        return complain(error.format_message(), 2)
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "dynident"
+        return complain(f"{error.format_message().rstrip('.')}; see {command} --help", 2)
+    except OSError as error:
+        return complain(f"{error.filename or 'output'}: {error.strerror}", 2)
+    except MemoryError:
+        return complain("out of memory; use a shorter log or a larger decimation", 1)
     except (typer.Abort, KeyboardInterrupt):
-        return complain("interrupted", 130)
+        code = INTERRUPTED
+    if code == INTERRUPTED:
+        return complain("interrupted", INTERRUPTED)
     return code if isinstance(code, int) else 0
 
 

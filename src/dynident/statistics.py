@@ -165,25 +165,32 @@ def score_covariance(
     p = problem.base.count
     total = np.zeros((p, p))
     count = 0
-    for log in problem.passes():
-        tail = np.zeros((0, p))
-        for rows in log:
-            instants = np.unique(np.concatenate(rows.sample))
-            u = np.zeros((len(instants), p))
+    for log, stretches in zip(problem.samples, problem.passes(), strict=True):
+        step = min(f.step for f in log.filters)
+        tail, end = np.zeros((0, p)), 0
+        for rows in stretches:
+            if not any(len(s) for s in rows.sample):
+                continue
+            first = min(int(s[0]) for s in rows.sample if len(s)) // step
+            last = max(int(s[-1]) for s in rows.sample if len(s)) // step
+            # one row an instant; instants whose rows were dropped stay zero
+            u = np.zeros((last - first + 1, p))
             for j, columns in enumerate(problem.columns):
                 error = influence((rows.y[j] - rows.X[j] @ beta[columns]) / sigma[j])
-                at = np.searchsorted(instants, rows.sample[j])
-                u[np.ix_(at, columns)] += rows.X[j] * (error / sigma[j])[:, None]
-                count += len(at)
-            series = np.vstack([tail, u])
-            old = len(tail)
+                u[np.ix_(rows.sample[j] // step - first, columns)] += (
+                    rows.X[j] * (error / sigma[j])[:, None]
+                )
+                count += len(error)
+            pause = min(max(first - end, 0), lag)
+            series = np.vstack([tail, np.zeros((pause, p)), u])
+            old = len(series) - len(u)
             total += u.T @ u
             for k in range(1, lag + 1):
                 late = series[max(old, k) :]
                 early = series[max(old, k) - k : len(series) - k]
                 product = (1.0 - k / (lag + 1.0)) * (late.T @ early)
                 total += product + product.T
-            tail = series[max(0, len(series) - lag) :] if lag else tail
+            tail, end = series[max(0, len(series) - lag) :] if lag else tail, last + 1
     return total * count / max(1, count - p)
 
 

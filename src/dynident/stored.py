@@ -11,17 +11,22 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from dynident.base import BaseParameters
+from dynident.base import BaseParameters, base_parameters
 from dynident.errors import InputError
 from dynident.export.result import SCHEMA
 from dynident.export.urdf import model_urdf
 from dynident.identification import ValidationFigures
 from dynident.idim import Idim, build_idim
-from dynident.inertia import Array, from_com
+from dynident.inertia import Array, from_com, inertia_matrix, smallest_eigenvalue
 from dynident.problem import Problem
-from dynident.robot.spec import Name, Number, Vector3, validated
+from dynident.robot.spec import Name, Number, validated
 from dynident.study import LogSection, Study, listed, study_robot, study_samples
 from dynident.validation import all_samples_figure, fitted_figure
+
+Finite = Annotated[Number, Field(gt=-1e30, lt=1e30)]
+"""A number whose squares and products are finite too."""
+ROUNDING = 1e-9
+"""Consistency that the way to the centre of mass and back may cost."""
 
 
 class Part(BaseModel):
@@ -34,25 +39,26 @@ class StoredParameter(Part):
     """A base parameter."""
 
     name: Name
-    value: Number
+    value: Finite
+    regrouping: str
 
 
 class StoredLink(Part):
     """A link's inertial parameters about its centre of mass, in its joint frame."""
 
     link: Name
-    mass: Number
-    com: Vector3
-    inertia_com: tuple[Number, Number, Number, Number, Number, Number]
+    mass: Finite
+    com: tuple[Finite, Finite, Finite]
+    inertia_com: tuple[Finite, Finite, Finite, Finite, Finite, Finite]
 
 
 class StoredJoint(Part):
     """A joint's rotor inertia and friction."""
 
     name: Name
-    Ia: Number | None = None
-    Iam: Number | None = None
-    friction: dict[str, Number | None]
+    Ia: Finite | None = None
+    Iam: Finite | None = None
+    friction: dict[str, Finite | None]
 
     def values(self) -> dict[str, float]:
         """What is known of the drive, by symbol."""
@@ -86,31 +92,26 @@ class StoredResult:
     path : Path
     document : Document
     study : Study
-    idim : Idim
-        The model, rebuilt from the study.
+    base : BaseParameters
+        Those of the model, rebuilt from the study.
     """
 
     path: Path
     document: Document
     study: Study
-    idim: Idim
+    base: BaseParameters
 
-    def theta(self, base: BaseParameters) -> Array:
-        """Standard parameters with the stored model's torques.
+    @property
+    def idim(self) -> Idim:
+        """The model."""
+        return self.base.idim
 
-        Raises
-        ------
-        InputError
-            When the stored parameters do not fit the model.
-        """
+    def theta(self) -> Array:
+        """Standard parameters with the stored model's torques."""
         idim, document = self.idim, self.document
         theta = np.zeros(len(idim.parameters))
         if document.standard is None:
-            values = {row.name.removesuffix("R"): row.value for row in document.parameters}
-            names = [idim.names[k] for k in base.kept]
-            if sorted(values) != sorted(names):
-                raise self.changed("its base parameters")
-            theta[base.kept] = [values[name] for name in names]
+            theta[self.base.kept] = [row.value for row in document.parameters]
             return theta
         theta[: idim.inertial] = self.phi().ravel()
         drives = [joint.values() for joint in document.joints]
@@ -124,7 +125,7 @@ class StoredResult:
         Raises
         ------
         InputError
-            When the result has base parameters only.
+            When the result has base parameters only, or bodies that cannot be.
         """
         document = self.document
         if document.standard is None:
@@ -135,11 +136,18 @@ class StoredResult:
         rows = []
         for link in document.standard:
             xx, xy, yy, xz, yz, zz = link.inertia_com
-            rows.append(from_com(link.mass, link.com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+            phi = from_com(link.mass, link.com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+            size = phi[0] + np.trace(inertia_matrix(phi))
+            if smallest_eigenvalue(phi) < -ROUNDING * abs(size):
+                raise InputError(
+                    f"{self.path}: the inertia of {link.link} is not physically consistent, which "
+                    f"{document.method} never writes; was the file edited?"
+                )
+            rows.append(phi)
         return np.array(rows)
 
     def refuse_other_robot(self) -> None:
-        """Refuse a robot whose joints, links or drives are not those of the result.
+        """Refuse a robot whose joints, links, drives or base parameters are other ones.
 
         Raises
         ------
@@ -148,14 +156,15 @@ class StoredResult:
         robot, document = self.idim.robot, self.document
         if tuple(joint.name for joint in document.joints) != robot.joint_names:
             raise self.changed("its joints")
+        if tuple(row.name for row in document.parameters) != self.base.names:
+            raise self.changed("its base parameters")
         if document.standard is None:
             return
         if tuple(row.link for row in document.standard) != robot.links:
             raise self.changed("its links")
+        drives = self.idim.parameters[self.idim.inertial :]
         for number, joint in enumerate(document.joints, start=1):
-            own = {p.symbol for p in self.idim.parameters[self.idim.inertial :]}
-            own = {s for s in own if f"{s}{number}" in self.idim.names}
-            if set(joint.values()) != own:
+            if set(joint.values()) != {p.symbol for p in drives if p.number == number}:
                 raise self.changed(f"the drive parameters of {joint.name}")
 
     def changed(self, what: str) -> InputError:
@@ -165,15 +174,21 @@ class StoredResult:
             f"{self.study.robot.friction}; was either changed since?"
         )
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is odd about the robot, and whether it still is the one of the result."""
+        warnings = self.idim.robot.warnings
+        if tuple(row.regrouping for row in self.document.parameters) == self.base.regroupings:
+            return warnings
+        return (
+            *warnings,
+            f"{self.path}: its base parameters regroup otherwise than those of "
+            f"{self.study.robot.file}; was the robot file changed since?",
+        )
 
-def read_result(path: Path, robot: Path | None = None) -> StoredResult:
+
+def read_result(path: Path) -> StoredResult:
     """Read a result.json and the robot that it was made from.
-
-    Parameters
-    ----------
-    path : Path
-    robot : Path, optional
-        The robot file, where it is no longer where it was.
 
     Raises
     ------
@@ -195,16 +210,13 @@ def read_result(path: Path, robot: Path | None = None) -> StoredResult:
     document = validated(Document, found, path)
     study = validated(Study, document.settings.study, f"{path}: settings.study")
     section = study.robot
-    if robot is not None:
-        section = section.model_copy(update={"file": str(robot)})
-    elif not Path(section.file).is_file():
+    if not Path(section.file).is_file():
         raise InputError(
-            f"{path}: its robot {section.file} is not here; run from where the result was made, "
-            "or give --robot FILE"
+            f"{path}: its robot {section.file} is not here; run from the directory in which the "
+            "result was made"
         )
-    study = study.model_copy(update={"robot": section})
     idim = build_idim(study_robot(section), section.friction, section.rotor)
-    stored = StoredResult(path, document, study, idim)
+    stored = StoredResult(path, document, study, base_parameters(idim))
     stored.refuse_other_robot()
     return stored
 
@@ -246,9 +258,9 @@ def stored_figures(
     section = relocated(study.log[0], files)
     samples = study_samples(section, robot, study.prepare)
     problem = Problem(robot, samples, study.robot.friction, study.robot.rotor)
-    idim, base = problem.idim, problem.base
+    idim, base = stored.idim, stored.base
     lowpass = lowpass_hz or stored.document.settings.lowpass_hz
-    theta = stored.theta(base)
+    theta = stored.theta()
     nominal = np.zeros_like(theta)
     nominal[: idim.inertial] = robot.nominal.ravel()
     sets = (theta, nominal) if robot.has_nominal else (theta,)
@@ -256,7 +268,8 @@ def stored_figures(
     everywhere = all_samples_figure(idim, sets, [samples], lowpass)
     pairs = [*zip(fitted, everywhere, strict=True), ()]
     return StoredFigures(
-        ValidationFigures(",".join(files), pairs[0], pairs[1]), (*robot.warnings, *samples.warnings)
+        ValidationFigures(",".join(files), pairs[0], pairs[1]),
+        (*stored.warnings, *samples.warnings),
     )
 
 
@@ -294,9 +307,7 @@ def stored_urdf(stored: StoredResult) -> tuple[bytes, tuple[str, ...]]:
     """The URDF of a stored result, and notes on what has no place in one."""
     phi, idim = stored.phi(), stored.idim
     drives = [joint.values() for joint in stored.document.joints]
-    omitted = [
-        p.name for p in idim.parameters[idim.inertial :] if p.symbol not in ("fv", "fc")
-    ]
+    omitted = [p.name for p in idim.parameters[idim.inertial :] if p.symbol not in ("fv", "fc")]
     damping = [d["fv"] for d in drives] if all("fv" in d for d in drives) else None
     friction = [d["fc"] for d in drives] if all("fc" in d for d in drives) else None
     return model_urdf(idim.robot, phi, damping=damping, friction=friction, omitted=omitted)

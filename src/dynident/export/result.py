@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.identification import Identification
+from dynident.identification import Identification, ValidationFigures
 from dynident.inertia import to_com
 from dynident.statistics import confidence_interval, whiteness
 from dynident.validation import FitFigure
@@ -46,14 +46,7 @@ def result_dict(result: Identification) -> dict[str, Any]:
         "fit": {
             "identification": [figure_dict(f) for f in result.identification],
             "nominal": [figure_dict(f) for f in result.nominal],
-            "validation": [
-                {
-                    "log": held.log,
-                    "entries": [figure_dict(f) for f in held.entries],
-                    "nominal": [figure_dict(f) for f in held.nominal],
-                }
-                for held in result.validation
-            ],
+            "validation": [validation_dict(held) for held in result.validation],
         },
         "whiteness": [
             {"name": name, "p_value": whiteness(error).p_value}
@@ -137,6 +130,15 @@ def figure_dict(figure: FitFigure) -> dict[str, Any]:
             for j in figure.joints
         ],
         "overall_relative_error_percent": figure.overall_percent,
+    }
+
+
+def validation_dict(held: ValidationFigures) -> dict[str, Any]:
+    """Torque errors on one held-out log."""
+    return {
+        "log": held.log,
+        "entries": [figure_dict(f) for f in held.entries],
+        "nominal": [figure_dict(f) for f in held.nominal],
     }
 
 

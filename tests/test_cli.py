@@ -1,0 +1,724 @@
+"""The command line: what it refuses and how, what it prints and what it writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from copy import deepcopy
+from pathlib import Path
+
+import numpy as np
+import pytest
+import toy
+
+from dynident import facade
+from dynident.cli import run
+from dynident.export.urdf import urdf_from_robot
+from dynident.idim import build_idim
+
+RATE = 500.0
+ARM = ["--robot", "arm.urdf", "--log", "a.csv"]
+FLAGS = [*ARM, "--bandwidth", "5"]
+STUDY = """[robot]
+file = "arm.urdf"
+[[log]]
+files = "a.csv"
+[prepare]
+bandwidth = 5.0
+"""
+
+
+def write_log(path: Path, seed: int = 0, change=None) -> None:
+    robot = toy.arm(2)
+    idim = build_idim(robot)
+    q, dq, ddq = toy.motion(2, 4.0, seed, RATE)
+    tau = idim.torque(toy.true_parameters(idim, robot.nominal), q, dq, ddq)
+    tau += np.random.default_rng(seed + 1).normal(size=tau.shape) * 0.3
+    if change is not None:
+        q, tau = change(q, tau)
+    names = [f"{signal}_{joint}" for signal in ("q", "tau") for joint in robot.joint_names]
+    table = np.column_stack([np.arange(len(q)) / RATE, q, tau])
+    header = ",".join(["time", *names])
+    np.savetxt(path, table, delimiter=",", header=header, comments="", fmt="%.9g")
+
+
+@pytest.fixture(scope="module")
+def stocked(tmp_path_factory) -> Path:
+    """A directory with a robot, two logs, a study and stored results."""
+    place = tmp_path_factory.mktemp("cli")
+    robot = toy.arm(2)
+    document, _ = urdf_from_robot(robot, robot.nominal)
+    (place / "arm.urdf").write_bytes(document)
+    bare = re.sub(rb"\s*<inertial>.*?</inertial>", b"", document, flags=re.S)
+    (place / "bare.urdf").write_bytes(bare)
+    for name, seed in (("a.csv", 0), ("b.csv", 5)):
+        write_log(place / name, seed)
+    write_log(place / "still.csv", change=lambda q, tau: (0.0 * q + 0.1, tau))
+    write_log(place / "zero.csv", change=lambda q, tau: (q, 0.0 * tau))
+    (place / "s.toml").write_text(STUDY)
+    (place / "a_directory").mkdir()
+    before = Path.cwd()
+    os.chdir(place)
+    try:
+        for method in ("pc-idim-ls", "wls"):
+            held_out = ["--validate", "b.csv", "--method", method, "-o", f"out-{method}"]
+            assert run(["identify", *FLAGS, *held_out]) == 0
+    finally:
+        os.chdir(before)
+    return place
+
+
+@pytest.fixture
+def place(stocked, monkeypatch, capfd) -> Path:
+    """The stocked directory as the current one; nothing printed so far."""
+    monkeypatch.chdir(stocked)
+    capfd.readouterr()
+    return stocked
+
+
+@pytest.fixture
+def refused(place, capfd):
+    """A function that runs a command, checks how it was refused, and returns the reason."""
+
+    def check(argv: list[str], code: int = 2) -> str:
+        before = listing(place)
+        assert run(argv) == code
+        out, err = capfd.readouterr()
+        assert out == ""
+        assert err.startswith("error: ")
+        assert err.endswith("\n")
+        assert err.count("\n") == 1, err
+        assert "Traceback" not in err
+        assert listing(place) == before
+        return err
+
+    return check
+
+
+def listing(place: Path) -> dict[str, int]:
+    found = {str(p.relative_to(place)): p for p in place.rglob("*")}
+    return {name: p.stat().st_mtime_ns if p.is_file() else 0 for name, p in found.items()}
+
+
+# usage
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        ([], ("Missing command", "dynident --help")),
+        (["identfy"], ("identfy", "'identify'")),
+        (["--nope"], ("--nope",)),
+        (["identify"], ("study", "--robot", "--log")),
+        (["identify", "s.toml", "t.toml"], ("t.toml", "identify --help")),
+        (["identify", "s.toml", "--robot", "arm.urdf"], ("either a study",)),
+        (["identify", "s.toml", "--log", "a.csv"], ("either a study",)),
+        (["identify", "s.toml", "--rate", "100"], ("either a study", "--rate")),
+        (["identify", "--robot", "arm.urdf"], ("--log",)),
+        (["identify", "--log", "a.csv"], ("--robot",)),
+        (["identify", "--robot"], ("--robot", "argument")),
+        (["identify", *ARM, "--bandwith", "5"], ("--bandwith", "--bandwidth")),
+        (["identify", *ARM, "--bandwidth", "abc"], ("--bandwidth", "number")),
+        (["identify", "d\udce9.toml"], ("UTF-8",)),
+        (["base"], ("ROBOT", "base --help")),
+        (["base", "arm.urdf", "x"], ("(x)",)),
+        (["base", "arm.urdf", "--friction", "coulmb"], ("'coulmb'", "coulomb-viscous")),
+        (["validate"], ("RESULT.json",)),
+        (["validate", "out-wls/result.json"], ("LOG",)),
+        (["export"], ("RESULT.json",)),
+        (["export", "out-wls/result.json"], ("--urdf",)),
+    ],
+)
+def test_usage_is_refused(refused, argv, words):
+    reason = refused(argv)
+    for word in words:
+        assert word in reason
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "nan", "inf", "-inf", "1e999"])
+@pytest.mark.parametrize("option", ["--bandwidth", "--lowpass", "--rate"])
+def test_numbers_have_to_be_positive_and_finite(refused, option, value):
+    reason = refused(["identify", *ARM, option, value])
+    assert option in reason
+    assert "not a positive number" in reason
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "nan", "inf"])
+def test_validate_has_the_same_idea_of_a_low_pass(refused, value):
+    assert "--lowpass" in refused(["validate", "out-wls/result.json", "b.csv", "--lowpass", value])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--method", "pc-idm-ls"], ("method", "'pc-idim-ls'")),
+        (["--method", ""], ("method",)),
+        (["--friction", "coulomb-viscos"], ("friction", "'coulomb-viscous'")),
+        (["--prior", "nominale"], ("prior", "'nominal'")),
+        (["--method", "ols", "--essential", "rato"], ("essential", "'ratio'")),
+        (["--method", "ols", "--prior", "none"], ("ols", "'prior'", "pc-idim-ls")),
+        (["--essential", "ratio"], ("pc-idim-ls", "'essential'", "ols")),
+    ],
+)
+def test_names_are_refused_with_the_nearest(refused, options, words):
+    reason = refused(["identify", *FLAGS, *options])
+    for word in words:
+        assert word in reason
+
+
+@pytest.mark.parametrize("command", ["identify", "base", "validate", "export"])
+def test_help_of_every_command_has_an_example(capfd, command):
+    assert run([command, "--help"]) == 0
+    out, err = capfd.readouterr()
+    assert f"Example: dynident {command}" in out
+    assert err == ""
+
+
+def test_help_and_version(capfd):
+    assert run(["--help"]) == 0
+    assert "Example: dynident identify" in capfd.readouterr().out
+    assert run(["--version"]) == 0
+    assert re.fullmatch(r"dynident \d+\.\d+\.\d+\n", capfd.readouterr().out)
+
+
+# files that cannot be used
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["identify", "no.toml"], ("no.toml",)),
+        (["identify", "a_directory"], ("a_directory",)),
+        (["identify", "arm.urdf"], ("arm.urdf", "TOML", "line 1")),
+        (["identify", "--robot", "no.urdf", "--log", "a.csv"], ("no.urdf",)),
+        (["identify", "--robot", "a.csv", "--log", "a.csv"], ("a.csv", ".urdf, .toml")),
+        (["identify", "--robot", "arm\nx.urdf", "--log", "a.csv"], ("arm x.urdf",)),
+        (["identify", "--robot", "x" * 400 + ".urdf", "--log", "a.csv"], ("name too long",)),
+        (["identify", "--robot", "arm.urdf", "--log", "no.csv"], ("no.csv",)),
+        (["identify", "--robot", "arm.urdf", "--log", "x" * 400 + ".csv"], ("name too long",)),
+        (["identify", "--robot", "arm.urdf", "--log", "a_directory"], ("a_directory", ".csv")),
+        (["identify", "--robot", "arm.urdf", "--log", "a.csv,"], ("log[1].files[2]",)),
+        (["identify", "--robot", "arm.urdf", "--log", "a.csv,b.csv"], ("'q_joint_1' twice",)),
+        (["identify", *FLAGS, "--validate", "no.csv"], ("no.csv",)),
+        (["identify", *FLAGS, "--validate", "s.toml"], ("s.toml", ".csv")),
+        (["base", "no.urdf"], ("no.urdf",)),
+        (["base", "s.toml"], ("s.toml", "'robot'")),
+        (["validate", "no.json", "a.csv"], ("no.json",)),
+        (["validate", "arm.urdf", "a.csv"], ("arm.urdf", "not JSON")),
+        (["validate", "out-wls", "a.csv"], ("out-wls", "directory")),
+        (["validate", "out-wls/result.json", "b.csv", "no.csv"], ("no.csv",)),
+        (["validate", "out-wls/result.json", "a.csv,b.csv"], ("1 files side by side",)),
+        (["export", "no.json", "--urdf", "o.urdf"], ("no.json",)),
+        (["export", "out-wls/result.json", "--urdf", "o.urdf"], ("base parameters only", "wls")),
+    ],
+)
+def test_files_are_refused_by_name(refused, argv, words):
+    reason = refused(argv)
+    for word in words:
+        assert word in reason
+
+
+def edited(change) -> str:
+    lines = Path("a.csv").read_text().splitlines()
+    return "\n".join(change(lines))
+
+
+def with_cell(text: str):
+    def change(lines: list[str]) -> list[str]:
+        cells = lines[700].split(",")
+        cells[1] = text
+        return [*lines[:700], ",".join(cells), *lines[701:]]
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda lines: [], ("is empty",)),
+        (lambda lines: lines[:1], ("no rows",)),
+        (lambda lines: lines[:50], ("49 samples",)),
+        (lambda lines: lines[:201], ("200 samples", "too short", "10 Hz")),
+        (lambda lines: [*lines[:-1], lines[-1][:15]], ("row 2001", "cut off")),
+        (lambda lines: [*lines[:500], "1,2", *lines[500:]], ("row 501", "2 columns")),
+        (lambda lines: [*lines[:500], lines[500] + ",7", *lines[501:]], ("row 501", "6 columns")),
+        (lambda lines: lines[1:], ("has no header",)),
+        (lambda lines: [line.partition(",")[2] for line in lines], ("no time column", "rate")),
+        (lambda lines: [line.rpartition(",")[0] for line in lines], ("'tau_joint_2'",)),
+        (lambda lines: [*lines[:10], lines[8], *lines[10:]], ("row 11", "(time)", "goes back")),
+        (with_cell("nan"), ("row 701, column 2 (q_joint_1)", "finite")),
+        (with_cell("inf"), ("row 701, column 2 (q_joint_1)", "finite")),
+        (with_cell(""), ("row 701, column 2 (q_joint_1)", "empty")),
+        (with_cell("abc"), ("row 701, column 2 (q_joint_1)", "'abc'")),
+        (with_cell("0x10"), ("row 701, column 2 (q_joint_1)", "'0x10'")),
+    ],
+)
+def test_logs_are_refused_with_the_place(refused, place, change, words):
+    Path("l.csv").write_text(edited(change))
+    reason = refused(["identify", "--robot", "arm.urdf", "--log", "l.csv", "--bandwidth", "5"])
+    assert "l.csv" in reason
+    for word in words:
+        assert word in reason
+
+
+@pytest.mark.parametrize("suffix", ["csv", "npz", "mat", "h5", "xlsx"])
+def test_garbage_is_no_log(refused, place, suffix):
+    Path(f"l.{suffix}").write_bytes(np.random.default_rng(0).bytes(3000))
+    assert f"l.{suffix}" in refused(["identify", "--robot", "arm.urdf", "--log", f"l.{suffix}"])
+
+
+LINK = '<link name="{}"/>'
+JOINT = (
+    '<joint name="{}" type="revolute"><parent link="{}"/><child link="{}"/>'
+    '<axis xyz="0 0 1"/><limit lower="-3" upper="3" effort="9" velocity="9"/></joint>'
+)
+
+
+def urdf(*elements: str) -> str:
+    return f'<robot name="x">{"".join(elements)}</robot>'
+
+
+ENTITY = '<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/hostname">]>\n'
+LAUGHS = (
+    '<!DOCTYPE r [<!ENTITY l0 "lolololol">'
+    + "".join(f'<!ENTITY l{k} "{f"&l{k - 1};" * 10}">' for k in range(1, 11))
+    + "]>\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", ("line 1",)),
+        ("hello", ("line 1",)),
+        ("<robot name='x'>", ("line 1",)),
+        ("<mujoco/>", ("<robot>", "<mujoco>")),
+        ("<robot/>", ("no name",)),
+        (f'{ENTITY}<robot name="&x;"/>', ("line 2", "external entity")),
+        (f'{LAUGHS}<robot name="&l10;"/>', ("amplification",)),
+        (f'{LAUGHS}<robot name="x">&l10;</robot>', ("amplification",)),
+        ("<robot name='x'>" + "<a>" * 5000 + "</a>" * 5000 + "</robot>", ("depth",)),
+        (urdf(LINK.format("a")), ("no moving joint",)),
+        (
+            urdf(LINK.format("a"), LINK.format("b"), JOINT.format("j", "a", "b")).replace(
+                "revolute", "planar"
+            ),
+            ("'j'", "planar"),
+        ),
+    ],
+)
+def test_urdf_is_refused_with_the_line(refused, place, text, words):
+    Path("r.urdf").write_text(text)
+    reason = refused(["base", "r.urdf"])
+    assert "r.urdf" in reason
+    for word in words:
+        assert word in reason
+
+
+TABLE = 'convention = "modified"\n[[joint]]\nname = "j1"\n[[joint]]\nname = "j2"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", ("urdf", "convention")),
+        ('convention = "modified"\n', ("no [[joint]] rows",)),
+        (TABLE.replace("modified", "modifed"), ("'convention'", "'modified'")),
+        (TABLE.replace("j2", "j1"), ("joint[2].name", "repeats 'j1'")),
+        (TABLE + 'alfa = 90\ntype = "prismatic"\n', ("joint[2].alfa", "'alpha'")),
+        (TABLE + "a = nan\n", ("joint[2].a", "finite")),
+        (TABLE + 'a = "1"\n', ("joint[2].a", "number")),
+        (TABLE + 'parent = "j3"\n', ("joint[2].parent", "'j3'")),
+        (TABLE + "inertial = { mass = -1.0 }\n", ("joint[2].inertial.mass",)),
+        ("locked = { j3 = 0.0 }\n" + TABLE, ("j3", "locked")),
+        ('urdf = "no.urdf"\n', ("no.urdf",)),
+    ],
+)
+def test_robot_toml_is_refused_with_the_key(refused, place, text, words):
+    Path("r.toml").write_text(text)
+    reason = refused(["base", "r.toml"])
+    assert "r.toml" in reason
+    for word in words:
+        assert word in reason
+
+
+# where output cannot go
+
+
+@pytest.mark.parametrize(
+    ("directory", "words"),
+    [
+        ("a.csv", ("a.csv", "not a directory")),
+        ("a.csv/below", ("a.csv/below", "not a directory")),
+        ("/dev/null", ("/dev/null",)),
+    ],
+)
+def test_output_is_refused_before_any_work(refused, monkeypatch, directory, words):
+    monkeypatch.setattr(facade, "run_study", lambda *_: pytest.fail("went to work"))
+    reason = refused(["identify", *FLAGS, "-o", directory])
+    for word in words:
+        assert word in reason
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_output_needs_permission(refused, place):
+    Path("read_only").mkdir(mode=0o500)
+    assert "permission" in refused(["identify", *FLAGS, "-o", "read_only/below"])
+
+
+@pytest.mark.parametrize("blocked", ["result.json", "model.urdf"])
+def test_output_appears_whole_or_not_at_all(refused, place, blocked):
+    Path("blocked", blocked).mkdir(parents=True, exist_ok=True)
+    try:
+        argv = ["identify", *FLAGS, "-o", "blocked", "--no-report"]
+        assert f"blocked/{blocked}" in refused(argv)
+    finally:
+        Path("blocked", blocked).rmdir()
+
+
+def test_inputs_are_not_written_over(refused, place):
+    Path("model.urdf").write_bytes(Path("arm.urdf").read_bytes())
+    argv = ["identify", "--robot", "model.urdf", "--log", "a.csv", "-o", "."]
+    assert "model.urdf: is an input" in refused(argv)
+    argv = ["export", "out-pc-idim-ls/result.json", "--urdf", "arm.urdf"]
+    assert "arm.urdf: is an input" in refused(argv)
+    Path("table.toml").write_text('urdf = "model.urdf"\n')
+    argv = ["identify", "--robot", "table.toml", "--log", "a.csv", "--no-report", "-o", "."]
+    assert "model.urdf: is an input" in refused(argv)
+
+
+def test_a_failed_run_leaves_no_directory(refused, place):
+    refused(["identify", "--robot", "arm.urdf", "--log", "no.csv", "-o", "never/below"])
+    refused(["export", "out-pc-idim-ls/result.json", "--urdf", "a_directory"])
+    assert not Path("never").exists()
+
+
+# what is refused with 1
+
+
+@pytest.mark.parametrize("method", ["ols", "wls", "irls"])
+def test_a_log_that_excites_nothing_is_a_failure_with_advice(refused, method):
+    argv = ["--robot", "arm.urdf", "--log", "still.csv", "--bandwidth", "5", "--method", method]
+    reason = refused(["identify", *argv, "-o", "never"], code=1)
+    assert "excite" in reason
+    assert "pc-idim-ls" in reason
+
+
+def test_running_out_of_memory_is_a_failure(refused, monkeypatch):
+    def greedy(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(facade, "run_study", greedy)
+    assert "memory" in refused(["identify", *FLAGS], code=1)
+
+
+def test_an_interrupted_run_says_so_and_writes_nothing(refused, monkeypatch):
+    def interrupt(*_):
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(facade, "run_study", interrupt)
+    assert "interrupted" in refused(["identify", *FLAGS, "-o", "never"], code=130)
+
+
+def test_a_full_disk_behind_stdout_is_no_traceback(place):
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    with open("/dev/full", "w") as full:
+        argv = [sys.executable, "-m", "dynident", "base", "arm.urdf"]
+        done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+
+
+# studies and what they say
+
+
+def test_flags_and_a_study_give_the_same_numbers(place, capfd):
+    documents = []
+    for argv in (["identify", *FLAGS], ["identify", "s.toml"]):
+        assert run([*argv, "--json"]) == 0
+        out, err = capfd.readouterr()
+        assert err == ""
+        documents.append(json.loads(out))
+    for document in documents:
+        del document["timings"]
+    documents[0]["settings"]["study"] = documents[1]["settings"]["study"]
+    assert documents[0] == documents[1]
+
+
+def test_flags_replace_what_a_study_says(place, capfd):
+    options = ["--method", "wls", "--friction", "viscous", "--bandwidth", "4", "--lowpass", "8"]
+    assert run(["identify", "s.toml", *options, "--json"]) == 0
+    document = json.loads(capfd.readouterr().out)
+    settings = document["settings"]
+    assert document["method"] == "wls"
+    assert settings["friction"] == "viscous"
+    assert settings["logs"][0]["bandwidth_hz"] == [4.0, 4.0]
+    assert document["fit"]["identification"][1]["lowpass_hz"] == 8.0
+
+
+def test_a_study_finds_its_files_beside_itself(place, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    assert run(["identify", str(place / "s.toml")]) == 0
+    assert run(["identify", os.path.relpath(place / "s.toml")]) == 0
+    assert "pc-idim-ls" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("ending", ["\r\n", "\n"])
+def test_line_endings_do_not_matter(place, capfd, ending):
+    Path("e.toml").write_bytes(STUDY.replace("\n", ending).encode())
+    assert run(["identify", "e.toml"]) == 0
+
+
+def test_two_runs_are_the_same_to_the_last_bit(place, capfd):
+    texts = []
+    for _ in range(2):
+        assert run(["identify", *FLAGS, "--json"]) == 0
+        texts.append(re.sub(r'"timings": \{.*?\}', "", capfd.readouterr().out, flags=re.S))
+    assert texts[0] == texts[1]
+
+
+# what is printed and written
+
+
+def test_output_is_exactly_three_files(place):
+    assert sorted(os.listdir("out-pc-idim-ls")) == ["model.urdf", "report.html", "result.json"]
+
+
+def test_a_method_without_standard_parameters_writes_no_model_and_says_so(place, capfd):
+    assert sorted(os.listdir("out-wls")) == ["report.html", "result.json"]
+    assert run(["identify", *FLAGS, "--method", "ols", "-o", "deep/er", "--no-report"]) == 0
+    out, err = capfd.readouterr()
+    assert os.listdir("deep/er") == ["result.json"]
+    assert "no model.urdf" in err
+    assert "written to deep/er" in err
+    assert "written" not in out
+
+
+def test_no_model_of_an_earlier_result_stays(place, capfd):
+    assert run(["identify", *FLAGS, "-o", "again", "--no-report"]) == 0
+    Path("again/notes.txt").write_text("mine")
+    assert sorted(os.listdir("again")) == ["model.urdf", "notes.txt", "result.json"]
+    assert run(["identify", *FLAGS, "-o", "again", "--no-report", "--method", "wls"]) == 0
+    assert sorted(os.listdir("again")) == ["notes.txt", "result.json"]
+    assert "removed again/model.urdf" in capfd.readouterr().err
+
+
+def test_json_is_one_object_and_the_file(place, capfd):
+    assert run(["identify", *FLAGS, "--json", "-o", "j", "--no-report"]) == 0
+    out, err = capfd.readouterr()
+    assert out == Path("j/result.json").read_text()
+    assert isinstance(json.loads(out), dict)
+    assert all(line.startswith(("note: ", "written to ")) for line in err.splitlines())
+
+
+def test_tables_are_for_people(place, capfd):
+    assert run(["identify", *FLAGS, "--validate", "b.csv", "--full"]) == 0
+    out, err = capfd.readouterr()
+    assert err == ""
+    for word in ("pc-idim-ls", "joint_2", "Izz1R", "overall", "consistent"):
+        assert word in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_base_in_both_forms(place, capfd):
+    assert run(["base", "arm.urdf", "--json"]) == 0
+    out, err = capfd.readouterr()
+    assert err == ""
+    document = json.loads(out)
+    assert document["schema"] == "dynident.base/1"
+    assert document["robot"] == {"name": "toy", "joints": ["joint_1", "joint_2"], "dof": 2}
+    assert document["base_count"] == len(document["parameters"]) == 14
+    assert document["standard_count"] == 28
+    assert run(["base", "arm.urdf"]) == 0
+    table = capfd.readouterr().out
+    for row in document["parameters"]:
+        assert re.search(rf"^{row['name']} ", table, re.M)
+    assert run(["base", "arm.urdf", "--friction", "none", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["base_count"] == 8
+
+
+# stored results at work
+
+
+@pytest.mark.parametrize("method", ["pc-idim-ls", "wls"])
+def test_validate_reproduces_the_figures_of_the_identification(place, capfd, method):
+    path = f"out-{method}/result.json"
+    fit = json.loads(Path(path).read_text())["fit"]
+    assert run(["validate", path, "a.csv", "b.csv", "--json"]) == 0
+    out, err = capfd.readouterr()
+    assert err == ""
+    document = json.loads(out)
+    assert document["schema"] == "dynident.validation/1"
+    assert document["warnings"] == []
+    assert [one["log"] for one in document["validation"]] == ["a.csv", "b.csv"]
+    fitted, held_out = document["validation"]
+    expected = {"entries": fit["identification"], "nominal": fit["nominal"]}
+    for found, known in ((fitted, expected), (held_out, fit["validation"][0])):
+        for kind in ("entries", "nominal"):
+            for one, other in zip(found[kind], known[kind], strict=True):
+                assert flat(one) == pytest.approx(flat(other), rel=1e-9)
+
+
+def flat(figure: dict) -> list[float]:
+    joints = [(j["relative_error_percent"], j["rmse"]) for j in figure["joints"]]
+    return [figure["overall_relative_error_percent"], *(value for pair in joints for value in pair)]
+
+
+def test_validate_prints_a_table_a_log(place, capfd):
+    assert run(["validate", "out-pc-idim-ls/result.json", "a.csv", "b.csv"]) == 0
+    out, err = capfd.readouterr()
+    assert err == ""
+    assert [line for line in out.splitlines() if line.endswith(".csv")] == ["a.csv", "b.csv"]
+    assert out.count("overall") == 2
+
+
+def test_validate_takes_another_low_pass(place, capfd):
+    path = "out-pc-idim-ls/result.json"
+    assert run(["validate", path, "b.csv", "--lowpass", "3", "--json"]) == 0
+    entries = json.loads(capfd.readouterr().out)["validation"][0]["entries"]
+    assert [figure["lowpass_hz"] for figure in entries] == [None, 3.0]
+
+
+def test_validate_says_what_is_odd_about_a_log(place, capfd):
+    assert run(["validate", "out-pc-idim-ls/result.json", "zero.csv", "--json"]) == 0
+    out, err = capfd.readouterr()
+    document = json.loads(out)
+    assert all(line.startswith("warning: zero.csv: tau") for line in err.splitlines())
+    assert len(document["warnings"]) == err.count("\n") == 2
+    assert document["validation"][0]["entries"][0]["overall_relative_error_percent"] is None
+
+
+@pytest.mark.parametrize("robot", ["arm.urdf", "bare.urdf"])
+def test_export_writes_the_model_again(place, capfd, robot):
+    argv = ["identify", "--robot", robot, "--log", "a.csv", "--bandwidth", "5", "--no-report"]
+    assert run([*argv, "-o", f"x-{robot}"]) == 0
+    capfd.readouterr()
+    assert run(["export", f"x-{robot}/result.json", "--urdf", f"x-{robot}/deep/e.urdf"]) == 0
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert f"written to x-{robot}/deep/e.urdf" in err
+    assert "Ia1" in err
+    model = Path(f"x-{robot}/model.urdf").read_bytes()
+    assert Path(f"x-{robot}/deep/e.urdf").read_bytes() == model
+
+
+def test_a_result_away_from_its_robot_says_where_to_go(place, tmp_path, monkeypatch, capfd):
+    result = str(place / "out-pc-idim-ls" / "result.json")
+    monkeypatch.chdir(tmp_path)
+    assert run(["validate", result, str(place / "b.csv")]) == 2
+    err = capfd.readouterr().err
+    assert "arm.urdf" in err
+    assert "the directory in which the result was made" in err
+    assert err.count("\n") == 1
+
+
+def test_a_robot_that_was_changed_since_is_noticed(place, capfd):
+    original = Path("arm.urdf").read_text()
+    argv = ["validate", "out-pc-idim-ls/result.json", "b.csv"]
+    try:
+        Path("arm.urdf").write_text(original.replace("joint_2", "elbow"))
+        assert run(argv) == 2
+        assert "its joints are not those of arm.urdf" in capfd.readouterr().err
+        Path("arm.urdf").write_text(original.replace("link_2", "forearm"))
+        assert run(argv) == 2
+        assert "its links are not those of arm.urdf" in capfd.readouterr().err
+        Path("arm.urdf").write_text(original.replace('xyz="0.05', 'xyz="0.95'))
+        assert run(argv) == 0
+        assert "changed since" in capfd.readouterr().err
+    finally:
+        Path("arm.urdf").write_text(original)
+
+
+def put(*keys, value):
+    def change(document) -> None:
+        for key in keys[:-1]:
+            document = document[key]
+        document[keys[-1]] = value
+
+    return change
+
+
+def drop(*keys):
+    def change(document) -> None:
+        for key in keys[:-1]:
+            document = document[key]
+        del document[keys[-1]]
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (drop("schema"), ("schema", "'dynident.result/1'")),
+        (put("schema", value="dynident.result/2"), ("'dynident.result/2'",)),
+        (drop("settings"), ("'settings'", "missing")),
+        (drop("settings", "study"), ("settings.study", "missing")),
+        (put("settings", "study", "robot", "frition", value="x"), ("frition", "'friction'")),
+        (put("settings", "study", "robot", "file", value="gone.urdf"), ("gone.urdf",)),
+        (put("settings", "study", "robot", "friction", value="none"), ("base parameters",)),
+        (put("settings", "study", "log", value=[]), ("'log'",)),
+        (put("settings", "lowpass_hz", value=0.0), ("settings.lowpass_hz",)),
+        (put("settings", "lowpass_hz", value=float("nan")), ("settings.lowpass_hz", "finite")),
+        (drop("standard"), ("'standard'", "missing")),
+        (put("standard", value=[]), ("links",)),
+        (put("standard", value="x"), ("'standard'",)),
+        (drop("standard", 0, "mass"), ("standard[1].mass", "missing")),
+        (put("standard", 0, "mass", value=None), ("standard[1].mass",)),
+        (put("standard", 0, "mass", value=float("nan")), ("standard[1].mass", "finite")),
+        (put("standard", 0, "mass", value=1e300), ("standard[1].mass", "less")),
+        (put("standard", 0, "mass", value=-1.0), ("link_1", "not physically consistent")),
+        (put("standard", 1, "com", value=[0.0, 0.0]), ("standard[2].com",)),
+        (put("standard", 1, "com", value=["x", 0.0, 0.0]), ("standard[2].com[1]",)),
+        (put("standard", 1, "inertia_com", value=[1.0] * 5), ("standard[2].inertia_com",)),
+        (put("standard", 1, "inertia_com", value=[-1.0] * 6), ("link_2", "consistent")),
+        (drop("joints"), ("'joints'", "missing")),
+        (drop("joints", 0), ("joints",)),
+        (drop("joints", 0, "friction"), ("joints[1].friction", "missing")),
+        (drop("joints", 0, "friction", "fv"), ("drive parameters of joint_1",)),
+        (put("joints", 0, "friction", "fv", value="x"), ("joints[1].friction.fv",)),
+        (put("joints", 0, "Ia", value=None), ("drive parameters of joint_1",)),
+        (drop("parameters", 0), ("base parameters",)),
+        (put("parameters", 0, "value", value=None), ("parameters[1].value",)),
+    ],
+)
+@pytest.mark.parametrize("command", ["validate", "export"])
+def test_a_damaged_result_is_refused_with_the_key(refused, place, command, change, words):
+    document = json.loads(Path("out-pc-idim-ls/result.json").read_text())
+    change(document)
+    Path("x.json").write_text(json.dumps(document))
+    rest = {"validate": ["b.csv"], "export": ["--urdf", "x.urdf"]}[command]
+    reason = refused([command, "x.json", *rest])
+    assert "x.json" in reason
+    for word in words:
+        assert word in reason
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"null", b"[]", b'"x"', b"[" * 100_000, b'{"schema": ' + b"9" * 5000 + b"}", b"\xff\xfe"],
+)
+def test_what_is_no_result_is_refused(refused, place, content):
+    Path("x.json").write_bytes(content)
+    assert "x.json" in refused(["validate", "x.json", "b.csv"])
+
+
+def test_a_truncated_result_is_refused(refused, place):
+    text = Path("out-pc-idim-ls/result.json").read_bytes()
+    Path("x.json").write_bytes(text[: len(text) // 2])
+    assert "not JSON" in refused(["export", "x.json", "--urdf", "x.urdf"])
+
+
+def test_what_other_commands_do_not_need_may_be_missing(place, capfd):
+    document = json.loads(Path("out-pc-idim-ls/result.json").read_text())
+    needed = {"schema", "method", "settings", "parameters", "standard", "joints"}
+    small = {key: deepcopy(value) for key, value in document.items() if key in needed}
+    Path("x.json").write_text("\ufeff" + json.dumps(small), encoding="utf-8")
+    assert run(["validate", "x.json", "b.csv"]) == 0
+    assert run(["export", "x.json", "--urdf", "small/x.urdf"]) == 0

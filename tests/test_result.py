@@ -1,0 +1,174 @@
+"""result.json: every key that is scripted against, its type, and numbers that are numbers."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import toy
+
+from dynident.export.result import SCHEMA, finite, result_dict, to_json
+from dynident.facade import identify
+from dynident.identification import Identification
+from dynident.inertia import from_com, smallest_eigenvalue
+from dynident.problem import Problem
+from dynident.recording.prepare import prepare
+
+NUMBER = (int, float)
+
+FIGURE = {
+    "rows": str,
+    "lowpass_hz": (float, type(None)),
+    "joints": [{"name": str, "relative_error_percent": float, "rmse": float}],
+    "overall_relative_error_percent": float,
+}
+DOCUMENT = {
+    "schema": str,
+    "method": str,
+    "settings": dict,
+    "warnings": [str],
+    "covariance": str,
+    "base_count": int,
+    "robot": {"name": str, "joints": [str], "dof": int},
+    "parameters": [
+        {
+            "name": str,
+            "value": float,
+            "std": float,
+            "relative_std_percent": (float, type(None)),
+            "regrouping": str,
+        }
+    ],
+    "standard": [{"link": str, "mass": float, "com": [float], "inertia_com": [float]}],
+    "joints": [{"name": str, "Ia": (float, type(None)), "friction": dict}],
+    "fit": {
+        "identification": [FIGURE],
+        "nominal": [FIGURE],
+        "validation": [{"log": str, "entries": [FIGURE], "nominal": [FIGURE]}],
+    },
+    "consistent": bool,
+    "min_pseudo_inertia_eigenvalue": (float, type(None)),
+    "certificate": {"primal": float, "dual": float, "gap": float},
+    "active_constraints": [str],
+    "iterations": int,
+    "converged": bool,
+    "message": str,
+    "rank": int,
+    "condition_number": float,
+    "timings": dict,
+}
+"""Section 5 of the design, as types; other keys may stand beside these."""
+
+
+@cache
+def result(method: str = "pc-idim-ls", nominal: bool = True, zero: bool = False) -> Identification:
+    robot = toy.arm(2, nominal=nominal)
+    bodies = toy.arm(2).nominal
+    logs = [toy.log(robot, 6.0, 0.3, seed, bodies=bodies)[0] for seed in (0, 5)]
+    held_out = prepare(logs[1], 5.0)
+    if zero:
+        object.__setattr__(held_out, "tau", np.zeros_like(held_out.tau))
+    return identify(Problem(robot, prepare(logs[0], 5.0)), method, validation=[held_out])
+
+
+@cache
+def document(method: str = "pc-idim-ls", nominal: bool = True) -> dict[str, Any]:
+    return result_dict(result(method, nominal))
+
+
+def check(value: Any, shape: Any, place: str) -> None:
+    if isinstance(shape, dict):
+        assert isinstance(value, dict), place
+        for key, inner in shape.items():
+            assert key in value, f"{place}.{key}"
+            check(value[key], inner, f"{place}.{key}")
+    elif isinstance(shape, list):
+        assert isinstance(value, list), place
+        for k, entry in enumerate(value):
+            check(entry, shape[0], f"{place}[{k}]")
+    else:
+        assert isinstance(value, shape), f"{place} is {value!r}"
+        assert not (isinstance(value, bool) and shape is int), place
+
+
+def test_every_key_is_there_with_its_type():
+    assert SCHEMA == "dynident.result/1"
+    assert document()["schema"] == SCHEMA
+    check(document(), DOCUMENT, "result")
+
+
+def test_a_method_without_standard_parameters_has_nulls_there():
+    expected = {**DOCUMENT, "standard": type(None), "certificate": type(None)}
+    check(document("wls"), expected, "result")
+    assert document("wls")["min_pseudo_inertia_eigenvalue"] is None
+    assert document("wls")["consistent"] is False
+
+
+def test_counts_and_names_agree():
+    found = document()
+    assert found["base_count"] == len(found["parameters"]) == result().base.count
+    assert found["robot"]["joints"] == [row["name"] for row in found["joints"]]
+    assert [row["link"] for row in found["standard"]] == list(result().robot.links)
+    assert all(len(row["com"]) == 3 and len(row["inertia_com"]) == 6 for row in found["standard"])
+    for figure in (*found["fit"]["identification"], *found["fit"]["validation"][0]["entries"]):
+        assert [joint["name"] for joint in figure["joints"]] == found["robot"]["joints"]
+    kinds = [figure["rows"] for figure in found["fit"]["identification"]]
+    assert kinds == ["fitted", "all samples"]
+    assert found["fit"]["identification"][0]["lowpass_hz"] is None
+    assert found["fit"]["identification"][1]["lowpass_hz"] == found["settings"]["lowpass_hz"]
+
+
+def test_standard_rows_are_the_bodies():
+    bodies = []
+    for row in document()["standard"]:
+        xx, xy, yy, xz, yz, zz = row["inertia_com"]
+        bodies.append(from_com(row["mass"], row["com"], [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+    np.testing.assert_allclose(bodies, result().phi, rtol=1e-10, atol=1e-12)
+    smallest = document()["min_pseudo_inertia_eigenvalue"]
+    assert smallest == pytest.approx(smallest_eigenvalue(np.array(bodies)).min())
+    assert document()["consistent"] is True
+
+
+def test_settings_name_all_that_shaped_the_result():
+    settings = document()["settings"]
+    for key in ("friction", "rotor", "method", "prior", "lowpass_hz", "sigma", "gravity"):
+        assert key in settings
+    for log in (*settings["logs"], *settings["validation"]):
+        for key in ("log", "rate_hz", "bandwidth_hz", "position_hz", "torque_hz", "decimation"):
+            assert key in log
+    assert settings["prior"] == "nominal"
+    assert document(nominal=False)["settings"]["prior"] == "none"
+    assert document(nominal=False)["fit"]["nominal"] == []
+
+
+def test_timings_are_seconds_that_add_up():
+    timings = document()["timings"]
+    total = timings["total"]
+    stages = [seconds for stage, seconds in timings.items() if stage != "total"]
+    assert all(seconds >= 0.0 for seconds in stages)
+    assert sum(stages) == pytest.approx(total, rel=0.05, abs=0.01)
+
+
+def strict(text: str) -> Any:
+    return json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} in JSON"))
+
+
+@pytest.mark.parametrize("method", ["pc-idim-ls", "wls"])
+def test_there_is_no_nan_and_no_infinity(method):
+    assert strict(to_json(document(method))) == document(method)
+
+
+def test_errors_of_a_log_without_torque_are_null():
+    held_out = result_dict(result(zero=True))["fit"]["validation"][0]["entries"]
+    assert all(figure["overall_relative_error_percent"] is None for figure in held_out)
+    assert all(joint["rmse"] > 0.0 for figure in held_out for joint in figure["joints"])
+
+
+def test_finite_replaces_what_json_has_no_word_for():
+    given = {"a": [1.0, np.float64("nan"), (float("inf"), -np.inf)], "b": "nan", "c": True, "d": 3}
+    assert finite(given) == {"a": [1.0, None, [None, None]], "b": "nan", "c": True, "d": 3}
+    with pytest.raises(ValueError, match="Out of range"):
+        to_json({"a": float("nan")})
