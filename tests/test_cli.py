@@ -265,6 +265,42 @@ def test_logs_are_refused_with_the_place(refused, place, change, words):
         assert word in reason
 
 
+def test_no_number_is_too_large_to_be_refused(refused, place):
+    Path("l.csv").write_text(edited(with_cell("1e300")))
+    argv = ["identify", "--robot", "arm.urdf", "--log", "l.csv", "--bandwidth", "5"]
+    assert "row 701, column 2 (q_joint_1)" in refused(argv)
+
+
+@pytest.mark.parametrize("value", ["1e-3", "1e-9", "1e-300"])
+@pytest.mark.parametrize("option", ["--bandwidth", "--lowpass"])
+def test_cutoffs_that_leave_nothing_of_a_log_are_refused(refused, option, value):
+    assert "a.csv: " in refused(["identify", *FLAGS, option, value])
+
+
+def test_a_low_pass_that_filters_nothing_is_said(place, capfd):
+    assert run(["identify", *FLAGS, "--lowpass", "1000", "--json"]) == 0
+    assert "Nyquist" in " ".join(json.loads(capfd.readouterr().out)["warnings"])
+    assert run(["validate", "out-wls/result.json", "b.csv", "--lowpass", "1000"]) == 0
+    assert "Nyquist" in capfd.readouterr().err
+
+
+def test_options_are_checked_before_logs_are_read(refused):
+    argv = ["--robot", "arm.urdf", "--log", "no.csv", "--method", "ols", "--prior", "none"]
+    assert "'prior'" in refused(["identify", *argv])
+
+
+def test_one_column_is_not_two_joints(refused, place):
+    Path("c.toml").write_text(STUDY.replace('"a.csv"', '"a.csv"\ncolumns = { q = [2, 2] }'))
+    assert "columns.q" in refused(["identify", "c.toml"])
+
+
+def test_a_joint_without_a_fitted_row_is_said(place, capfd):
+    text = STUDY.replace("bandwidth = 5.0", "bandwidth = 5.0\ndrop_below = [0.0, 1e6]")
+    Path("d.toml").write_text(text)
+    assert run(["identify", "d.toml", "--json"]) == 0
+    assert "no row of joint_2" in " ".join(json.loads(capfd.readouterr().out)["warnings"])
+
+
 @pytest.mark.parametrize("suffix", ["csv", "npz", "mat", "h5", "xlsx"])
 def test_garbage_is_no_log(refused, place, suffix):
     Path(f"l.{suffix}").write_bytes(np.random.default_rng(0).bytes(3000))
@@ -317,6 +353,63 @@ def test_urdf_is_refused_with_the_line(refused, place, text, words):
     assert "r.urdf" in reason
     for word in words:
         assert word in reason
+
+
+TWO = (LINK.format("a"), LINK.format("b"))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (urdf(), ("link",)),
+        (urdf(*TWO, LINK.format("c"), JOINT.format("j", "a", "b")), ("root", "[a]", "[c]")),
+        (urdf(*TWO, JOINT.format("j", "a", "b"), JOINT.format("k", "b", "a")), ("root",)),
+        (urdf(*TWO, JOINT.format("j", "a", "z")), ("z",)),
+        (urdf(*TWO, LINK.format("a"), JOINT.format("j", "a", "b")), ("'a'", "unique")),
+        (urdf(*TWO, JOINT.format("j", "a", "b").replace("revolute", "revolut")), ("revolut",)),
+    ],
+)
+def test_urdf_trees_are_refused_in_one_line_too(refused, place, text, words):
+    Path("r.urdf").write_text(text)
+    reason = refused(["base", "r.urdf"])
+    assert "r.urdf" in reason
+    for word in words:
+        assert word in reason
+
+
+INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('xyz="0 0 1"', 'xyz="0 0 0"'),
+        ('xyz="0 0 1"', 'xyz="0 1"'),
+        ('xyz="0 0 1"', 'xyz="nan 0 1"'),
+        ('xyz="0 0 1"', 'xyz=""'),
+        ("<axis", '<origin xyz="1e300 0 0"/><axis'),
+        ("<axis", '<origin xyz="0 0 0" rpy="0,0,0"/><axis'),
+        ('value="1"', 'value="1kg"'),
+        ('value="1"', 'value="nan"'),
+        ('ixx="1"', 'ixx="inf"'),
+    ],
+)
+def test_numbers_of_a_urdf_are_refused_with_the_line(refused, place, old, new):
+    body = '<link name="b">' + INERTIAL + "</link>"
+    text = urdf(LINK.format("a"), body, JOINT.format("j", "a", "b"))
+    assert old in text
+    Path("r.urdf").write_text(text.replace(old, new))
+    assert "r.urdf, line 1: <" in refused(["base", "r.urdf"])
+
+
+@pytest.mark.parametrize("encoding", ["ISO-8859-1", "UTF-16"])
+def test_a_urdf_may_be_written_in_any_encoding(place, capfd, encoding):
+    text = Path("arm.urdf").read_text().replace('name="toy"', 'name="fantôme"')
+    Path("f.urdf").write_bytes(text.replace("UTF-8", encoding).encode(encoding))
+    assert run(["base", "f.urdf", "--json"]) == 0
+    out, err = capfd.readouterr()
+    assert json.loads(out)["robot"]["name"] == "fantôme"
+    assert err == ""
 
 
 TABLE = 'convention = "modified"\n[[joint]]\nname = "j1"\n[[joint]]\nname = "j2"\n'
@@ -406,6 +499,14 @@ def test_a_log_that_excites_nothing_is_a_failure_with_advice(refused, method):
     reason = refused(["identify", *argv, "-o", "never"], code=1)
     assert "excite" in reason
     assert "pc-idim-ls" in reason
+
+
+@pytest.mark.parametrize("method", ["pc-idim-ls", "ols", "wls", "irls"])
+def test_a_log_without_torque_is_a_failure(refused, method):
+    argv = ["--robot", "arm.urdf", "--log", "zero.csv", "--bandwidth", "5", "--method", method]
+    reason = refused(["identify", *argv], code=1)
+    assert "zero.csv" in reason
+    assert "torque" in reason
 
 
 def test_running_out_of_memory_is_a_failure(refused, monkeypatch):

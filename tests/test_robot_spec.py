@@ -118,7 +118,7 @@ class Shapes(Spec):
         ({"shape": [{"kind": "bal"}]}, "key 'shape[1].kind' is 'bal'; did you mean 'ball'?"),
         ({"shape": [{"kind": "egg"}]}, "key 'shape[1].kind' is 'egg'; choose from box, ball"),
         ({"shape": [{"radius": 1.0}]}, "key 'shape[1].kind' is missing"),
-        ({"shape": 3}, "key 'shape' is 3 but should be a valid tuple"),
+        ({"shape": 3}, "key 'shape' is 3 but should be a valid list"),
         ({"either": {"kind": "box", "withd": 1}}, "unknown key 'either.withd'; did you mean"),
     ],
 )

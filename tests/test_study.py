@@ -169,6 +169,8 @@ def test_the_robot_section_is_checked_at_the_door(tmp_path, line, words):
         (STUDY.encode("utf-16"), ("UTF-8",)),
         (STUDY.encode() + b"\0", ("TOML",)),
         (bytes(range(256)), ("UTF-8",)),
+        (b"a = " + b"[" * 100_000, ("TOML",)),
+        (STUDY + f"[identify]\nseed = {'9' * 5000}\n", ("TOML",)),
     ],
 )
 def test_files_that_are_no_study(tmp_path, text, words):
@@ -184,10 +186,11 @@ def test_studies_that_cannot_be_read(tmp_path, choice):
         read_study(path)
 
 
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
-def test_a_study_and_its_defaults(tmp_path, ending):
+def test_a_study_and_its_defaults(tmp_path, ending, mark):
     path = tmp_path / "s.toml"
-    path.write_bytes(STUDY.replace("\n", ending).encode())
+    path.write_bytes((mark + STUDY.replace("\n", ending)).encode())
     study = read_study(path)
     assert study.identify.method == "pc-idim-ls"
     assert study.robot.friction == "coulomb-viscous"

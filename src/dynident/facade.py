@@ -20,7 +20,7 @@ from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
 from dynident.study import Study, study_robot, study_samples
 from dynident.text import nearest
-from dynident.validation import FitFigure, all_samples_figure, fitted_figure
+from dynident.validation import FitFigure, all_samples_figure, check_lowpass, fitted_figure
 
 Progress = Callable[[str, float], None]
 """Called with a stage's name and the share of it that is done, 0 to 1."""
@@ -100,6 +100,12 @@ def identify(
     check_options(method, options)
     progress("rows", 0.0)
     factors = problem.factors
+    if not np.any(factors.squared_torques):
+        called = ", ".join(log.name for log in problem.samples)
+        raise ComputationError(
+            f"{called}: the torque is zero throughout, which says nothing of the robot; "
+            "check the torque columns"
+        )
     watch.lap("rows")
     progress("estimate", 0.0)
     reduced: Essential | None = None
@@ -138,6 +144,8 @@ def identify(
     warnings = [
         *problem.robot.warnings,
         *(note for log in logs for note in log.warnings),
+        *check_lowpass(lowpass_hz, logs),
+        *unfitted_warnings(problem),
         *estimate.warnings,
         *excitation_warnings(problem, system, estimate, reduced),
     ]
@@ -188,6 +196,16 @@ def surviving(problem: Problem, method: str, rule: str) -> Essential:
     """Which base parameters survive elimination under a rule."""
     full = ESTIMATORS[method](problem)
     return essential_parameters(problem.factors, full.sigma, rule)
+
+
+def unfitted_warnings(problem: Problem) -> list[str]:
+    """Joints of which no row is fitted."""
+    groups = zip(problem.robot.joint_names, problem.factors.groups, strict=True)
+    return [
+        f"no row of {name} is fitted: drop_below is above its speed"
+        for name, group in groups
+        if not group.rows
+    ]
 
 
 def excitation_warnings(
@@ -257,6 +275,11 @@ def run_study(study: Study, progress: Progress = silent) -> Identification:
     InputError, ComputationError
     """
     watch = Stopwatch()
+    chosen = study.identify
+    check_options(
+        chosen.method,
+        {"prior": chosen.prior, "loss": chosen.loss, "essential": chosen.essential},
+    )
     progress("reading", 0.0)
     robot = study_robot(study.robot)
     watch.lap("robot")
@@ -269,7 +292,6 @@ def run_study(study: Study, progress: Progress = silent) -> Identification:
     watch.lap("logs")
     problem = Problem(robot, fitted, study.robot.friction, study.robot.rotor, progress=progress)
     watch.lap("base parameters")
-    chosen = study.identify
     result = identify(
         problem,
         chosen.method,

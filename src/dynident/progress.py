@@ -11,7 +11,7 @@ from typing import TextIO
 PATIENCE = 1.5
 """Nothing is shown before this many seconds [s]."""
 INTERVAL = 0.2
-"""Between updates on a terminal; ten times that in a file [s]."""
+"""Between updates [s]."""
 
 
 class ProgressLine:
@@ -20,7 +20,7 @@ class ProgressLine:
     Parameters
     ----------
     stream : TextIO
-        A terminal gets one line that changes, a file a line every other second.
+        A terminal gets one line that changes, a file nothing: a script finds errors alone there.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -35,13 +35,12 @@ class ProgressLine:
         now = time.monotonic()
         if stage != self.stage:
             self.stage, self.since = stage, now
-        pause = INTERVAL if self.terminal else 10.0 * INTERVAL
-        if now - self.started < PATIENCE or now - self.shown < pause:
+        if not self.terminal or now - self.started < PATIENCE or now - self.shown < INTERVAL:
             return
         text = f"{stage} {100 * share:3.0f} %"
         if 0.02 < share < 1.0:
             text += f", about {(now - self.since) * (1.0 - share) / share:.0f} s left"
-        self.stream.write("\r" + text.ljust(self.width) if self.terminal else text + "\n")
+        self.stream.write("\r" + text.ljust(self.width))
         self.stream.flush()
         self.shown, self.width = now, len(text)
 

@@ -21,7 +21,7 @@ from dynident.inertia import Array, from_com, inertia_matrix, smallest_eigenvalu
 from dynident.problem import Problem
 from dynident.robot.spec import Name, Number, validated
 from dynident.study import LogSection, Study, listed, study_robot, study_samples
-from dynident.validation import all_samples_figure, fitted_figure
+from dynident.validation import all_samples_figure, check_lowpass, fitted_figure
 
 Finite = Annotated[Number, Field(gt=-1e30, lt=1e30)]
 """A number whose squares and products are finite too."""
@@ -269,7 +269,7 @@ def stored_figures(
     pairs = [*zip(fitted, everywhere, strict=True), ()]
     return StoredFigures(
         ValidationFigures(",".join(files), pairs[0], pairs[1]),
-        (*stored.warnings, *samples.warnings),
+        (*stored.warnings, *samples.warnings, *check_lowpass(lowpass, [samples])),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dynident.errors import InputError
 from dynident.factors import Factors
 from dynident.idim import Idim
 from dynident.inertia import Array
@@ -145,6 +146,29 @@ def all_samples_figure(
         figure(names, squared, squared_torque, rows, ALL_SAMPLES, lowpass_hz)
         for squared in squared_error
     )
+
+
+def check_lowpass(lowpass_hz: float, logs: Sequence[Samples]) -> tuple[str, ...]:
+    """Warnings on a low-pass that filters nothing.
+
+    Raises
+    ------
+    InputError
+        For one that leaves nothing of a log.
+    """
+    notes = []
+    for log in logs:
+        seconds = max(stop - start for start, stop in log.runs) / log.rate
+        if lowpass_hz * seconds < 1.0:
+            raise InputError(
+                f"{log.name}: a low-pass of {lowpass_hz:g} Hz leaves nothing of {seconds:.4g} s"
+            )
+        if lowpass_hz > 0.5 * log.rate:
+            notes.append(
+                f"{log.name}: the low-pass of {lowpass_hz:g} Hz is above the Nyquist frequency of "
+                f"{0.5 * log.rate:g} Hz, so the all-samples errors are not filtered"
+            )
+    return tuple(notes)
 
 
 def torque_series(

@@ -13,6 +13,9 @@ from dynident.inertia import Array
 from dynident.recording.readers import Table
 from dynident.robot.model import Joint, Robot
 
+LARGEST = 1e20
+"""No encoder count, angle or torque is larger."""
+
 SHORTEST = 50
 """Logs of fewer samples are refused."""
 
@@ -63,7 +66,7 @@ def refuse_non_finite(values: Array, origin: Sequence[tuple[Table, int]]) -> Non
     InputError
         With the place of the first such value and the number of rows.
     """
-    finite = np.isfinite(values)
+    finite = np.abs(values) < LARGEST
     if finite.all():
         return
     rows = np.flatnonzero(~finite.all(axis=1))
@@ -72,8 +75,8 @@ def refuse_non_finite(values: Array, origin: Sequence[tuple[Table, int]]) -> Non
     table, index = origin[column]
     more = f", nor are values in {rows.size - 1} more rows" if rows.size > 1 else ""
     raise InputError(
-        f"{table.place(sample, index)}: {values[sample, column]} is not a finite number{more}; "
-        "cut such rows out, or split the log there"
+        f"{table.place(sample, index)}: {values[sample, column]} is not a finite number of "
+        f"sensible size{more}; cut such rows out, or split the log there"
     )
 
 

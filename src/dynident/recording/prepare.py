@@ -150,16 +150,25 @@ def prepare(
             f"{recording.name}: no joint bandwidth was given; {bandwidth:g} Hz is assumed "
             "(set bandwidth)"
         )
-    band = per_joint(bandwidth, n, "bandwidth")
+    called = recording.name
+    band = per_joint(bandwidth, n, f"{called}: bandwidth")
     if position_hz is None:
         position_hz = [POSITION_FACTOR * b for b in band]
     if torque_hz is None:
         torque_hz = [TORQUE_FACTOR * b for b in band]
-    position = per_joint(position_hz, n, "position_hz")
-    torque = per_joint(torque_hz, n, "torque_hz")
+    position = per_joint(position_hz, n, f"{called}: position_hz")
+    torque = per_joint(torque_hz, n, f"{called}: torque_hz")
     for key, values in (("bandwidth", band), ("position_hz", position), ("torque_hz", torque)):
         if min(values) <= 0.0:
-            raise InputError(f"{key} must be positive, got {min(values):g}")
+            raise InputError(f"{called}: {key} must be positive, got {min(values):g}")
+    # refused before a filter is designed that no memory holds
+    longest_run = max(stop - start for start, stop in recording.segments)
+    for kind, values in (("torque", torque), ("position", position)):
+        if min(values) * longest_run < rate:
+            raise InputError(
+                f"{called}: {longest_run} samples at {rate:g} Hz are too short for a {kind} filter "
+                f"at {min(values):g} Hz; raise bandwidth or {kind}_hz, or check the unit of time"
+            )
     if max(position) >= nyquist:
         notes.append(
             f"{recording.name}: the position cutoff of {max(position):g} Hz is at or above the "
@@ -169,6 +178,8 @@ def prepare(
         raise InputError(f"decimation must be 1 or more, got {decimation}")
     if median is not None and (median < 3 or median % 2 == 0):
         raise InputError(f"median must be odd and at least 3, got {median}")
+    if median is not None and median > min(stop - start for start, stop in recording.segments):
+        raise InputError(f"{called}: median = {median} is longer than the log")
     if derivatives not in ("differences", "measured"):
         raise InputError(f"derivatives must be 'differences' or 'measured', got {derivatives!r}")
     if derivatives == "measured" and recording.dq is None:
@@ -221,7 +232,7 @@ def prepare(
         filters=filters,
         bandwidth=band,
         position_hz=position,
-        drop_below=per_joint(drop_below, n, "drop_below"),
+        drop_below=per_joint(drop_below, n, f"{called}: drop_below"),
         decimation=decimation,
         median=median,
         derivatives=derivatives,

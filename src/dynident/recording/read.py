@@ -250,6 +250,8 @@ def _spots(
                 f"{checks.called(tables)}: columns.{signal} names {len(spots)} columns, "
                 f"the robot has {robot.n} joints ({', '.join(robot.joint_names)})"
             )
+        if len({(table.path, index) for table, index in spots}) < len(spots):
+            raise InputError(f"{checks.called(tables)}: columns.{signal} names a column twice")
         found[signal] = spots
     return found, tuple(warnings)
 

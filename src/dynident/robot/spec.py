@@ -191,12 +191,12 @@ def read_toml(path: Path) -> dict[str, Any]:
         When it is missing or malformed; the message has the line.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not UTF-8 text (byte {error.start})") from error
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # of numbers and nesting beyond reason too
         raise InputError(f"{path}: is not valid TOML: {error}") from error
 
 
@@ -264,7 +264,9 @@ def _told(errors: list[ErrorDetails], path: tuple[str | int, ...]) -> str:
             return f"{where} is {error['input']!r}{_instead(error['input'], context['expected'])}"
         case "value_error":
             return f"{where}: {context['error']}" if path else str(context["error"])
-    messages = dict.fromkeys(e["msg"].removeprefix("Input ") for e in errors)
+    messages = dict.fromkeys(
+        e["msg"].removeprefix("Input ").replace("valid tuple", "valid list") for e in errors
+    )
     expected = " or ".join(m[0].lower() + m[1:] for m in messages)
     return f"{where} is {_short(error['input'])} but {expected}"
 

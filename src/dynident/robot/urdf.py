@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import os
+import tempfile
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +20,16 @@ from dynident.robot.model import GRAVITY, Joint, Robot
 
 PARSER = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, strip_cdata=False)
 """Reads XML without external entities, keeping comments."""
+
+HUGE = 1e9
+"""No length, mass or inertia of a robot is larger."""
+NUMBERS = {
+    "origin": {"xyz": 3, "rpy": 3},
+    "axis": {"xyz": 3},
+    "mass": {"value": 1},
+    "inertia": dict.fromkeys(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), 1),
+}
+"""Attributes that shape the dynamics, and how many numbers each holds."""
 
 
 def parse_xml(path: Path) -> etree._ElementTree:
@@ -75,14 +88,72 @@ def load_urdf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
                 f"joint {name} mimics {mimic.get('joint')}; it is taken as a joint of its own, "
                 f"so its motion must be in the log, or lock it: locked = {{ {name} = 0.0 }}"
             )
-    try:
-        if floating:
-            model = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
+    refuse_numbers(root, path)
+    # as UTF-8 and without its document type, whatever the file is written in
+    text = etree.tostring(root, encoding="unicode")
+    with library_messages() as said:
+        try:
+            if floating:
+                model = pin.buildModelFromXML(text, pin.JointModelFreeFlyer())
+            else:
+                model = pin.buildModelFromXML(text)
+        except (ValueError, RuntimeError) as error:
+            reason = str(error).splitlines()[0]
         else:
-            model = pin.buildModelFromUrdf(str(path))
-    except (ValueError, RuntimeError) as error:
-        raise InputError(f"{path}: {str(error).splitlines()[0]}") from error
+            reason = ""
+    if reason:
+        told = [line.removeprefix("Error:").strip() for line in said if line.startswith("Error:")]
+        raise InputError(f"{path}: {told[0] if told else reason}")
     return replace(from_pinocchio(model, path, floating), warnings=tuple(warnings))
+
+
+def refuse_numbers(root: etree._Element, path: Path) -> None:
+    """Refuse numbers of joints and inertials that are none, and axes without a direction.
+
+    Raises
+    ------
+    InputError
+        With the line.
+    """
+    moving = (joint for joint in root.iterfind("joint") if joint.get("type") != "fixed")
+    shaping = (
+        *root.iterfind("joint/origin"),
+        *(axis for j in moving for axis in j.iterfind("axis")),
+    )
+    for element in (*shaping, *root.iterfind("link/inertial/*")):
+        for attribute, count in NUMBERS.get(str(element.tag), {}).items():
+            text = element.get(attribute)
+            if text is None:
+                continue
+            place = f'{path}, line {element.sourceline}: <{element.tag} {attribute}="{text}">'
+            try:
+                values = [float(word) for word in text.split()]
+            except ValueError as error:
+                raise InputError(f"{place} should hold {count} finite numbers") from error
+            if len(values) != count or not all(abs(value) < HUGE for value in values):
+                raise InputError(f"{place} should hold {count} finite numbers")
+            if element.tag == "axis" and max(map(abs, values)) < 1.0 / HUGE:
+                raise InputError(f"{place} has no direction")
+
+
+@contextmanager
+def library_messages() -> Iterator[list[str]]:
+    """Lines that a C++ library writes on stderr during a block, which are not shown."""
+    lines: list[str] = []
+    try:
+        shown = os.dup(2)
+    except OSError:  # there is no stderr
+        yield lines
+        return
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield lines
+        finally:
+            os.dup2(shown, 2)
+            os.close(shown)
+            file.seek(0)
+            lines += file.read().decode(errors="replace").splitlines()
 
 
 def from_pinocchio(model: pin.Model, path: Path, floating: bool) -> Robot:
