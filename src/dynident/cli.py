@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -350,6 +351,8 @@ def main(argv: list[str] | None = None) -> None:
         # a name that the terminal's encoding lacks must not end a run
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    # all matrices are small: threads would only wait for each other
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     sys.exit(run(argv))
 
 

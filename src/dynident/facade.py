@@ -18,7 +18,7 @@ from dynident.identification import Identification, ValidationFigures
 from dynident.problem import Problem
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
-from dynident.study import Study, study_robot, study_samples
+from dynident.study import Study, anywhere, study_robot, study_samples
 from dynident.text import nearest
 from dynident.validation import FitFigure, all_samples_figure, check_lowpass, fitted_figure
 
@@ -28,6 +28,7 @@ Progress = Callable[[str, float], None]
 WEAK_STD_PERCENT = 100.0
 """Relative standard deviation of a base parameter above which it is not identified."""
 POOR_CONDITION = 1000.0
+POOR_FIT_PERCENT = 50.0
 
 
 def silent(stage: str, share: float) -> None:
@@ -146,6 +147,7 @@ def identify(
         *(note for log in logs for note in log.warnings),
         *check_lowpass(lowpass_hz, logs),
         *unfitted_warnings(problem),
+        *poor_fit_warnings(identification[0]),
         *estimate.warnings,
         *excitation_warnings(problem, system, estimate, reduced),
     ]
@@ -196,6 +198,16 @@ def surviving(problem: Problem, method: str, rule: str) -> Essential:
     """Which base parameters survive elimination under a rule."""
     full = ESTIMATORS[method](problem)
     return essential_parameters(problem.factors, full.sigma, rule)
+
+
+def poor_fit_warnings(fitted: FitFigure) -> list[str]:
+    """A model that leaves most of the torque unexplained, in words."""
+    if fitted.overall_percent <= POOR_FIT_PERCENT:
+        return []
+    return [
+        f"the model leaves {fitted.overall_percent:.0f} % of the torque unexplained; check the "
+        "signs, units and order of the joints' columns"
+    ]
 
 
 def unfitted_warnings(problem: Problem) -> list[str]:
@@ -304,7 +316,10 @@ def run_study(study: Study, progress: Progress = silent) -> Identification:
     )
     stages = {k: v for k, v in result.timings.items() if k != "total"}
     timings = {**watch.laps, **stages, "total": watch.total()["total"]}
-    settings = {**result.settings, "study": study.model_dump(mode="json", exclude_none=True)}
+    settings = {
+        **result.settings,
+        "study": anywhere(study).model_dump(mode="json", exclude_none=True),
+    }
     return replace(result, timings=timings, settings=settings)
 
 

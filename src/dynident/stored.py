@@ -212,8 +212,8 @@ def read_result(path: Path) -> StoredResult:
     section = study.robot
     if not Path(section.file).is_file():
         raise InputError(
-            f"{path}: its robot {section.file} is not here; run from the directory in which the "
-            "result was made"
+            f"{path}: its robot {section.file} is gone; put the file back or edit "
+            "settings.study.robot.file"
         )
     idim = build_idim(study_robot(section), section.friction, section.rotor)
     stored = StoredResult(path, document, study, base_parameters(idim))

@@ -227,6 +227,16 @@ def read_study(path: Path) -> Study:
     return study.model_copy(update={"robot": robot, "log": logs})
 
 
+def anywhere(study: Study) -> Study:
+    """The study with absolute file names, for a result that may be moved."""
+    robot = study.robot.model_copy(update={"file": str(Path(study.robot.file).resolve())})
+    logs = tuple(
+        log.model_copy(update={"files": tuple(str(Path(f).resolve()) for f in listed(log.files))})
+        for log in study.log
+    )
+    return study.model_copy(update={"robot": robot, "log": logs})
+
+
 def listed(files: str | tuple[str, ...]) -> tuple[str, ...]:
     """One file or several, always as a tuple."""
     return (files,) if isinstance(files, str) else files
