@@ -85,7 +85,7 @@ def arm(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def workplace(arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def desk(arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A directory as the guide assumes it; registries that a page extends are restored."""
     from dynident.constraints import CONSTRAINTS
     from dynident.estimators import ESTIMATORS
@@ -107,12 +107,12 @@ def workplace(arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
 @pytest.mark.parametrize(
     "page", [p for p in TEXTS if any(b.runnable for b in blocks(p))], ids=identifier
 )
-def test_marked_blocks_run(page: Path, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_marked_blocks_run(page: Path, desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     namespace: dict[str, object] = {"__name__": "__main__"}
     for block in blocks(page):
         place = f"{identifier(page)}, line {block.line}"
         if block.file is not None:
-            (workplace / block.file).write_text(block.body, encoding="utf-8")
+            (desk / block.file).write_text(block.body, encoding="utf-8")
         if not block.runnable:
             continue
         if block.info == "python":
@@ -258,14 +258,14 @@ def test_command_line_page_names_every_option(capsys: pytest.CaptureFixture[str]
             assert option in section, f"dynident {command} {option}"
 
 
-def test_result_page_names_every_key(workplace: Path) -> None:
+def test_result_page_names_every_key(desk: Path) -> None:
     import json
 
     arguments = "--robot arm.urdf --log run1.csv --validate run2.csv --bandwidth 5"
     known = words("result.md")
     for method in ("--method pc-idim-ls", "--method wls --essential f-test"):
         assert run(f"identify {arguments} {method} --no-report -o out".split()) == 0
-        document = json.loads((workplace / "out" / "result.json").read_text())
+        document = json.loads((desk / "out" / "result.json").read_text())
         # of these the content depends on the robot, the machine or the study
         for free in ("timings", "study"):
             document.get("settings", {}).pop(free, None)
