@@ -20,7 +20,7 @@ from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
 from dynident.study import Study, anywhere, study_robot, study_samples
 from dynident.text import nearest
-from dynident.validation import FitFigure, all_samples_figure, check_lowpass, fitted_figure
+from dynident.validation import FitFigure, check_lowpass, model_figures
 
 Progress = Callable[[str, float], None]
 """Called with a stage's name and the share of it that is done, 0 to 1."""
@@ -122,21 +122,13 @@ def identify(
     progress("validation", 0.0)
     if lowpass_hz is None:
         lowpass_hz = max(f.cutoff for log in problem.samples for f in log.filters)
-    base, idim, names = problem.base, problem.idim, problem.robot.joint_names
+    base = problem.base
     theta = base.standard(estimate.beta) if estimate.theta is None else estimate.theta
-    nominal = np.zeros_like(theta)
-    nominal[: idim.inertial] = problem.robot.nominal.ravel()
-
-    sets = (theta, nominal) if problem.robot.has_nominal else (theta,)
-
-    def figures(rows: Problem) -> tuple[tuple[FitFigure, ...], ...]:
-        fitted = [fitted_figure(names, rows.factors, base.matrix @ t) for t in sets]
-        everywhere = all_samples_figure(idim, sets, rows.samples, lowpass_hz)
-        pairs = tuple(zip(fitted, everywhere, strict=True))
-        return pairs if len(pairs) == 2 else (*pairs, ())
-
-    identification, of_nominal = figures(problem)
-    held_out = tuple(ValidationFigures(log.name, *figures(problem.on(log))) for log in validation)
+    identification, of_nominal = model_figures(problem, theta, lowpass_hz)
+    held_out = tuple(
+        ValidationFigures(log.name, *model_figures(problem.on(log), theta, lowpass_hz))
+        for log in validation
+    )
     watch.lap("validation")
 
     system = factors.weighted(estimate.sigma)
@@ -345,12 +337,7 @@ def validate(
     """
     samples = log if isinstance(log, Samples) else result.prepare(log)
     rows = Problem(result.robot, samples, result.idim.friction, result.idim.rotor)
-    beta = result.base.matrix @ result.theta
-    lowpass = lowpass_hz or result.lowpass_hz
-    figures = (
-        fitted_figure(result.robot.joint_names, rows.factors, beta),
-        *all_samples_figure(result.idim, [result.theta], [samples], lowpass),
-    )
+    figures, _ = model_figures(rows, result.theta, lowpass_hz or result.lowpass_hz)
     if not np.isfinite(figures[1].overall_percent):
         raise ComputationError(f"{samples.name}: the torque is zero throughout, so no error is")
     return figures

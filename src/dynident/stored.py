@@ -21,7 +21,7 @@ from dynident.inertia import Array, from_com, inertia_matrix, smallest_eigenvalu
 from dynident.problem import Problem
 from dynident.robot.spec import Name, Number, validated
 from dynident.study import LogSection, Study, listed, study_robot, study_samples
-from dynident.validation import all_samples_figure, check_lowpass, fitted_figure
+from dynident.validation import check_lowpass, model_figures
 
 Finite = Annotated[Number, Field(gt=-1e30, lt=1e30)]
 """A number whose squares and products are finite too."""
@@ -258,17 +258,9 @@ def stored_figures(
     section = relocated(study.log[0], files)
     samples = study_samples(section, robot, study.prepare)
     problem = Problem(robot, samples, study.robot.friction, study.robot.rotor)
-    idim, base = stored.idim, stored.base
     lowpass = lowpass_hz or stored.document.settings.lowpass_hz
-    theta = stored.theta()
-    nominal = np.zeros_like(theta)
-    nominal[: idim.inertial] = robot.nominal.ravel()
-    sets = (theta, nominal) if robot.has_nominal else (theta,)
-    fitted = [fitted_figure(robot.joint_names, problem.factors, base.matrix @ t) for t in sets]
-    everywhere = all_samples_figure(idim, sets, [samples], lowpass)
-    pairs = [*zip(fitted, everywhere, strict=True), ()]
     return StoredFigures(
-        ValidationFigures(",".join(files), pairs[0], pairs[1]),
+        ValidationFigures(",".join(files), *model_figures(problem, stored.theta(), lowpass)),
         (*stored.warnings, *samples.warnings, *check_lowpass(lowpass, [samples])),
     )
 

@@ -11,6 +11,7 @@ from dynident.errors import InputError
 from dynident.factors import Factors
 from dynident.idim import Idim
 from dynident.inertia import Array
+from dynident.problem import Problem
 from dynident.recording.filters import zero_phase_lowpass
 from dynident.recording.prepare import Samples
 
@@ -169,6 +170,34 @@ def check_lowpass(lowpass_hz: float, logs: Sequence[Samples]) -> tuple[str, ...]
                 f"{0.5 * log.rate:g} Hz, so the all-samples errors are not filtered"
             )
     return tuple(notes)
+
+
+def model_figures(
+    problem: Problem, theta: Array, lowpass_hz: float
+) -> tuple[tuple[FitFigure, ...], tuple[FitFigure, ...]]:
+    """Errors of a model, and of the robot file's inertials, on the logs of a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    theta : ndarray, shape (parameters,)
+        Standard parameters of the model.
+    lowpass_hz : float
+        Of the all-samples figures [Hz].
+
+    Returns
+    -------
+    model, nominal : tuple of FitFigure
+        Fitted rows, then all samples; nominal is empty where the file has no inertials.
+    """
+    idim, base, robot = problem.idim, problem.base, problem.robot
+    nominal = np.zeros_like(theta)
+    nominal[: idim.inertial] = robot.nominal.ravel()
+    sets = (theta, nominal) if robot.has_nominal else (theta,)
+    fitted = [fitted_figure(robot.joint_names, problem.factors, base.matrix @ t) for t in sets]
+    everywhere = all_samples_figure(idim, sets, problem.samples, lowpass_hz)
+    pairs = [*zip(fitted, everywhere, strict=True), ()]
+    return pairs[0], pairs[1]
 
 
 def torque_series(
