@@ -23,7 +23,7 @@ LAYERS = [
     ["robot.friction", "robot.drives", "robot.model"],
     ["robot.spec", "robot.urdf", "robot.dh", "robot.load", "robot"],
     ["dynamics.tree", "dynamics.kinematics", "dynamics.inverse", "dynamics.regressor"],
-    ["dynamics.spatial", "dynamics"],
+    ["dynamics.spatial", "dynamics.tangent", "dynamics.cholesky", "dynamics.forward", "dynamics"],
     ["recording", "recording.recording", "recording.filters", "recording.prepare"],
     ["recording.readers", "recording.checks", "recording.clock", "recording.read"],
     ["idim", "base", "factors", "problem", "statistics", "conic", "constraints"],

@@ -9,8 +9,17 @@ import pinocchio as pin
 import pytest
 from robots import bodies, pin_model, pin_q, relative, states, urdf
 
-from dynident.dynamics import bias, build_tree, inverse_dynamics, mass_matrix, regressor
+from dynident.dynamics import (
+    bias,
+    build_tree,
+    derivatives,
+    forward_dynamics,
+    inverse_dynamics,
+    mass_matrix,
+    regressor,
+)
 from dynident.dynamics.regressor import dense_slots, fill_regressor
+from dynident.errors import ComputationError
 from dynident.inertia import Array
 from dynident.robot import Robot, load_robot
 from dynident.robot.urdf import from_pinocchio
@@ -113,6 +122,36 @@ def test_mass_matrix(both: tuple[Robot, pin.Model, Array]) -> None:
         upper = np.triu(pin.crba(model, data, pin_q(model, a)))
         theirs = upper + np.triu(upper, 1).T
         assert relative(mine, theirs) < TOLERANCE
+
+
+def test_forward_dynamics(both: tuple[Robot, pin.Model, Array]) -> None:
+    robot, model, phi = both
+    q, dq, tau = states(robot, SAMPLES, seed=4)
+    rng = np.random.default_rng(2)
+    rotors = np.diag(rng.uniform(0.0, 0.3, robot.dof))
+    data = model.createData()
+    model.armature = np.diag(rotors)
+    theirs = np.array(
+        [pin.aba(model, data, pin_q(model, a), b, c) for a, b, c in zip(q, dq, tau, strict=True)]
+    )
+    assert relative(forward_dynamics(build_tree(robot), phi, q, dq, tau, rotors), theirs) < 1e-9
+
+
+def test_forward_dynamics_refuses_a_mass_matrix_that_is_not_positive(tmp_path: Path) -> None:
+    robot, _ = load("ur5", tmp_path)
+    with pytest.raises(ComputationError, match="mass matrix of sample 0 is not positive definite"):
+        forward_dynamics(build_tree(robot), -robot.nominal, *states(robot, 2))
+
+
+def test_derivatives(both: tuple[Robot, pin.Model, Array]) -> None:
+    robot, model, phi = both
+    q, dq, ddq = states(robot, SAMPLES)
+    data = model.createData()
+    by_q, by_dq = derivatives(build_tree(robot), phi, q, dq, ddq)
+    for k in range(SAMPLES):
+        pin.computeRNEADerivatives(model, data, pin_q(model, q[k]), dq[k], ddq[k])
+        assert relative(by_q[k], data.dtau_dq) < TOLERANCE
+        assert relative(by_dq[k], data.dtau_dv) < TOLERANCE
 
 
 def test_regressor(both: tuple[Robot, pin.Model, Array]) -> None:

@@ -23,6 +23,32 @@ from dynident.inertia import Array
 
 
 @jit
+def screw_entries(l0, l1, l2, x, y, z, motion, e):  # type: ignore[no-untyped-def]
+    """Share of a body's ten parameters in the torque along the screw (l, s), into e.
+
+    `motion` holds the body's angular velocity, angular and proper acceleration; all in the
+    body's frame.
+    """
+    w0, w1, w2 = motion[0], motion[1], motion[2]
+    e0, e1, e2 = motion[3], motion[4], motion[5]
+    a0, a1, a2 = motion[6], motion[7], motion[8]
+    # s_l . ((al x + w x w x) h) + s_a . (h x a), transposed onto h
+    d0, d1, d2 = w1 * l2 - w2 * l1, w2 * l0 - w0 * l2, w0 * l1 - w1 * l0
+    e[0] = l0 * a0 + l1 * a1 + l2 * a2
+    e[1] = l1 * e2 - l2 * e1 + w1 * d2 - w2 * d1 + a1 * z - a2 * y
+    e[2] = l2 * e0 - l0 * e2 + w2 * d0 - w0 * d2 + a2 * x - a0 * z
+    e[3] = l0 * e1 - l1 * e0 + w0 * d1 - w1 * d0 + a0 * y - a1 * x
+    # s_a . (I al + w x I w) = s_a . I al + (s_a x w) . I w
+    c0, c1, c2 = y * w2 - z * w1, z * w0 - x * w2, x * w1 - y * w0
+    e[4] = x * e0 + c0 * w0
+    e[5] = x * e1 + y * e0 + c0 * w1 + c1 * w0
+    e[6] = y * e1 + c1 * w1
+    e[7] = x * e2 + z * e0 + c0 * w2 + c2 * w0
+    e[8] = y * e2 + z * e1 + c1 * w2 + c2 * w1
+    e[9] = z * e2 + c2 * w2
+
+
+@jit
 def _regressor(tree, quaternion, position, trigonometry, dq, ddq, slot, out):  # type: ignore[no-untyped-def]
     kind, parent, row, axis, g = tree.kind, tree.parent, tree.row, tree.axis, tree.gravity
     lengths = tree.path_length
@@ -36,6 +62,7 @@ def _regressor(tree, quaternion, position, trigonometry, dq, ddq, slot, out):  #
     sa = np.empty((bodies, longest, 3))
     R = np.empty((bodies, 3, 3))
     p = np.empty((bodies, 3))
+    motion = np.empty(9)
     e = np.empty(10)
     for t in range(len(dq)):
         for b in range(bodies):
@@ -67,26 +94,19 @@ def _regressor(tree, quaternion, position, trigonometry, dq, ddq, slot, out):  #
                 for i in range(3):
                     sa[b, length - 1, i] = axis[b, i] if revolute else 0.0
                     sl[b, length - 1, i] = 0.0 if revolute else axis[b, i]
-            w0, w1, w2 = w[b, 0], w[b, 1], w[b, 2]
-            e0, e1, e2 = al[b, 0], al[b, 1], al[b, 2]
-            a0, a1, a2 = a[b, 0], a[b, 1], a[b, 2]
+            for i in range(3):
+                motion[i], motion[3 + i], motion[6 + i] = w[b, i], al[b, i], a[b, i]
             for k in range(length):
-                l0, l1, l2 = sl[b, k, 0], sl[b, k, 1], sl[b, k, 2]
-                x, y, z = sa[b, k, 0], sa[b, k, 1], sa[b, k, 2]
-                # s_l . ((al x + w x w x) h) + s_a . (h x a), transposed onto h
-                d0, d1, d2 = w1 * l2 - w2 * l1, w2 * l0 - w0 * l2, w0 * l1 - w1 * l0
-                e[0] = l0 * a0 + l1 * a1 + l2 * a2
-                e[1] = l1 * e2 - l2 * e1 + w1 * d2 - w2 * d1 + a1 * z - a2 * y
-                e[2] = l2 * e0 - l0 * e2 + w2 * d0 - w0 * d2 + a2 * x - a0 * z
-                e[3] = l0 * e1 - l1 * e0 + w0 * d1 - w1 * d0 + a0 * y - a1 * x
-                # s_a . (I al + w x I w) = s_a . I al + (s_a x w) . I w
-                c0, c1, c2 = y * w2 - z * w1, z * w0 - x * w2, x * w1 - y * w0
-                e[4] = x * e0 + c0 * w0
-                e[5] = x * e1 + y * e0 + c0 * w1 + c1 * w0
-                e[6] = y * e1 + c1 * w1
-                e[7] = x * e2 + z * e0 + c0 * w2 + c2 * w0
-                e[8] = y * e2 + z * e1 + c1 * w2 + c2 * w1
-                e[9] = z * e2 + c2 * w2
+                screw_entries(
+                    sl[b, k, 0],
+                    sl[b, k, 1],
+                    sl[b, k, 2],
+                    sa[b, k, 0],
+                    sa[b, k, 1],
+                    sa[b, k, 2],
+                    motion,
+                    e,
+                )
                 for i in range(10):
                     s = slot[b, k, i]
                     if s >= 0:

@@ -1,0 +1,114 @@
+"""Forward dynamics and derivatives of the inverse dynamics, batched over samples."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynident.dynamics.cholesky import factorise, solve
+from dynident.dynamics.kinematics import jit
+from dynident.dynamics.spatial import accelerate, gather, move
+from dynident.dynamics.tangent import linearise
+from dynident.dynamics.tree import Tree
+from dynident.errors import ComputationError
+from dynident.inertia import Array
+
+
+@jit
+def _forward(tree, phi, rotors, q, dq, tau, ddq):  # type: ignore[no-untyped-def]
+    kind, parent, row = tree.kind, tree.parent, tree.row
+    path, lengths = tree.path, tree.path_length
+    bodies, dof = len(kind), len(rotors)
+    R, p, S = np.empty((bodies, 3, 3)), np.empty((bodies, 3)), np.empty((dof, 6))
+    V, A, F = np.empty((bodies, 6)), np.empty((bodies, 6)), np.empty((bodies, 6))
+    own, inertia = np.empty((bodies, 10)), np.empty((bodies, 10))
+    f, M, bias = np.empty(6), np.empty((dof, dof)), np.empty(dof)
+    for t in range(len(q)):
+        move(
+            kind, parent, row, tree.rotation, tree.translation, tree.axis, tree.gravity, phi,
+            q[t], dq[t], R, p, S, V, A, F, own,
+        )  # fmt: skip
+        gather(kind, parent, row, path, lengths, S, F, own, inertia, f, M, bias)
+        M += rotors
+        if factorise(M) >= 0:
+            return t
+        for i in range(dof):
+            ddq[t, i] = tau[t, i] - bias[i]
+        solve(M, ddq[t])
+    return -1
+
+
+@jit
+def _derivatives(tree, phi, q, dq, ddq, K, D):  # type: ignore[no-untyped-def]
+    kind, parent, row = tree.kind, tree.parent, tree.row
+    path, lengths, gravity = tree.path, tree.path_length, tree.gravity
+    bodies, dof = len(kind), ddq.shape[1]
+    R, p, S = np.empty((bodies, 3, 3)), np.empty((bodies, 3)), np.empty((dof, 6))
+    V, A, F = np.empty((bodies, 6)), np.empty((bodies, 6)), np.empty((bodies, 6))
+    own, inertia, extra = np.empty((bodies, 10)), np.empty((bodies, 10)), np.empty((bodies, 6))
+    f, M, bias = np.empty(6), np.empty((dof, dof)), np.empty(dof)
+    B, T = np.empty((bodies, 12)), np.empty((3, dof, 6))
+    for t in range(len(q)):
+        move(
+            kind, parent, row, tree.rotation, tree.translation, tree.axis, gravity, phi,
+            q[t], dq[t], R, p, S, V, A, F, own,
+        )  # fmt: skip
+        gather(kind, parent, row, path, lengths, S, F, own, inertia, f, M, bias)
+        accelerate(kind, parent, row, S, V, own, ddq[t], extra, A, F)
+        linearise(
+            kind, parent, row, path, lengths, gravity, S, V, A, F, own, inertia, B, T, f, K[t], D[t]
+        )
+
+
+def forward_dynamics(
+    tree: Tree, phi: Array, q: Array, dq: Array, tau: Array, rotors: Array | None = None
+) -> Array:
+    """Accelerations of the rigid bodies under given torques (ardiani2024, eq. 11).
+
+    Parameters
+    ----------
+    tree : Tree
+    phi : ndarray, shape (bodies, 10)
+        Inertial parameters whose mass matrix is positive definite.
+    q, dq, tau : ndarray, shapes (samples, nq), (samples, dof), (samples, dof)
+    rotors : ndarray, shape (dof, dof), optional
+        Rotor inertias seen at the joints, added to the mass matrix.
+
+    Returns
+    -------
+    ndarray, shape (samples, dof)
+
+    Raises
+    ------
+    ComputationError
+        When a mass matrix is not positive definite.
+    """
+    ddq = np.empty((len(q), tree.dof))
+    extra = np.zeros((tree.dof, tree.dof)) if rotors is None else np.ascontiguousarray(rotors)
+    failed = _forward(tree, np.ascontiguousarray(phi), extra, *contiguous(q, dq, tau), ddq)
+    if failed >= 0:
+        raise ComputationError(f"the mass matrix of sample {failed} is not positive definite")
+    return ddq
+
+
+def derivatives(tree: Tree, phi: Array, q: Array, dq: Array, ddq: Array) -> tuple[Array, Array]:
+    """Derivatives of the inverse dynamics by configuration and velocity.
+
+    Parameters
+    ----------
+    tree : Tree
+    phi : ndarray, shape (bodies, 10)
+    q, dq, ddq : ndarray, shapes (samples, nq), (samples, dof), (samples, dof)
+
+    Returns
+    -------
+    by_q, by_dq : ndarray, shape (samples, dof, dof)
+        A free-flying base is turned and moved along its own axes.
+    """
+    K, D = np.empty((2, len(q), tree.dof, tree.dof))
+    _derivatives(tree, np.ascontiguousarray(phi), *contiguous(q, dq, ddq), K, D)
+    return K, D
+
+
+def contiguous(*arrays: Array) -> tuple[Array, ...]:
+    """C-ordered arrays of floats, the only layout that the kernels are compiled for."""
+    return tuple(np.ascontiguousarray(a, dtype=np.float64) for a in arrays)

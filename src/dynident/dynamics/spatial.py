@@ -1,0 +1,282 @@
+"""Dynamics of one state in world axes: the steps that a rollout repeats.
+
+Motions are ``[v, w]`` and forces ``[f, n]`` about one point that stands still: the world's
+origin, or where a free-flying base is at that instant. No transformation is then needed
+between bodies: composite inertias and forces are plain sums over subtrees (Featherstone
+2008, chapters 5 and 6). arrays belong to the caller: nothing is allocated here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynident.dynamics.kinematics import jit
+
+
+@jit
+def move(
+    kind, parent, row, rotation, translation, axis, gravity, phi, q, dq, R, p, S, V, A, F, own
+):  # type: ignore[no-untyped-def]
+    """Placements, screws, velocities, bias accelerations, forces and inertias of all bodies.
+
+    Fills R, p (placements), S (screw of each velocity), V, A (motion with ddq = 0; A holds
+    minus gravity), F (force on each body alone) and own (its ten parameters, world axes).
+    """
+    joint = 0
+    for b in range(len(kind)):
+        up = parent[b]
+        if kind[b] == 2:
+            x, y, z, w = q[3], q[4], q[5], q[6]
+            R[b, 0, 0] = 1 - 2 * (y * y + z * z)
+            R[b, 0, 1] = 2 * (x * y - w * z)
+            R[b, 0, 2] = 2 * (x * z + w * y)
+            R[b, 1, 0] = 2 * (x * y + w * z)
+            R[b, 1, 1] = 1 - 2 * (x * x + z * z)
+            R[b, 1, 2] = 2 * (y * z - w * x)
+            R[b, 2, 0] = 2 * (x * z - w * y)
+            R[b, 2, 1] = 2 * (y * z + w * x)
+            R[b, 2, 2] = 1 - 2 * (x * x + y * y)
+            for i in range(3):
+                p[b, i] = 0.0
+                V[b, i] = R[b, i, 0] * dq[0] + R[b, i, 1] * dq[1] + R[b, i, 2] * dq[2]
+                V[b, 3 + i] = R[b, i, 0] * dq[3] + R[b, i, 1] * dq[4] + R[b, i, 2] * dq[5]
+                A[b, i] = -gravity[i]
+                A[b, 3 + i] = 0.0
+                for k in range(3):
+                    S[k, i] = R[b, i, k]
+                    S[k, 3 + i] = 0.0
+                    S[3 + k, i] = 0.0
+                    S[3 + k, 3 + i] = R[b, i, k]
+            joint = 7
+        else:
+            value = q[joint]
+            joint += 1
+            c = row[b]
+            rate = dq[c]
+            x0, x1, x2 = axis[b, 0], axis[b, 1], axis[b, 2]
+            t0, t1, t2 = translation[b, 0], translation[b, 1], translation[b, 2]
+            sine, versine = 0.0, 0.0
+            if kind[b] == 0:
+                sine, versine = np.sin(value), 1.0 - np.cos(value)
+            else:
+                t0 += value * (
+                    rotation[b, 0, 0, 0] * x0
+                    + rotation[b, 0, 0, 1] * x1
+                    + rotation[b, 0, 0, 2] * x2
+                )
+                t1 += value * (
+                    rotation[b, 0, 1, 0] * x0
+                    + rotation[b, 0, 1, 1] * x1
+                    + rotation[b, 0, 1, 2] * x2
+                )
+                t2 += value * (
+                    rotation[b, 0, 2, 0] * x0
+                    + rotation[b, 0, 2, 1] * x1
+                    + rotation[b, 0, 2, 2] * x2
+                )
+            if up < 0:
+                p[b, 0], p[b, 1], p[b, 2] = t0, t1, t2
+                for i in range(3):
+                    for j in range(3):
+                        R[b, i, j] = (
+                            rotation[b, 0, i, j]
+                            + sine * rotation[b, 1, i, j]
+                            + versine * rotation[b, 2, i, j]
+                        )
+            else:
+                for j in range(3):
+                    r0 = (
+                        rotation[b, 0, 0, j]
+                        + sine * rotation[b, 1, 0, j]
+                        + versine * rotation[b, 2, 0, j]
+                    )
+                    r1 = (
+                        rotation[b, 0, 1, j]
+                        + sine * rotation[b, 1, 1, j]
+                        + versine * rotation[b, 2, 1, j]
+                    )
+                    r2 = (
+                        rotation[b, 0, 2, j]
+                        + sine * rotation[b, 1, 2, j]
+                        + versine * rotation[b, 2, 2, j]
+                    )
+                    for i in range(3):
+                        R[b, i, j] = R[up, i, 0] * r0 + R[up, i, 1] * r1 + R[up, i, 2] * r2
+                for i in range(3):
+                    p[b, i] = p[up, i] + R[up, i, 0] * t0 + R[up, i, 1] * t1 + R[up, i, 2] * t2
+            z0 = R[b, 0, 0] * x0 + R[b, 0, 1] * x1 + R[b, 0, 2] * x2
+            z1 = R[b, 1, 0] * x0 + R[b, 1, 1] * x1 + R[b, 1, 2] * x2
+            z2 = R[b, 2, 0] * x0 + R[b, 2, 1] * x1 + R[b, 2, 2] * x2
+            if kind[b] == 0:
+                l0 = p[b, 1] * z2 - p[b, 2] * z1
+                l1 = p[b, 2] * z0 - p[b, 0] * z2
+                l2 = p[b, 0] * z1 - p[b, 1] * z0
+            else:
+                l0, l1, l2 = z0, z1, z2
+                z0 = z1 = z2 = 0.0
+            S[c, 0], S[c, 1], S[c, 2], S[c, 3], S[c, 4], S[c, 5] = l0, l1, l2, z0, z1, z2
+            z0, z1, z2, l0, l1, l2 = (
+                z0 * rate,
+                z1 * rate,
+                z2 * rate,
+                l0 * rate,
+                l1 * rate,
+                l2 * rate,
+            )
+            if up < 0:
+                V[b, 0], V[b, 1], V[b, 2], V[b, 3], V[b, 4], V[b, 5] = l0, l1, l2, z0, z1, z2
+                for i in range(3):
+                    A[b, i] = -gravity[i]
+                    A[b, 3 + i] = 0.0
+            else:
+                v0, v1, v2 = V[up, 0], V[up, 1], V[up, 2]
+                w0, w1, w2 = V[up, 3], V[up, 4], V[up, 5]
+                A[b, 0] = A[up, 0] + w1 * l2 - w2 * l1 + v1 * z2 - v2 * z1
+                A[b, 1] = A[up, 1] + w2 * l0 - w0 * l2 + v2 * z0 - v0 * z2
+                A[b, 2] = A[up, 2] + w0 * l1 - w1 * l0 + v0 * z1 - v1 * z0
+                A[b, 3] = A[up, 3] + w1 * z2 - w2 * z1
+                A[b, 4] = A[up, 4] + w2 * z0 - w0 * z2
+                A[b, 5] = A[up, 5] + w0 * z1 - w1 * z0
+                V[b, 0], V[b, 1], V[b, 2] = v0 + l0, v1 + l1, v2 + l2
+                V[b, 3], V[b, 4], V[b, 5] = w0 + z0, w1 + z1, w2 + z2
+        inertia_in_world(phi, R, p, b, own)
+        force_of_body(own, V, A, b, F)
+
+
+@jit
+def inertia_in_world(phi, R, p, b, own):  # type: ignore[no-untyped-def]
+    """Body b's ten parameters about the common point, in world axes."""
+    m = phi[b, 0]
+    r0, r1, r2 = p[b, 0], p[b, 1], p[b, 2]
+    h0 = R[b, 0, 0] * phi[b, 1] + R[b, 0, 1] * phi[b, 2] + R[b, 0, 2] * phi[b, 3]
+    h1 = R[b, 1, 0] * phi[b, 1] + R[b, 1, 1] * phi[b, 2] + R[b, 1, 2] * phi[b, 3]
+    h2 = R[b, 2, 0] * phi[b, 1] + R[b, 2, 1] * phi[b, 2] + R[b, 2, 2] * phi[b, 3]
+    hr = 2.0 * (h0 * r0 + h1 * r1 + h2 * r2) + m * (r0 * r0 + r1 * r1 + r2 * r2)
+    index = 4
+    for i in range(3):
+        x = R[b, i, 0] * phi[b, 4] + R[b, i, 1] * phi[b, 5] + R[b, i, 2] * phi[b, 7]
+        y = R[b, i, 0] * phi[b, 5] + R[b, i, 1] * phi[b, 6] + R[b, i, 2] * phi[b, 8]
+        z = R[b, i, 0] * phi[b, 7] + R[b, i, 1] * phi[b, 8] + R[b, i, 2] * phi[b, 9]
+        hi = h0 if i == 0 else (h1 if i == 1 else h2)
+        for j in range(i + 1):
+            hj = h0 if j == 0 else (h1 if j == 1 else h2)
+            own[b, index] = (
+                x * R[b, j, 0]
+                + y * R[b, j, 1]
+                + z * R[b, j, 2]
+                - hi * p[b, j]
+                - hj * p[b, i]
+                - m * p[b, i] * p[b, j]
+            )
+            index += 1
+    # order xx, xy, yy, xz, yz, zz: the diagonal takes 2 h.r + m r.r besides
+    own[b, 4] += hr
+    own[b, 6] += hr
+    own[b, 9] += hr
+    own[b, 0] = m
+    own[b, 1] = h0 + m * r0
+    own[b, 2] = h1 + m * r1
+    own[b, 3] = h2 + m * r2
+
+
+@jit
+def force_of_body(own, V, A, b, F):  # type: ignore[no-untyped-def]
+    """``I A + V x* (I V)`` of one body, into F[b]."""
+    m, h0, h1, h2 = own[b, 0], own[b, 1], own[b, 2], own[b, 3]
+    xx, xy, yy, xz, yz, zz = own[b, 4], own[b, 5], own[b, 6], own[b, 7], own[b, 8], own[b, 9]
+    v0, v1, v2, w0, w1, w2 = V[b, 0], V[b, 1], V[b, 2], V[b, 3], V[b, 4], V[b, 5]
+    f0 = m * v0 + w1 * h2 - w2 * h1
+    f1 = m * v1 + w2 * h0 - w0 * h2
+    f2 = m * v2 + w0 * h1 - w1 * h0
+    n0 = xx * w0 + xy * w1 + xz * w2 + h1 * v2 - h2 * v1
+    n1 = xy * w0 + yy * w1 + yz * w2 + h2 * v0 - h0 * v2
+    n2 = xz * w0 + yz * w1 + zz * w2 + h0 * v1 - h1 * v0
+    a0, a1, a2, e0, e1, e2 = A[b, 0], A[b, 1], A[b, 2], A[b, 3], A[b, 4], A[b, 5]
+    F[b, 0] = m * a0 + e1 * h2 - e2 * h1 + w1 * f2 - w2 * f1
+    F[b, 1] = m * a1 + e2 * h0 - e0 * h2 + w2 * f0 - w0 * f2
+    F[b, 2] = m * a2 + e0 * h1 - e1 * h0 + w0 * f1 - w1 * f0
+    F[b, 3] = (
+        xx * e0 + xy * e1 + xz * e2 + h1 * a2 - h2 * a1 + w1 * n2 - w2 * n1 + v1 * f2 - v2 * f1
+    )
+    F[b, 4] = (
+        xy * e0 + yy * e1 + yz * e2 + h2 * a0 - h0 * a2 + w2 * n0 - w0 * n2 + v2 * f0 - v0 * f2
+    )
+    F[b, 5] = (
+        xz * e0 + yz * e1 + zz * e2 + h0 * a1 - h1 * a0 + w0 * n1 - w1 * n0 + v0 * f1 - v1 * f0
+    )
+
+
+@jit
+def push(c, S, k, f):  # type: ignore[no-untyped-def]
+    """``I S_k``: the force that gives composite body c (ten numbers) the motion S_k."""
+    m, h0, h1, h2 = c[0], c[1], c[2], c[3]
+    l0, l1, l2, s0, s1, s2 = S[k, 0], S[k, 1], S[k, 2], S[k, 3], S[k, 4], S[k, 5]
+    f[0] = m * l0 + s1 * h2 - s2 * h1
+    f[1] = m * l1 + s2 * h0 - s0 * h2
+    f[2] = m * l2 + s0 * h1 - s1 * h0
+    f[3] = c[4] * s0 + c[5] * s1 + c[7] * s2 + h1 * l2 - h2 * l1
+    f[4] = c[5] * s0 + c[6] * s1 + c[8] * s2 + h2 * l0 - h0 * l2
+    f[5] = c[7] * s0 + c[8] * s1 + c[9] * s2 + h0 * l1 - h1 * l0
+
+
+@jit
+def gather(kind, parent, row, path, path_length, S, F, own, C, f, M, tau):  # type: ignore[no-untyped-def]
+    """Composite inertias C, joint-space mass matrix M and the torques of the forces F.
+
+    F becomes the force on each subtree. M is written whole.
+    """
+    bodies = len(kind)
+    M[:] = 0.0
+    for b in range(bodies):
+        for i in range(10):
+            C[b, i] = own[b, i]
+    for b in range(bodies - 1, -1, -1):
+        up = parent[b]
+        if up >= 0:
+            for i in range(10):
+                C[up, i] += C[b, i]
+            for i in range(6):
+                F[up, i] += F[b, i]
+        for k in range(row[b], row[b] + (6 if kind[b] == 2 else 1)):
+            push(C[b], S, k, f)
+            tau[k] = (
+                S[k, 0] * F[b, 0]
+                + S[k, 1] * F[b, 1]
+                + S[k, 2] * F[b, 2]
+                + S[k, 3] * F[b, 3]
+                + S[k, 4] * F[b, 4]
+                + S[k, 5] * F[b, 5]
+            )
+            for j in range(path_length[b]):
+                c = path[b, j]
+                value = (
+                    S[c, 0] * f[0]
+                    + S[c, 1] * f[1]
+                    + S[c, 2] * f[2]
+                    + S[c, 3] * f[3]
+                    + S[c, 4] * f[4]
+                    + S[c, 5] * f[5]
+                )
+                M[c, k] = value
+                M[k, c] = value
+
+
+@jit
+def accelerate(kind, parent, row, S, V, own, ddq, extra, A, F):  # type: ignore[no-untyped-def]
+    """Add ``S ddq`` to the accelerations; F becomes the force on each subtree again."""
+    bodies = len(kind)
+    for b in range(bodies):
+        up = parent[b]
+        for i in range(6):
+            extra[b, i] = extra[up, i] if up >= 0 else 0.0
+        for k in range(row[b], row[b] + (6 if kind[b] == 2 else 1)):
+            for i in range(6):
+                extra[b, i] += S[k, i] * ddq[k]
+        for i in range(6):
+            A[b, i] += extra[b, i]
+        force_of_body(own, V, A, b, F)
+    for b in range(bodies - 1, 0, -1):
+        up = parent[b]
+        if up >= 0:
+            for i in range(6):
+                F[up, i] += F[b, i]
