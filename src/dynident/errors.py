@@ -16,3 +16,7 @@ class InputError(DynidentError):
 
 class ComputationError(DynidentError):
     """The input was fine but no trustworthy answer came out of it."""
+
+
+class RolloutError(ComputationError):
+    """A simulation that could not go on: no robot's mass matrix, or a motion that diverges."""

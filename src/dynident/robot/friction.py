@@ -26,18 +26,26 @@ class Term:
         Velocities ``(samples, k)`` [rad/s or m/s] to regressor columns of that shape.
     positive : bool
         Whether physical consistency asks for a positive value.
+    smooth : tuple of 3 floats
+        ``(a, b, c)``: the same term as ``a + b v + c s(v)`` where a simulation replaces
+        the sign by a smooth s.
     """
 
     symbol: str
     column: Callable[[Array], Array]
     positive: bool
+    smooth: tuple[float, float, float]
 
 
-VISCOUS = Term("fv", lambda dq: dq, positive=True)
-COULOMB = Term("fc", np.sign, positive=True)
-OFFSET = Term("off", np.ones_like, positive=False)
-FORWARD = Term("fcp", lambda dq: (dq > 0.0).astype(float), positive=True)
-BACKWARD = Term("fcn", lambda dq: -(dq < 0.0).astype(float), positive=True)
+VISCOUS = Term("fv", lambda dq: dq, positive=True, smooth=(0.0, 1.0, 0.0))
+COULOMB = Term("fc", np.sign, positive=True, smooth=(0.0, 0.0, 1.0))
+OFFSET = Term("off", np.ones_like, positive=False, smooth=(1.0, 0.0, 0.0))
+FORWARD = Term(
+    "fcp", lambda dq: (dq > 0.0).astype(float), positive=True, smooth=(0.5, 0.0, 0.5)
+)
+BACKWARD = Term(
+    "fcn", lambda dq: -(dq < 0.0).astype(float), positive=True, smooth=(-0.5, 0.0, 0.5)
+)
 
 FRICTIONS: dict[str, tuple[Term, ...]] = {
     "none": (),

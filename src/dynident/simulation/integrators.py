@@ -1,0 +1,61 @@
+"""Fixed-step integrators by name, as Butcher tableaus.
+
+``y_i = y + h sum_j a_ij k_j``, ``k_i = f(t + c_i h, y_i)``, ``y+ = y + h sum_i b_i k_i``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.inertia import Array
+
+GAMMA = 1.0 - 1.0 / np.sqrt(2.0)
+
+
+@dataclass(frozen=True)
+class Integrator:
+    """A Runge-Kutta method.
+
+    Attributes
+    ----------
+    a : ndarray, shape (stages, stages)
+        Lower triangular; a diagonal makes it implicit, one stage at a time.
+    b, c : ndarray, shape (stages,)
+    order : int
+    """
+
+    a: Array
+    b: Array
+    c: Array
+    order: int
+
+    @property
+    def implicit(self) -> bool:
+        """Whether each stage is an equation to solve."""
+        return bool(self.a[0, 0] != 0.0)
+
+    def amplification(self, z: complex) -> complex:
+        """``R(z)`` of the test equation ``y' = lambda y``, z = h lambda (Hairer, IV.3)."""
+        stages = len(self.b)
+        ones = np.ones(stages)
+        return complex(1.0 + z * self.b @ np.linalg.solve(np.eye(stages) - z * self.a, ones))
+
+
+def tableau(rows: list[list[float]], b: list[float], order: int) -> Integrator:
+    """An integrator from the rows of its matrix a."""
+    a = np.zeros((len(b), len(b)))
+    for i, row in enumerate(rows):
+        a[i, : len(row)] = row
+    return Integrator(a, np.array(b), a.sum(axis=1), order)
+
+
+INTEGRATORS: dict[str, Integrator] = {
+    "ode1": tableau([[]], [1.0], 1),
+    "ode2": tableau([[], [1.0]], [0.5, 0.5], 2),
+    "ode3": tableau([[], [0.5], [0.0, 0.75]], [2.0 / 9.0, 3.0 / 9.0, 4.0 / 9.0], 3),
+    "ode4": tableau([[], [0.5], [0.0, 0.5], [0.0, 0.0, 1.0]], [1 / 6, 1 / 3, 1 / 3, 1 / 6], 4),
+    "sdirk2": tableau([[GAMMA], [1.0 - GAMMA, GAMMA]], [1.0 - GAMMA, GAMMA], 2),
+}
+"""Euler, Heun, Bogacki-Shampine (the seeds'), Runge-Kutta; Alexander's L-stable pair."""

@@ -1,0 +1,172 @@
+"""The control law inside the kernel: outputs, states, model compensation, tangents."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dynident.dynamics.kinematics import jit
+from dynident.dynamics.spatial import accelerate
+from dynident.dynamics.tangent import linearise
+from dynident.inertia import Array
+from dynident.simulation.state import inverse_terms
+
+PLAIN, GRAVITY, COMPUTED_TORQUE = 0, 1, 2
+
+
+class Law(NamedTuple):
+    """A `Controller` on the integrator's clock.
+
+    Attributes
+    ----------
+    A, B, C, D, antiwindup, gain, limit : ndarray
+        See `dynident.simulation.controller.Controller`.
+    hold : int
+        Integration steps between two outputs; 0 is continuous.
+    delay : int
+        Integration steps from measurement to torque.
+    compensation : int
+        PLAIN, GRAVITY or COMPUTED_TORQUE.
+    phi : ndarray, shape (bodies, 10)
+    rotors : ndarray, shape (dof, dof)
+        The model that compensates.
+    """
+
+    A: Array
+    B: Array
+    C: Array
+    D: Array
+    antiwindup: Array
+    gain: Array
+    limit: Array
+    hold: int
+    delay: int
+    compensation: int
+    phi: Array
+    rotors: Array
+
+
+@jit
+def linear_output(C, D, limit, w, z, v, raw):  # type: ignore[no-untyped-def]
+    """``v = sat(C z + D w)`` joint by joint; `raw` keeps the unlimited output."""
+    for j in range(len(v)):
+        u = 0.0
+        for i in range(5):
+            u += D[j, i] * w[j, i]
+        for i in range(C.shape[1]):
+            u += C[j, i] * z[j, i]
+        raw[j] = u
+        v[j] = min(max(u, -limit[j]), limit[j])
+
+
+@jit
+def next_state(A, B, antiwindup, w, z, v, raw, out):  # type: ignore[no-untyped-def]
+    """``A z + B w + antiwindup (sat(u) - u)``: the next state, or its rate."""
+    for j in range(len(v)):
+        for i in range(A.shape[1]):
+            value = antiwindup[j, i] * (v[j] - raw[j])
+            for k in range(5):
+                value += B[j, i, k] * w[j, k]
+            for k in range(A.shape[1]):
+                value += A[j, i, k] * z[j, k]
+            out[j, i] = value
+
+
+@jit
+def linear_tangent(C, D, v, raw, SQ, SV, SZ, first, Sraw):  # type: ignore[no-untyped-def]
+    """Sensitivities of the unlimited output: of position, velocity and states."""
+    columns = SQ.shape[1]
+    for j in range(len(v)):
+        kq, kd = D[j, 3], D[j, 4]
+        for c in range(columns):
+            Sraw[j, c] = kq * SQ[first + j, c] + kd * SV[first + j, c]
+        for i in range(C.shape[1]):
+            k = C[j, i]
+            for c in range(columns):
+                Sraw[j, c] += k * SZ[j, i, c]
+
+
+@jit
+def state_tangent(A, B, antiwindup, v, raw, SQ, SV, SZ, first, Sraw, out):  # type: ignore[no-untyped-def]
+    """Sensitivities of `next_state`."""
+    columns = SQ.shape[1]
+    for j in range(len(v)):
+        limited = v[j] != raw[j]
+        for i in range(A.shape[1]):
+            kq, kd = B[j, i, 3], B[j, i, 4]
+            back = -antiwindup[j, i] if limited else 0.0
+            for c in range(columns):
+                out[j, i, c] = kq * SQ[first + j, c] + kd * SV[first + j, c] + back * Sraw[j, c]
+            for k in range(A.shape[1]):
+                factor = A[j, i, k]
+                for c in range(columns):
+                    out[j, i, c] += factor * SZ[j, k, c]
+
+
+@jit
+def torque_of(
+    kind, parent, row, rotation, translation, axis, gravity, path, lengths,
+    compensation, phi, rotors, gain, q, dq, still, v, raw, Sraw, SQ, SV,
+    R, p, S, V, A, F, own, C, extra, B, T, f, M, tau, K, D, a, u, SU,
+):  # type: ignore[no-untyped-def]  # fmt: skip
+    """Torque of the limited outputs v, model compensation added, with sensitivities."""
+    n, columns = SU.shape
+    if compensation == PLAIN:
+        for j in range(n):
+            u[j] = gain[j] * v[j]
+            factor = gain[j] if v[j] == raw[j] else 0.0
+            for c in range(columns):
+                SU[j, c] = factor * Sraw[j, c]
+        return
+    rate = still if compensation == GRAVITY else dq
+    inverse_terms(
+        kind, parent, row, rotation, translation, axis, gravity, path, lengths, phi, rotors,
+        q, rate, R, p, S, V, A, F, own, C, f, M, tau,
+    )  # fmt: skip
+    for j in range(n):
+        a[j] = gain[j] * v[j] if compensation == COMPUTED_TORQUE else 0.0
+    for j in range(n):
+        u[j] = tau[j]
+        if compensation == GRAVITY:
+            u[j] += gain[j] * v[j]
+        else:
+            for k in range(n):
+                u[j] += M[j, k] * a[k]
+    if columns == 0:
+        return
+    accelerate(kind, parent, row, S, V, own, a, extra, A, F)
+    linearise(kind, parent, row, path, lengths, gravity, S, V, A, F, own, C, B, T, f, K, D)
+    for j in range(n):
+        # the model's rotors are in M already; linearise knows of none, and needs none
+        for c in range(columns):
+            SU[j, c] = 0.0
+        for k in range(n):
+            factor = 0.0
+            if v[k] == raw[k]:
+                weight = M[j, k] if compensation == COMPUTED_TORQUE else 1.0 * (j == k)
+                factor = weight * gain[k]
+            kq = K[j, k]
+            kd = D[j, k] if compensation == COMPUTED_TORQUE else 0.0
+            for c in range(columns):
+                SU[j, c] += factor * Sraw[k, c] + kq * SQ[k, c] + kd * SV[k, c]
+
+
+@jit
+def interpolate(signal, k, share, out):  # type: ignore[no-untyped-def]
+    """A sampled signal between samples k and k + 1, into `out`; the last sample is held."""
+    following = min(k + 1, len(signal) - 1)
+    for j in range(signal.shape[1]):
+        out[j] = signal[k, j] + share * (signal[following, j] - signal[k, j])
+
+
+@jit
+def measure(q, noise, k, count, first, out):  # type: ignore[no-untyped-def]
+    """Joint positions as the encoder gives them: noise added, rounded to counts."""
+    for j in range(len(out)):
+        value = q[first + j]
+        if len(noise):
+            value += noise[k, j]
+        if count[j] > 0.0:
+            value = np.round(value / count[j]) * count[j]
+        out[j] = value

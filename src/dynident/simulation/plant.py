@@ -1,0 +1,125 @@
+"""A robot with parameter values, as the rollout's kernel reads it.
+
+Sensitivities are asked for by columns: the base parameters (or any other standard ones)
+whose share in the torque the kernel has to differentiate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dynident.dynamics.tree import Integers
+from dynident.errors import InputError
+from dynident.idim import Idim
+from dynident.inertia import Array
+
+
+class Plant(NamedTuple):
+    """Parameter values and the columns to differentiate by.
+
+    Attributes
+    ----------
+    phi : ndarray, shape (bodies, 10)
+    rotors : ndarray, shape (dof, dof)
+        ``sum_i Ia_i g_i g_i^T`` over the drives' gears g_i.
+    gears : ndarray, shape (drives, n)
+        How each drive turns with the joints: one's own first, then the coupled ones.
+    friction : ndarray, shape (drives, 5)
+        ``f(v) = a + b v + (c + d exp(-(v / e)^2)) s(v)``, s the smoothed sign; d and e are
+        the excess and the speed of a Stribeck effect.
+    width : ndarray, shape (drives,)
+        ``s(v) = tanh(v / width)`` [rad/s or m/s].
+    slot : ndarray of int, shape (bodies, 10)
+        Column of each inertial parameter among those differentiated, or -1.
+    gear, column : ndarray of int, shape (c,)
+        Drive of each drive parameter that is differentiated, and its column.
+    share : ndarray, shape (c, 4)
+        Its torque: ``share . (1, v, s(v), dv/dt)``.
+    """
+
+    phi: Array
+    rotors: Array
+    gears: Array
+    friction: Array
+    width: Array
+    slot: Integers
+    gear: Integers
+    column: Integers
+    share: Array
+
+
+def build_plant(
+    idim: Idim,
+    theta: Array,
+    width: Array,
+    columns: Sequence[int] | Integers = (),
+    stribeck: tuple[Array, Array] | None = None,
+) -> Plant:
+    """Sort a model's standard parameters into what the kernel reads.
+
+    Parameters
+    ----------
+    idim : Idim
+    theta : ndarray, shape (standard parameters,)
+        Only the joint-space mass matrix has to be positive definite, so that base
+        parameters in their kept places will do.
+    width : ndarray, shape (n,)
+        Speed over which each drive's Coulomb friction changes sign [rad/s or m/s].
+    columns : sequence of int
+        Standard parameters to differentiate by, in the order of the sensitivities.
+    stribeck : (excess, speed), each ndarray of shape (n,), optional
+        Friction above fc at standstill [Nm or N], and the speed at which it has fallen to
+        1/e of that: a plant that the linear model does not have.
+
+    Raises
+    ------
+    InputError
+        When a width is not positive.
+    """
+    n, first = idim.robot.n, idim.tree.dof - idim.robot.n
+    if len(width) != n or not np.all(np.asarray(width) > 0.0):
+        raise InputError(f"the smoothing width of the sign needs {n} positive values")
+    rows = [(j, np.eye(n)[j]) for j in range(n)]
+    rows += [(j, idim.robot.drives.turns[j]) for j in range(n) if idim.robot.drives.coupled(j)]
+    gears = np.array([turns for _, turns in rows])
+    friction = np.zeros((len(rows), 5))
+    friction[:, 4] = 1.0
+    rotors = np.zeros((idim.tree.dof, idim.tree.dof))
+    gear, column, share = [], [], []
+    position = {int(c): k for k, c in enumerate(columns)}
+    for d, drive in enumerate(idim.drive_columns):
+        index = idim.inertial + d
+        joint = drive.parameter.number - 1
+        own = bool(np.array_equal(drive.turns, gears[joint]))
+        at = joint if own else next(i for i in range(n, len(rows)) if rows[i][0] == joint)
+        if drive.term is None:
+            weights = np.array([0.0, 0.0, 0.0, 1.0])
+            turns = np.concatenate([np.zeros(first), drive.turns])
+            rotors += theta[index] * np.outer(turns, turns)
+        else:
+            weights = np.array([*drive.term.smooth, 0.0])
+            friction[at, :3] += theta[index] * weights[:3]
+        if index in position:
+            gear.append(at)
+            column.append(position[index])
+            share.append(weights)
+    if stribeck is not None:
+        friction[:n, 3], friction[:n, 4] = stribeck
+    slot = np.full((idim.tree.bodies, 10), -1)
+    for index, k in position.items():
+        if index < idim.inertial:
+            slot[index // 10, index % 10] = k
+    return Plant(
+        phi=np.ascontiguousarray(theta[: idim.inertial].reshape(-1, 10)),
+        rotors=rotors,
+        gears=np.ascontiguousarray(gears),
+        friction=friction,
+        width=np.array([width[joint] for joint, _ in rows], dtype=float),
+        slot=slot,
+        gear=np.array(gear, dtype=np.int64),
+        column=np.array(column, dtype=np.int64),
+        share=np.array(share, dtype=float).reshape(-1, 4),
+    )
