@@ -180,7 +180,10 @@ def test_help_of_every_command_has_an_example(capfd, command):
 
 def test_help_and_version(capfd):
     assert run(["--help"]) == 0
-    assert "Example: dynident identify" in capfd.readouterr().out
+    out = capfd.readouterr().out
+    assert "Example: dynident identify" in out
+    commands = re.findall(r"^  (\w+)  ", out.partition("Commands:")[2], re.M)
+    assert commands == ["identify", "base", "validate", "export"]
     assert run(["--version"]) == 0
     assert re.fullmatch(r"dynident \d+\.\d+\.\d+\n", capfd.readouterr().out)
 

@@ -109,6 +109,72 @@ class Factors:
 
 
 @dataclass(frozen=True)
+class InstrumentFactors:
+    """Compressed rows ``[Z | X | y]`` of a problem with instruments, group by group.
+
+    Attributes
+    ----------
+    groups : tuple of Group
+        Factors with the columns of Z before those of X.
+    instruments : int
+        Columns of Z.
+    """
+
+    groups: tuple[Group, ...]
+    instruments: int
+
+    def without(self, part: str) -> Factors:
+        """Ordinary factors: ``[X | y]`` without "Z", ``[Z | y]`` without "X"."""
+        z, last = self.instruments, self.groups[0].factor.shape[1] - 1
+        kept = [*range(z, last + 1)] if part == "Z" else [*range(z), last]
+        return Factors(tuple(Group(triangular(g.factor[:, kept]), g.rows) for g in self.groups))
+
+    def weighted(self, sigma: Array) -> InstrumentSystem:
+        """All groups in one system, each divided by its sigma."""
+        stacked = [g.factor / s for g, s in zip(self.groups, sigma, strict=True) if g.rows]
+        R = triangular(np.vstack(stacked))
+        columns = R.shape[1]
+        full = np.zeros((columns, columns))
+        full[: len(R)] = R
+        return InstrumentSystem(full, self.instruments, sum(g.rows for g in self.groups))
+
+
+@dataclass(frozen=True)
+class InstrumentSystem:
+    """``R = [[R_ZZ, R_ZX, r_Zy], [0, R_XX, r_Xy], [0, 0, rest]]`` of all weighted rows.
+
+    Attributes
+    ----------
+    R : ndarray, shape (z + p + 1, z + p + 1)
+    instruments : int
+        z
+    rows : int
+    """
+
+    R: Array
+    instruments: int
+    rows: int
+
+    @property
+    def projected(self) -> System:
+        """``||P_Z (y - X beta)||^2 = ||R_ZX beta - r_Zy||^2`` (ardiani2024, eq. 28)."""
+        z = self.instruments
+        return System(self.R[:z, z:-1], self.R[:z, -1], float(np.sum(self.R[z:, -1] ** 2)))
+
+    @property
+    def Pi(self) -> Array:
+        """``(Z^T Z)^-1 Z^T X`` (ardiani2024, eq. 22), shape (z, p)."""
+        z = self.instruments
+        return np.asarray(np.linalg.lstsq(self.R[:z, :z], self.R[:z, z:-1], rcond=None)[0])
+
+    @property
+    def unexplained(self) -> Array:
+        """``R`` of the first stage's residuals ``V = X - Z Pi``, shape (p + 1, p)."""
+        z = self.instruments
+        return self.R[z:, z:-1]
+
+
+@dataclass(frozen=True)
 class System:
     """``||y - X beta||^2 = ||A beta - b||^2 + rest`` with a square triangular A.
 

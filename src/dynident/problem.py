@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from dynident.base import BaseParameters, base_parameters
 from dynident.errors import InputError
-from dynident.factors import Factors, Group, compress
+from dynident.factors import Factors, Group, InstrumentFactors, compress
 from dynident.idim import Idim, Packing, build_idim
 from dynident.inertia import Array
 from dynident.recording.filters import DecimationFilter
@@ -34,11 +34,19 @@ class Rows:
     y : tuple of ndarray, shapes (r_j,)
     sample : tuple of ndarray of int, shapes (r_j,)
         The sample at the centre of each row's filter window.
+    Z : tuple of ndarray, shapes (r_j, instruments of joint j), or None
+        Instruments: columns ``problem.instruments[j]``.
     """
 
     X: tuple[Array, ...]
     y: tuple[Array, ...]
     sample: tuple[np.ndarray, ...]
+    Z: tuple[Array, ...] | None = None
+
+    @property
+    def scores(self) -> tuple[Array, ...]:
+        """What the errors are made orthogonal to: Z where there are instruments, else X."""
+        return self.X if self.Z is None else self.Z
 
 
 class Problem:
@@ -80,22 +88,81 @@ class Problem:
         self._packing: Packing = self.idim.packing(self.base.kept)
         self._progress = progress
         self._kept: tuple[tuple[Rows, ...], ...] | None = None
+        self._auxiliary: tuple[Problem, ...] = ()
+        self._dense = False
 
     def on(self, samples: Samples | Sequence[Samples]) -> Problem:
         """The same model on other logs."""
-        other = copy(self)
+        other = self._copy()
         other.samples = checked_logs(self.robot, samples)
         other._kept = None
-        other.__dict__.pop("factors", None)
+        return other
+
+    def only(self, columns: Sequence[int]) -> Problem:
+        """The same logs with some of the base parameters, in this order; others are zero."""
+        chosen = list(columns)
+        other = self._copy()
+        other.base = replace(self.base, kept=self.base.kept[chosen], K=self.base.K[chosen])
+        other._packing = self.idim.packing(other.base.kept)
+        other._kept = None
+        return other
+
+    def along(self, motions: Sequence[tuple[Array, Array, Array]]) -> Problem:
+        """The same torques and rows on other motions ``(q, dq, ddq)``, one a log."""
+        pairs = zip(self.samples, motions, strict=True)
+        return self.on([log.along(*motion) for log, motion in pairs])
+
+    def with_instruments(self, *auxiliary: Problem) -> Problem:
+        """The same rows, each with the regressors of auxiliary problems as instruments Z."""
+        other = self._copy()
+        other._auxiliary = auxiliary
+        return other
+
+    def with_rows(self, rows: tuple[tuple[Rows, ...], ...]) -> Problem:
+        """Rows of another origin, stretch by stretch of each log, all columns in all joints."""
+        other = self._copy()
+        other._kept = rows
+        other._dense = True
+        return other
+
+    def _copy(self) -> Problem:
+        other = copy(self)
+        for cached in ("factors", "instrument_factors"):
+            other.__dict__.pop(cached, None)
         return other
 
     @property
     def columns(self) -> tuple[np.ndarray, ...]:
         """Per joint, the base parameters that act on its torque."""
+        if self._dense:
+            return (np.arange(self.base.count),) * self.robot.n
         return tuple(columns for _, columns in self._packing.joints)
+
+    @property
+    def instruments(self) -> tuple[np.ndarray, ...]:
+        """Per joint, its instruments: `columns`, once for each auxiliary problem."""
+        p = self.base.count
+        return tuple(
+            np.concatenate([c + k * p for k in range(max(1, len(self._auxiliary)))])
+            for c in self.columns
+        )
+
+    @property
+    def scores(self) -> int:
+        """Number of columns that the errors are made orthogonal to."""
+        return self.base.count * max(1, len(self._auxiliary))
 
     def passes(self) -> Iterator[Iterator[Rows]]:
         """Rows of each log, in stretches of time order."""
+        logs = self._passes()
+        if not self._auxiliary:
+            yield from logs
+            return
+        others = (problem.passes() for problem in self._auxiliary)
+        for log, *auxiliary in zip(logs, *others, strict=True):
+            yield map(instrumented, log, *auxiliary)
+
+    def _passes(self) -> Iterator[Iterator[Rows]]:
         if self._kept is not None:
             yield from (iter(rows) for rows in self._kept)
             return
@@ -126,6 +193,7 @@ class Problem:
         outputs only those that survive the decimation are computed.
         """
         banks = filter_banks(log.filters, self._packing)
+        gate = log.dq if log.gate is None else log.gate
         decimators = [
             Decimator(f, start, stop, sum(s.stop - s.start for s in entries) + len(joints))
             for f, joints, entries in banks
@@ -145,7 +213,7 @@ class Problem:
                 column = 0
                 for k, (j, s) in enumerate(zip(joints, entries, strict=True)):
                     width = s.stop - s.start
-                    fast = np.abs(log.dq[centres, j]) >= log.drop_below[j]
+                    fast = np.abs(gate[centres, j]) >= log.drop_below[j]
                     X[j] = out[fast, column : column + width]
                     y[j] = out[fast, len(out[0]) - len(joints) + k] if len(out) else np.empty(0)
                     sample[j] = centres[fast]
@@ -167,14 +235,43 @@ class Problem:
             tuple(np.column_stack([X, y]) for X, y in zip(rows.X, rows.y, strict=True))
             for rows in self.rows()
         )
-        groups = []
-        for group, c in zip(compress(blocks, widths), columns, strict=True):
-            full = np.zeros((len(group.factor), self.base.count + 1))
-            full[:, [*c, self.base.count]] = group.factor
-            groups.append(Group(full, group.rows))
+        p = self.base.count
+        groups = spread(compress(blocks, widths), [[*c, p] for c in columns], p + 1)
         if not any(group.rows for group in groups):
             raise InputError("no rows are left to fit; lower drop_below or use a longer log")
-        return Factors(tuple(groups))
+        return Factors(groups)
+
+    @cached_property
+    def instrument_factors(self) -> InstrumentFactors:
+        """Streaming factors of ``[Z X y]``, one group a joint (DESIGN, section 1)."""
+        p, z = self.base.count, self.scores
+        places = [
+            [*i, *(c + z), p + z] for i, c in zip(self.instruments, self.columns, strict=True)
+        ]
+        blocks = (
+            tuple(np.column_stack(b) for b in zip(rows.scores, rows.X, rows.y, strict=True))
+            for rows in self.rows()
+        )
+        groups = compress(blocks, tuple(len(place) for place in places))
+        return InstrumentFactors(spread(groups, places, z + p + 1), z)
+
+
+def instrumented(rows: Rows, *auxiliary: Rows) -> Rows:
+    """Rows with those of auxiliary problems, at the same instants, as instruments."""
+    Z = tuple(np.column_stack(parts) for parts in zip(*(a.X for a in auxiliary), strict=True))
+    return replace(rows, Z=Z)
+
+
+def spread(
+    groups: Iterable[Group], places: Sequence[Sequence[int]], width: int
+) -> tuple[Group, ...]:
+    """Factors of a joint's own columns, put where they stand among all columns."""
+    full = []
+    for group, place in zip(groups, places, strict=True):
+        factor = np.zeros((len(group.factor), width))
+        factor[:, list(place)] = group.factor
+        full.append(Group(factor, group.rows))
+    return tuple(full)
 
 
 def checked_logs(robot: Robot, samples: Samples | Sequence[Samples]) -> tuple[Samples, ...]:

@@ -145,6 +145,8 @@ def score_covariance(
 ) -> Array:
     """Covariance of ``sum_t u_t``, ``u_t = sum_j x_tj psi(e_tj / sigma_j) / sigma_j``.
 
+    Where the problem has instruments, z_tj stands for x_tj.
+
     Newey-West with Bartlett weights; rows of different joints at the same instant may be
     correlated.
 
@@ -160,9 +162,9 @@ def score_covariance(
 
     Returns
     -------
-    ndarray, shape (parameters, parameters)
+    ndarray, shape (parameters, parameters), or (instruments, instruments)
     """
-    p = problem.base.count
+    p = problem.scores
     total = np.zeros((p, p))
     count = 0
     for log, stretches in zip(problem.samples, problem.passes(), strict=True):
@@ -175,10 +177,11 @@ def score_covariance(
             last = max(int(s[-1]) for s in rows.sample if len(s)) // step
             # one row an instant; instants whose rows were dropped stay zero
             u = np.zeros((last - first + 1, p))
-            for j, columns in enumerate(problem.columns):
+            pairs = zip(problem.columns, problem.instruments, strict=True)
+            for j, (columns, instruments) in enumerate(pairs):
                 error = influence((rows.y[j] - rows.X[j] @ beta[columns]) / sigma[j])
-                u[np.ix_(rows.sample[j] // step - first, columns)] += (
-                    rows.X[j] * (error / sigma[j])[:, None]
+                u[np.ix_(rows.sample[j] // step - first, instruments)] += (
+                    rows.scores[j] * (error / sigma[j])[:, None]
                 )
                 count += len(error)
             pause = min(max(first - end, 0), lag)
@@ -191,7 +194,7 @@ def score_covariance(
                 product = (1.0 - k / (lag + 1.0)) * (late.T @ early)
                 total += product + product.T
             tail, end = series[max(0, len(series) - lag) :] if lag else tail, last + 1
-    return total * count / max(1, count - p)
+    return total * count / max(1, count - problem.base.count)
 
 
 @dataclass(frozen=True)
@@ -225,11 +228,17 @@ def confidence_interval(value: Array, std: Array, level: float = 0.95) -> tuple[
     return value - half, value + half
 
 
+def f_distributed(
+    null: str, statistic: float, dropped: int, freedom: int, tests: int = 1
+) -> TestResult:
+    """An F statistic as a result; its p-value times the number of tests (Bonferroni)."""
+    p = min(1.0, tests * float(special.fdtrc(dropped, freedom, statistic))) if dropped else 1.0
+    return TestResult(null, float(statistic), p, f"F({dropped}, {freedom})")
+
+
 def f_test(rss_small: float, rss_large: float, dropped: int, freedom: int) -> TestResult:
     """F-test that parameters left out of a linear model are zero (Janot et al. 2014)."""
     if dropped == 0:
         return TestResult("no parameter is left out", 0.0, 1.0, "F(0, 0)")
     statistic = (rss_small - rss_large) / dropped / (rss_large / freedom)
-    p = float(special.fdtrc(dropped, freedom, statistic))
-    name = f"F({dropped}, {freedom})"
-    return TestResult("the parameters left out are zero", float(statistic), p, name)
+    return f_distributed("the parameters left out are zero", statistic, dropped, freedom)

@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dynident.estimators.constrained import pc_idim_ls
+from dynident.estimators.didim import didim
 from dynident.estimators.estimate import Estimate
+from dynident.estimators.instrumental import idim_iv, two_stage_least_squares
 from dynident.estimators.least_squares import irls, ols, wls
+from dynident.estimators.output_error import clie, cloe
 
 ESTIMATORS: dict[str, Callable[..., Estimate]] = {
     "ols": ols,
     "wls": wls,
     "irls": irls,
+    "idim-iv": idim_iv,
+    "2sls": two_stage_least_squares,
+    "didim": didim,
+    "cloe": cloe,
+    "clie": clie,
     "pc-idim-ls": pc_idim_ls,
 }
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dynident.conic import Certificate
 from dynident.inertia import Array
-from dynident.statistics import Covariance, Residuals
+from dynident.statistics import Covariance, Residuals, TestResult
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,12 @@ class Estimate:
     prior : str or None
         The prior that acted, in words.
     warnings : tuple of str
+    tests : tuple of TestResult
+        Those that belong to the method, beside the whiteness of the residuals.
+    history : ndarray, shape (iterations + 1, base parameters), or None
+        The estimates of an iterative method, from its start.
+    singular_values : ndarray, shape (base parameters,), or None
+        Of the unweighted matrix that the method inverts, largest first.
     """
 
     beta: Array
@@ -45,3 +51,6 @@ class Estimate:
     active: tuple[str, ...] = ()
     prior: str | None = None
     warnings: tuple[str, ...] = ()
+    tests: tuple[TestResult, ...] = ()
+    history: Array | None = None
+    singular_values: Array | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import ndimage
@@ -34,6 +34,8 @@ class Samples:
         Positions after the zero-phase filter and their derivatives.
     tau : ndarray, shape (samples, n)
         Torques as measured.
+    measured : ndarray, shape (samples, n)
+        Positions as measured.
     segments : tuple of (start, stop)
         Runs that the fit may use: without gaps and filter edges.
     runs : tuple of (start, stop)
@@ -47,6 +49,10 @@ class Samples:
     decimation, median : int or None
     derivatives : str
         As they were asked for.
+    qref, dqref : ndarray, shape (samples, n), or None
+        References, where the log has them.
+    gate : ndarray, shape (samples, n), or None
+        Speeds that `drop_below` looks at; dq unless given.
     warnings : tuple of str
     """
 
@@ -56,6 +62,7 @@ class Samples:
     dq: Array
     ddq: Array
     tau: Array
+    measured: Array
     segments: tuple[tuple[int, int], ...]
     runs: tuple[tuple[int, int], ...]
     filters: tuple[DecimationFilter, ...]
@@ -65,7 +72,19 @@ class Samples:
     decimation: int | None = None
     median: int | None = None
     derivatives: str = "differences"
+    qref: Array | None = None
+    dqref: Array | None = None
+    gate: Array | None = None
     warnings: tuple[str, ...] = ()
+
+    def along(self, q: Array, dq: Array, ddq: Array) -> Samples:
+        """The same log on another motion: rows are filtered and dropped alike."""
+        gate = self.dq if self.gate is None else self.gate
+        return replace(self, q=q, dq=dq, ddq=ddq, gate=gate)
+
+    def driven(self, tau: Array) -> Samples:
+        """The same log with other torques."""
+        return replace(self, tau=tau)
 
     def settings(self) -> dict[str, object]:
         """What shaped these samples, for a result to report."""
@@ -227,6 +246,7 @@ def prepare(
         dq=dq,
         ddq=ddq,
         tau=recording.tau,
+        measured=recording.q,
         segments=tuple(segments),
         runs=recording.segments,
         filters=filters,
@@ -236,6 +256,8 @@ def prepare(
         decimation=decimation,
         median=median,
         derivatives=derivatives,
+        qref=recording.qref,
+        dqref=recording.dqref,
         warnings=tuple(notes),
     )
 

@@ -13,13 +13,13 @@ CLOSE = 1e-13
 
 
 @jit
-def implicit_stage(
+def implicit_stage(  # type: ignore[no-untyped-def]
     kind, parent, row, rotation, translation, axis, gravity, path, lengths,
     phi, rotors, gears, friction, width, slot, gear, column, share,
     g, applied, external, qs, dqs, guess, Qs, Vs, U,
     R, p, S, V, A, F, own, C, extra, B, T, f, motion, e, M, tau, K, D, W, X,
     trial, step, kq, kv,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     """Solve ``ID(q + g dq', dq', ddq) = torques``, ``dq' = dq + g ddq``, for ddq (Newton).
 
     On a fixed base. Leaves the stage's rates in kq and kv; of their sensitivities, those of

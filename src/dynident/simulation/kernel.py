@@ -84,7 +84,7 @@ def advance(tree, plant, law, a, b, c, substeps, h, inputs, state, start, stop, 
     friction, width, slot = plant.friction, plant.width, plant.slot
     gear, column, share = plant.gear, plant.column, plant.share
     reference, forward, external = inputs.reference, inputs.forward, inputs.external
-    noise, count = inputs.noise, inputs.count
+    noise, count = inputs.noise, inputs.counts
     q, dq, z, ring, at = state.q, state.dq, state.z, state.ring, state.at
     SQ, SV, SZ, SU = state.SQ, state.SV, state.SZ, state.SU
     LA, LB, LC, LD = law.A, law.B, law.C, law.D

@@ -105,11 +105,11 @@ def state_tangent(A, B, antiwindup, v, raw, SQ, SV, SZ, first, Sraw, out):  # ty
 
 
 @jit
-def torque_of(
+def torque_of(  # type: ignore[no-untyped-def]
     kind, parent, row, rotation, translation, axis, gravity, path, lengths,
     compensation, phi, rotors, gain, q, dq, still, v, raw, Sraw, SQ, SV,
     R, p, S, V, A, F, own, C, extra, B, T, f, M, tau, K, D, a, u, SU,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     """Torque of the limited outputs v, model compensation added, with sensitivities."""
     n, columns = SU.shape
     if compensation == PLAIN:

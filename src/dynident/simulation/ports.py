@@ -26,7 +26,7 @@ class Inputs(NamedTuple):
         Torques from outside [Nm or N].
     noise : ndarray, shape (samples, n) or (0, n)
         Of the measured positions, held over a sample [rad or m].
-    count : ndarray, shape (n,)
+    counts : ndarray, shape (n,)
         Encoder resolution, zero for none [rad or m].
     """
 
@@ -34,7 +34,7 @@ class Inputs(NamedTuple):
     forward: Array
     external: Array
     noise: Array
-    count: Array
+    counts: Array
 
 
 class State(NamedTuple):

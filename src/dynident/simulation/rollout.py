@@ -267,7 +267,7 @@ def sensitive_rollout(
         forward=feed_forward(loop),
         external=given(loop.external, loop.samples, dof, "external torque"),
         noise=given(loop.noise, loop.samples, n, "position noise"),
-        count=np.zeros(n) if loop.count is None else np.asarray(loop.count, dtype=float),
+        counts=np.zeros(n) if loop.count is None else np.asarray(loop.count, dtype=float),
     )
     scheme = INTEGRATORS[loop.integrator]
     h = 1.0 / (loop.rate * loop.substeps)
@@ -304,7 +304,7 @@ def clocked(loop: Loop) -> Law:
     names = ("A", "B", "C", "D", "antiwindup", "gain", "limit")
     arrays = (np.ascontiguousarray(getattr(control, name), dtype=float) for name in names)
     compensation = COMPENSATIONS[control.compensation]
-    return Law(*arrays, hold, delay, compensation, phi, rotors)  # type: ignore[call-arg]
+    return Law(*arrays, hold, delay, compensation, phi, rotors)  # type: ignore[arg-type, call-arg]
 
 
 def initial_state(loop: Loop, law: Law, columns: int) -> State:

@@ -74,10 +74,10 @@ def drive_columns(gears, width, gear, column, share, dq, ddq, W):  # type: ignor
 
 
 @jit
-def inverse_terms(
+def inverse_terms(  # type: ignore[no-untyped-def]
     kind, parent, row, rotation, translation, axis, gravity, path, lengths, phi, rotors,
     q, dq, R, p, S, V, A, F, own, C, f, M, tau,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     """Mass matrix M, rotors included, and the torques at zero acceleration, into tau."""
     move(kind, parent, row, rotation, translation, axis, gravity, phi, q, dq, R, p, S, V, A, F, own)
     gather(kind, parent, row, path, lengths, S, F, own, C, f, M, tau)
@@ -102,10 +102,10 @@ def acceleration(M, tau, applied, external, ddq):  # type: ignore[no-untyped-def
 
 
 @jit
-def tangent(
+def tangent(  # type: ignore[no-untyped-def]
     kind, parent, row, gravity, path, lengths, slot, gears, friction, width, gear, column, share,
     dq, ddq, R, p, S, V, A, F, own, C, extra, B, T, f, motion, e, K, D, W,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     """Derivatives of the torque by position (K), velocity (D) and parameters (W)."""
     accelerate(kind, parent, row, S, V, own, ddq, extra, A, F)
     linearise(kind, parent, row, path, lengths, gravity, S, V, A, F, own, C, B, T, f, K, D)

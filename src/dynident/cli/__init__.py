@@ -1,0 +1,69 @@
+"""The command line: parse, call, print. Results go to stdout, all else to stderr."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+
+import typer
+
+# the order of these imports is the order of the commands in --help
+from dynident.cli import identify, inspect
+from dynident.cli.options import app
+from dynident.errors import ComputationError, InputError
+
+__all__ = ["complain", "identify", "inspect", "main", "run"]
+
+INTERRUPTED = 130
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the command line and exit: 0 done, 2 bad input or usage, 1 failed or refused."""
+    for stream in (sys.stdout, sys.stderr):
+        # a name that the terminal's encoding lacks must not end a run
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    # all matrices are small: threads would only wait for each other
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    sys.exit(run(argv))
+
+
+def run(argv: list[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Parameters
+    ----------
+    argv : list of str, optional
+        Arguments after the program's name; those of the process by default.
+    """
+    given = sys.argv[1:] if argv is None else argv
+    for argument in given:
+        if argument.encode(errors="ignore").decode() != argument:
+            return complain(f"argument {argument!r} is not UTF-8; rename the file", 2)
+    try:
+        code = app(args=given, prog_name="dynident", standalone_mode=False)
+    except InputError as error:
+        return complain(error, 2)
+    except ComputationError as error:
+        return complain(error, 1)
+    except typer.TyperException as error:
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "dynident"
+        return complain(f"{error.format_message().rstrip('.')}; see {command} --help", 2)
+    except OSError as error:
+        return complain(f"{error.filename or 'output'}: {error.strerror}", 2)
+    except MemoryError:
+        return complain("out of memory; use a shorter log or a larger decimation", 1)
+    except (typer.Abort, KeyboardInterrupt):
+        code = INTERRUPTED
+    if code == INTERRUPTED:
+        return complain("interrupted", INTERRUPTED)
+    return code if isinstance(code, int) else 0
+
+
+def complain(reason: object, code: int) -> int:
+    """One line on stderr."""
+    text = " ".join(str(reason).split())
+    typer.echo(f"error: {text}", err=True)
+    return code

@@ -1,0 +1,198 @@
+"""``dynident identify``: a study or its flags, the result, the files of the result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dynident.cli.options import FrictionOption, JsonFlag, LowpassOption, app, positive
+from dynident.errors import InputError
+
+if TYPE_CHECKING:
+    from dynident.identification import Identification
+    from dynident.study import Study
+
+OUTPUTS = ("result.json", "model.urdf", "report.html")
+"""All that ``-o DIR`` may receive."""
+
+
+@app.command(
+    epilog="Example: dynident identify --robot arm.urdf --log run1.csv --validate run2.csv "
+    "--bandwidth 5 -o out"
+)
+def identify(
+    study: Annotated[
+        Path | None, typer.Argument(metavar="[STUDY.toml]", show_default=False)
+    ] = None,
+    robot: Annotated[
+        Path | None, typer.Option("--robot", help="URDF or robot TOML, instead of a study.")
+    ] = None,
+    log: Annotated[
+        list[str] | None,
+        typer.Option("--log", help="A log to fit; repeat for several, a,b for side by side."),
+    ] = None,
+    validate: Annotated[
+        list[str] | None, typer.Option("--validate", help="A log held out; repeatable.")
+    ] = None,
+    method: Annotated[
+        str | None, typer.Option("--method", help="pc-idim-ls (default), ols, wls or irls.")
+    ] = None,
+    friction: FrictionOption = None,
+    prior: Annotated[
+        str | None,
+        typer.Option("--prior", help="nominal (default where the file has inertials) or none."),
+    ] = None,
+    essential: Annotated[
+        str | None,
+        typer.Option("--essential", help="ols, wls: eliminate by ratio, f-test or torque-range."),
+    ] = None,
+    bandwidth: Annotated[
+        float | None,
+        typer.Option(
+            "--bandwidth", callback=positive, help="Joint bandwidth [Hz]; 10 if not given."
+        ),
+    ] = None,
+    lowpass: LowpassOption = None,
+    rate: Annotated[
+        float | None,
+        typer.Option("--rate", callback=positive, help="Sample rate of logs without time [Hz]."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Directory of result.json, model.urdf, report.html."),
+    ] = None,
+    report: Annotated[bool, typer.Option("--report/--no-report", help="Write report.html.")] = True,
+    full: Annotated[bool, typer.Option("--full", help="Print all base parameters.")] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Identify a robot from logs and measure the result on held-out ones."""
+    from dynident.facade import run_study
+    from dynident.study import read_study
+
+    if study is not None:
+        if robot is not None or log or validate or rate is not None:
+            raise InputError("give either a study, or --robot and --log (and --validate, --rate)")
+        chosen = read_study(study)
+    else:
+        if robot is None or not log:
+            raise InputError("give a study, or --robot FILE and --log FILE; see identify --help")
+        chosen = flag_study(robot, log, validate or [], rate)
+    chosen = overridden(
+        chosen,
+        method=method,
+        friction=friction,
+        prior=prior,
+        essential=essential,
+        bandwidth=bandwidth,
+        lowpass=lowpass,
+    )
+    from dynident.progress import progress_on_stderr
+
+    if output is not None:
+        refuse_output(output, chosen, study)
+    with progress_on_stderr() as progress:
+        result = run_study(chosen, progress)
+        notes = write_output(result, output, report) if output is not None else ()
+    from dynident.export.result import result_dict, to_json
+
+    if json:
+        typer.echo(to_json(result_dict(result)), nl=False)
+    else:
+        typer.echo(result.summary(full=full))
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)
+    if output is not None:
+        typer.echo(f"written to {output}", err=True)
+
+
+def flag_study(robot: Path, logs: list[str], held_out: list[str], rate: float | None) -> Study:
+    """A study from --robot, --log and --validate."""
+    from dynident.robot.spec import validated
+    from dynident.study import Study
+
+    sections = [
+        {"files": text.split(","), "use": use, **({} if rate is None else {"rate": rate})}
+        for texts, use in ((logs, "identify"), (held_out, "validate"))
+        for text in texts
+    ]
+    return validated(Study, {"robot": {"file": str(robot)}, "log": sections}, "command line")
+
+
+def overridden(
+    study: Study,
+    *,
+    method: str | None,
+    friction: str | None,
+    prior: str | None,
+    essential: str | None,
+    bandwidth: float | None,
+    lowpass: float | None,
+) -> Study:
+    """The study with what the command line says instead."""
+    from dynident.robot.spec import validated
+    from dynident.study import IdentifySection, PrepareSection, RobotSection
+
+    def section(kind: type[Any], now: Any, **changes: Any) -> Any:
+        given = {key: value for key, value in changes.items() if value is not None}
+        return validated(kind, {**now.model_dump(), **given}, "command line") if given else now
+
+    return study.model_copy(
+        update={
+            "robot": section(RobotSection, study.robot, friction=friction),
+            "prepare": section(PrepareSection, study.prepare, bandwidth=bandwidth),
+            "identify": section(
+                IdentifySection,
+                study.identify,
+                method=method,
+                prior=prior,
+                essential=essential,
+                lowpass_hz=lowpass,
+            ),
+        }
+    )
+
+
+def refuse_output(directory: Path, chosen: Study, study: Path | None) -> None:
+    """Refuse a directory that cannot be written, or where inputs would be written over."""
+    from dynident.files import refuse_overwriting, refuse_unwritable
+    from dynident.study import listed
+
+    refuse_unwritable(directory)
+    inputs = [chosen.robot.file, *(file for log in chosen.log for file in listed(log.files))]
+    refuse_overwriting(
+        [directory / name for name in OUTPUTS], inputs if study is None else [*inputs, study]
+    )
+
+
+def write_output(result: Identification, directory: Path, report: bool) -> tuple[str, ...]:
+    """Write result.json, model.urdf and report.html; returns notes on them.
+
+    What an earlier result left there and this one has not is removed: a directory never
+    holds the model of one result beside the numbers of another.
+    """
+    from dynident.export.result import result_dict, to_json
+    from dynident.files import refuse_overwriting, write_files
+
+    paths = [directory / name for name in OUTPUTS]
+    source = result.robot.source
+    refuse_overwriting(paths, () if source is None else (source,))
+    earlier = paths[0].is_file()
+    contents = {paths[0]: to_json(result_dict(result)).encode()}
+    notes: tuple[str, ...] = ()
+    if result.phi is None:
+        notes = (f"{result.method} gives base parameters only, so there is no model.urdf",)
+    else:
+        contents[directory / "model.urdf"], notes = result.model_urdf()
+    if report:
+        from dynident.report.html import html_report
+
+        page = html_report(result, result.series())
+        contents[directory / "report.html"] = page.encode(errors="backslashreplace")
+    write_files(contents)
+    for path in paths if earlier else ():
+        if path not in contents and path.is_file():
+            path.unlink()
+            notes = (*notes, f"removed {path} of an earlier result")
+    return notes

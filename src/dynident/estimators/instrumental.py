@@ -1,0 +1,238 @@
+"""IDIM-IV and 2SLS: instruments from the simulated closed loop.
+
+``beta = (Z^T X)^-1 Z^T y`` (ardiani2024, eq. 12) where Z is the regressor along the motion
+of the auxiliary model under the current estimate, iterated until eq. (46) holds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynident.errors import ComputationError, RolloutError
+from dynident.estimators.auxiliary import (
+    Auxiliary,
+    Simulation,
+    auxiliary_model,
+    explained,
+    settled,
+    start_values,
+)
+from dynident.estimators.estimate import Estimate
+from dynident.estimators.least_squares import (
+    MAX_ITERATIONS,
+    TOLERANCE,
+    group_sigma,
+    require_excitation,
+    weakest_combination,
+)
+from dynident.factors import UNEXCITED, InstrumentFactors, InstrumentSystem
+from dynident.inertia import Array
+from dynident.problem import Problem
+from dynident.statistics import (
+    Covariance,
+    TestResult,
+    automatic_lag,
+    f_distributed,
+    residuals,
+    score_covariance,
+    whiteness_rejected,
+)
+
+ITERATIONS = 30
+CONVERGED = 1e-2
+"""tol_beta of eq. (46), relative to the value or, where it is larger, its sigma."""
+
+
+def idim_iv(problem: Problem, simulation: Simulation) -> Estimate:
+    """Instrumental variables: as many instruments as parameters.
+
+    Parameters
+    ----------
+    problem : Problem
+    simulation : Simulation
+
+    Raises
+    ------
+    InputError
+        When a log has no reference or the controller does not fit.
+    ComputationError
+        When the loop cannot be simulated, the instruments are weak, or the iterations do
+        not settle.
+    """
+    return instrumental(problem, simulation, extra=False)
+
+
+def two_stage_least_squares(problem: Problem, simulation: Simulation) -> Estimate:
+    """2SLS with twice as many instruments: the simulated motion's and the reference's.
+
+    ``min ||P_Z (y - X beta)||`` (ardiani2024, eq. 23 and 28).
+
+    Raises
+    ------
+    InputError, ComputationError
+        As `idim_iv`.
+    """
+    return instrumental(problem, simulation, extra=True)
+
+
+def instrumental(problem: Problem, simulation: Simulation, extra: bool) -> Estimate:
+    """The iteration behind `idim_iv` and `two_stage_least_squares`."""
+    auxiliary = auxiliary_model(problem, simulation)
+    require_excitation(problem, problem.factors.weighted(np.ones(problem.robot.n)))
+    beta = start_values(problem, simulation.start)
+    history = [beta]
+    more = (auxiliary.referenced(),) if extra else ()
+    sigma = np.ones(problem.robot.n)
+    for iteration in range(1, ITERATIONS + 1):
+        try:
+            simulated = auxiliary.simulated(beta)
+        except RolloutError as error:
+            raise explained(error, iteration, simulation.start) from error
+        instrumented = problem.with_instruments(simulated, *more)
+        factors = instrumented.instrument_factors
+        new, sigma = weighted_instruments(problem, factors, sigma)
+        system = factors.weighted(sigma)
+        std = seed_std(system)
+        done = settled(new, beta, std, CONVERGED)
+        beta = new
+        history.append(beta)
+        if done:
+            return finish(auxiliary, instrumented, simulation, beta, sigma, np.array(history))
+    raise ComputationError(
+        f"the estimate did not settle in {ITERATIONS} simulations; the controller or the "
+        "reference may not be the robot's"
+    )
+
+
+def weighted_instruments(
+    problem: Problem, factors: InstrumentFactors, sigma: Array
+) -> tuple[Array, Array]:
+    """IV estimate and the joints' sigmas of its errors, iterated until both agree.
+
+    Raises
+    ------
+    ComputationError
+        When the instruments leave a combination open or sigma does not settle.
+    """
+    plain = factors.without("Z")
+    for _ in range(MAX_ITERATIONS):
+        system = factors.weighted(sigma).projected
+        condition, _, _ = system.condition()
+        if condition > UNEXCITED:
+            raise ComputationError(
+                f"the instruments do not reach {weakest_combination(problem, system)} (condition "
+                f"{condition:.1e}): the simulated motion does not resemble the measured one"
+            )
+        beta = system.solve()
+        new = group_sigma(plain, beta, sigma)
+        done = np.all(np.abs(new - sigma) <= TOLERANCE * new)
+        sigma = new
+        if done:
+            return beta, sigma
+    raise ComputationError(f"the joints' sigmas did not settle in {MAX_ITERATIONS} rounds")
+
+
+def seed_std(system: InstrumentSystem) -> Array:
+    """``(X^T Omega^-1 X)^-1`` with X = Z, or P_Z X (ardiani2024, eq. 12 and 23)."""
+    z, p = system.instruments, system.R.shape[1] - 1 - system.instruments
+    factor = system.R[:z, :z] if z == p else system.R[:z, z:-1]
+    return np.asarray(np.sqrt(np.sum(np.linalg.pinv(factor, rcond=1.0 / UNEXCITED) ** 2, axis=1)))
+
+
+def finish(
+    auxiliary: Auxiliary,
+    instrumented: Problem,
+    simulation: Simulation,
+    beta: Array,
+    sigma: Array,
+    history: Array,
+) -> Estimate:
+    """Residuals, covariance and tests of a converged IV estimate."""
+    system = instrumented.instrument_factors.weighted(sigma)
+    z = system.instruments
+    found = residuals(auxiliary.problem, beta)
+    # beta - beta_true = R_ZX^+ R_ZZ^-T (Z^T W e)
+    gain = (
+        np.linalg.pinv(system.projected.A, rcond=1.0 / UNEXCITED)
+        @ np.linalg.inv(system.R[:z, :z]).T
+    )
+    if whiteness_rejected(found.error):
+        lag = automatic_lag(found.error)
+        name = f"hac sandwich of the instruments (residuals are not white), Bartlett lag {lag}"
+        matrix = gain @ score_covariance(instrumented, beta, sigma, lag) @ gain.T
+    else:
+        name = "sandwich of the instruments, (Z' W X)^-1 Z' W Z (X' W Z)^-1"
+        root = np.linalg.pinv(system.projected.A, rcond=1.0 / UNEXCITED)
+        matrix = root @ root.T
+    tests = (identity_test(system), endogeneity_test(system))
+    warnings = [] if simulation.assumed is None else [simulation.assumed]
+    p = len(beta)
+    shift = np.max(np.abs(system.Pi[:p] @ beta - beta) / np.sqrt(np.diag(matrix)))
+    rank = int(np.linalg.matrix_rank(system.Pi))
+    words = f"Pi has rank {rank} of {p}"
+    if z == p:
+        words += f"; Pi beta is up to {shift:.1f} sigma from beta"
+    iterations = len(history) - 1
+    return Estimate(
+        beta,
+        None,
+        sigma,
+        Covariance(name, np.asarray(matrix), seed_std(system)),
+        found,
+        iterations,
+        True,
+        f"instruments settled in {iterations} simulations; {words}",
+        warnings=tuple(warnings),
+        tests=tests,
+        history=history,
+        singular_values=singular_values(instrumented.instrument_factors),
+    )
+
+
+def singular_values(factors: InstrumentFactors) -> Array:
+    """Of the unweighted instruments Z."""
+    rows = factors.without("X").weighted(np.ones(len(factors.groups))).A
+    return np.asarray(np.linalg.svd(rows, compute_uv=False))
+
+
+def identity_test(system: InstrumentSystem) -> TestResult:
+    """Test of Pi = I, column by column of ``X - Z = Z (Pi - I) + V`` (Bonferroni).
+
+    ``F = (||P_Z (X_i - Z_i)||^2 / z) / (||V_i||^2 / (r - z))`` (after Janot, Vandanjon and
+    Gautier 2016). Rows count as independent; the more they are correlated, the more often
+    the test rejects.
+    """
+    z, p = system.instruments, system.R.shape[1] - 1 - system.instruments
+    difference = system.R[:, z : z + p] - np.vstack([system.R[:z, :p], np.zeros((p + 1, p))])
+    freedom = max(1, system.rows - z)
+    explained_ = np.sum(difference[:z] ** 2, axis=0) / z
+    rest = np.sum(difference[z:] ** 2, axis=0) / freedom
+    ratio = explained_ / np.maximum(rest, np.finfo(float).tiny)
+    worst = float(np.max(ratio))
+    return f_distributed("Pi is the identity: X and Z have one mean", worst, z, freedom, p)
+
+
+def endogeneity_test(system: InstrumentSystem) -> TestResult:
+    """Durbin-Wu-Hausman test that X is free of the error, in its regression form.
+
+    ``y = X beta + V delta + e`` with the first stage's residuals V: delta = 0 means that
+    least squares is consistent as well.
+    """
+    z, p = system.instruments, system.R.shape[1] - 1 - system.instruments
+    X, y = system.R[:, z : z + p], system.R[:, -1]
+    fitted = np.vstack([system.R[:z, z : z + p], np.zeros((p + 1, p))])
+    small = remaining(X, y)
+    rest = remaining(np.hstack([X, fitted]), y)
+    dropped = int(np.linalg.matrix_rank(X - fitted, tol=1e-9 * np.linalg.norm(X)))
+    freedom = max(1, system.rows - p - dropped)
+    statistic = max(0.0, small - rest) / max(1, dropped) / max(rest / freedom, 1e-300)
+    return f_distributed("X is free of the error: least squares is consistent", statistic,
+                         dropped, freedom)  # fmt: skip
+
+
+def remaining(X: Array, y: Array) -> float:
+    """Squared residual of a least-squares fit, columns scaled."""
+    norms = np.linalg.norm(X, axis=0)
+    norms[norms == 0.0] = 1.0
+    beta = np.linalg.lstsq(X / norms, y, rcond=1e-10)[0]
+    return float(np.sum((y - X / norms @ beta) ** 2))

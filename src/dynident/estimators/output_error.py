@@ -1,0 +1,206 @@
+"""CLOE and CLIE: simulated positions, or torques, fitted by Levenberg-Marquardt.
+
+The Jacobians are the exact sensitivities of the simulated closed loop (brunot2019, eq. 17
+to 23), from one rollout for all parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from dynident.errors import ComputationError, RolloutError
+from dynident.estimators.auxiliary import (
+    Auxiliary,
+    Simulation,
+    auxiliary_model,
+    explained,
+    settled,
+    start_values,
+)
+from dynident.estimators.estimate import Estimate
+from dynident.estimators.instrumental import CONVERGED
+from dynident.estimators.least_squares import finish, group_sigma, seed_std
+from dynident.factors import System
+from dynident.inertia import Array
+from dynident.problem import Decimator, Problem, Rows
+from dynident.recording.filters import DecimationFilter
+from dynident.simulation.rollout import Stretch
+
+ITERATIONS = 60
+DAMPING = 1e-3
+LARGEST_DAMPING = 1e10
+STALLED = 1e-9
+"""Relative decrease of the criterion below which a step is the last."""
+
+Output = tuple[str, Callable[[Stretch], Array], Callable[[Stretch], Array]]
+
+POSITION: Output = ("q", lambda part: part.motion.q, lambda part: part.by_q)
+TORQUE: Output = ("tau", lambda part: part.motion.tau, lambda part: part.by_tau)
+
+
+def cloe(problem: Problem, simulation: Simulation, decimate: bool = True) -> Estimate:
+    """Closed-loop output error: the simulated positions fitted to the measured ones.
+
+    Parameters
+    ----------
+    problem : Problem
+    simulation : Simulation
+    decimate : bool
+        Filter and decimate errors and Jacobian as torques are; without, every sample
+        counts and the errors have to be white for the covariance to hold.
+
+    Raises
+    ------
+    InputError
+        When a log has no reference or the controller does not fit.
+    ComputationError
+        When the loop cannot be simulated or the iterations do not settle.
+    """
+    estimate = output_error(problem, simulation, POSITION, decimate)
+    # sigma is a torque's everywhere else: that of the inverse model's errors
+    ones = np.ones(problem.robot.n)
+    return replace(estimate, sigma=group_sigma(problem.factors, estimate.beta, ones))
+
+
+def clie(problem: Problem, simulation: Simulation, decimate: bool = True) -> Estimate:
+    """Closed-loop input error: the simulated torques fitted to the measured ones.
+
+    Parameters, errors and options as `cloe`.
+
+    Raises
+    ------
+    InputError, ComputationError
+    """
+    return output_error(problem, simulation, TORQUE, decimate)
+
+
+def output_error(
+    problem: Problem, simulation: Simulation, output: Output, decimate: bool
+) -> Estimate:
+    """Levenberg-Marquardt on ``sum_j ||e_j||^2 / sigma_j^2`` with sigma_j renewed each step.
+
+    Raises
+    ------
+    ComputationError
+    """
+    work = problem if decimate else undecimated(problem)
+    auxiliary = auxiliary_model(work, simulation)
+    beta = start_values(problem, simulation.start)
+    try:
+        linear = linearised(auxiliary, beta, output)
+    except RolloutError as error:
+        raise explained(error, 1, simulation.start) from error
+    history, damping, rollouts = [beta], DAMPING, 1
+    for _ in range(ITERATIONS):
+        factors = linear.factors
+        sigma = error_sigma(linear, beta)
+        system = factors.weighted(sigma)
+        cost = float(np.sum(factors.squared_residuals(beta) / sigma**2))
+        while True:
+            new = damped_solution(system, beta, damping)
+            rollouts += 1
+            try:
+                trial = linearised(auxiliary, new, output)
+            except RolloutError:
+                decrease = -np.inf
+            else:
+                decrease = cost - float(np.sum(trial.factors.squared_residuals(new) / sigma**2))
+            close = settled(new, beta, seed_std(system), CONVERGED)
+            if decrease > 0.0 or (close and decrease > -STALLED * cost):
+                break
+            damping = max(10.0 * damping, DAMPING)
+            if damping > LARGEST_DAMPING:
+                raise ComputationError(
+                    f"no step from the start {simulation.start!r} lowers the error; try another "
+                    "start, or idim-iv first"
+                )
+        damping = 0.1 * damping if damping > 1e-9 else 0.0
+        beta, linear = new, trial
+        history.append(beta)
+        if close or decrease < STALLED * cost:
+            sigma = error_sigma(linear, beta)
+            message = f"settled in {len(history) - 1} steps, {rollouts} rollouts"
+            estimate = finish(linear, beta, sigma, sigma, len(history) - 1, message)
+            return replace(
+                estimate,
+                history=np.array(history),
+                warnings=() if simulation.assumed is None else (simulation.assumed,),
+                singular_values=np.linalg.svd(
+                    linear.factors.weighted(np.ones(len(sigma))).A, compute_uv=False
+                ),
+            )
+    raise ComputationError(
+        f"the output error did not settle in {ITERATIONS} steps; try another start"
+    )
+
+
+def error_sigma(linear: Problem, beta: Array) -> Array:
+    """Root mean square of each joint's error: what weighs it in the next step."""
+    squares = linear.factors.squared_residuals(beta)
+    rows = np.array([max(1, group.rows) for group in linear.factors.groups])
+    sigma = np.sqrt(squares / rows)
+    return np.asarray(np.maximum(sigma, 1e-9 * max(float(sigma.max()), 1e-300)))
+
+
+def damped_solution(system: System, beta: Array, damping: float) -> Array:
+    """``beta + d`` with d of ``min ||A d - r||^2 + damping ||diag(A^T A)^(1/2) d||^2``."""
+    norms = np.linalg.norm(system.A, axis=0)
+    norms = np.maximum(norms, 1e-12 * max(float(norms.max()), 1e-300))
+    scaled = np.vstack([system.A / norms, np.sqrt(damping) * np.eye(len(beta))])
+    target = np.concatenate([system.b - system.A @ beta, np.zeros(len(beta))])
+    return np.asarray(beta + np.linalg.lstsq(scaled, target, rcond=1e-12)[0] / norms)
+
+
+def undecimated(problem: Problem) -> Problem:
+    """The same problem with every sample a row."""
+    return problem.on(
+        [
+            replace(
+                log, filters=tuple(DecimationFilter.design(log.rate, log.rate) for _ in log.filters)
+            )
+            for log in problem.samples
+        ]
+    )
+
+
+def linearised(auxiliary: Auxiliary, beta: Array, output: Output) -> Problem:
+    """Rows ``[Psi | e + Psi beta]`` of the simulated output around beta.
+
+    Least squares on them is a Gauss-Newton step; at beta their residuals are the errors.
+
+    Raises
+    ------
+    RolloutError
+    """
+    problem = auxiliary.problem
+    name, signal, slope = output
+    stretches: list[list[Rows]] = [[] for _ in problem.samples]
+    decimators: dict[tuple[int, int, int], Decimator] = {}
+    n, p = problem.robot.n, problem.base.count
+    for index, run, part in auxiliary.sensitive(beta, name):
+        log = problem.samples[index]
+        measured = log.measured if name == "q" else log.tau
+        gate = log.dq if log.gate is None else log.gate
+        psi, simulated = slope(part), signal(part)
+        a = run + part.start
+        for start, stop in log.segments:
+            low, high = max(a, start), min(a + len(simulated), stop)
+            if low >= high:
+                continue
+            inside = slice(low - a, high - a)
+            X, y, sample = [], [], []
+            for j in range(n):
+                key = (index, start, j)
+                if key not in decimators:
+                    decimators[key] = Decimator(log.filters[j], start, stop, p + 1)
+                error = measured[low:high, j] - simulated[inside, j]
+                centres, rows = decimators[key].push(low, np.column_stack([psi[inside, j], error]))
+                fast = np.abs(gate[centres, j]) >= log.drop_below[j]
+                X.append(rows[fast, :p])
+                y.append(rows[fast, p] + rows[fast, :p] @ beta)
+                sample.append(centres[fast])
+            stretches[index].append(Rows(tuple(X), tuple(y), tuple(sample)))
+    return problem.with_rows(tuple(tuple(rows) for rows in stretches))

@@ -1,0 +1,1 @@
+"""Experiments of papers repeated on simulated robots, and the robots that they need."""

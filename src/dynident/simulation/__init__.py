@@ -1,0 +1,1 @@
+"""Closed-loop simulation: references, controllers, plants and rollouts."""
