@@ -26,7 +26,7 @@ LAYERS = [
     ["dynamics.spatial", "dynamics.tangent", "dynamics.cholesky", "dynamics.forward", "dynamics"],
     ["recording", "recording.recording", "recording.filters", "recording.prepare"],
     ["recording.readers", "recording.checks", "recording.clock", "recording.read"],
-    ["idim", "base", "factors", "problem", "statistics", "conic", "constraints"],
+    ["idim", "base", "factors", "problem", "statistics", "rows", "conic", "constraints"],
     ["simulation.controller", "simulation.gains", "simulation.reference", "simulation.sensors"],
     ["simulation.reconstruct", "simulation.integrators", "simulation.plant"],
     ["simulation.state", "simulation.law", "simulation.ports", "simulation.implicit"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,12 +12,14 @@ import numpy as np
 from dynident.errors import ComputationError, InputError
 from dynident.essential import Essential, essential_parameters
 from dynident.estimators import ESTIMATORS, Estimate
+from dynident.estimators.auxiliary import Simulation, auxiliary_model, simulated_figures
 from dynident.estimators.least_squares import essential_fit, weakest_combination
 from dynident.factors import UNEXCITED, System
 from dynident.identification import Identification, ValidationFigures
 from dynident.problem import Problem
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
+from dynident.rows import ROWS
 from dynident.study import Study, anywhere, study_robot, study_samples
 from dynident.text import nearest
 from dynident.validation import FitFigure, check_lowpass, model_figures
@@ -61,6 +63,9 @@ def identify(
     prior: str | None = None,
     loss: str | None = None,
     essential: str | None = None,
+    simulation: Simulation | None = None,
+    gain_update: bool | None = None,
+    rows: str = "decimated",
     lowpass_hz: float | None = None,
     validation: Sequence[Samples] = (),
     progress: Progress = silent,
@@ -78,6 +83,13 @@ def identify(
         Of irls.
     essential : {"ratio", "f-test", "torque-range"}, optional
         Of ols and wls: eliminate base parameters that the log does not determine.
+    simulation : Simulation, optional
+        The closed loop, for methods that simulate it.
+    gain_update : bool, optional
+        Of didim: keep the bandwidth while the estimated inertia moves.
+    rows : str
+        Name in `dynident.rows.ROWS`: what the method fits. Errors are those of the
+        decimated rows all the same.
     lowpass_hz : float, optional
         Of the all-samples figures; the largest torque cutoff by default [Hz].
     validation : sequence of Samples
@@ -97,8 +109,16 @@ def identify(
         When no trustworthy answer came out.
     """
     watch = Stopwatch()
-    options = {"prior": prior, "loss": loss, "essential": essential}
+    options: dict[str, Any] = {
+        "prior": prior,
+        "loss": loss,
+        "essential": essential,
+        "simulation": simulation,
+        "gain_update": gain_update,
+    }
     check_options(method, options)
+    if rows not in ROWS:
+        raise InputError(f"rows {rows!r} is not known{nearest(rows, ROWS)}")
     progress("rows", 0.0)
     factors = problem.factors
     if not np.any(factors.squared_torques):
@@ -110,13 +130,12 @@ def identify(
     watch.lap("rows")
     progress("estimate", 0.0)
     reduced: Essential | None = None
+    fitted = ROWS[rows](problem)
     if essential is not None:
-        reduced = surviving(problem, method, essential)
-        estimate = essential_fit(problem, method, reduced.kept)
+        reduced = surviving(fitted, method, essential)
+        estimate = essential_fit(fitted, method, reduced.kept)
     else:
-        estimate = ESTIMATORS[method](
-            problem, **{k: v for k, v in options.items() if v is not None}
-        )
+        estimate = ESTIMATORS[method](fitted, **{k: v for k, v in options.items() if v is not None})
     watch.lap("estimate")
 
     progress("validation", 0.0)
@@ -125,6 +144,11 @@ def identify(
     base = problem.base
     theta = base.standard(estimate.beta) if estimate.theta is None else estimate.theta
     identification, of_nominal = model_figures(problem, theta, lowpass_hz)
+    simulated = (
+        ()
+        if simulation is None
+        else simulated_figures(auxiliary_model(problem, simulation), estimate.beta)
+    )
     held_out = tuple(
         ValidationFigures(log.name, *model_figures(problem.on(log), theta, lowpass_hz))
         for log in validation
@@ -154,9 +178,12 @@ def identify(
         identification=identification,
         nominal=of_nominal,
         validation=held_out,
+        simulated=simulated,
         condition_number=condition,
         rank=rank,
-        settings=settings_of(problem, method, options, estimate, reduced, lowpass_hz, validation),
+        settings=settings_of(
+            problem, method, options, rows, estimate, reduced, lowpass_hz, validation
+        ),
         warnings=tuple(dict.fromkeys(warnings)),
         timings=watch.total(),
     )
@@ -166,13 +193,18 @@ OPTIONS_OF = {
     "ols": ("essential",),
     "wls": ("essential",),
     "irls": ("loss",),
+    "idim-iv": ("simulation",),
+    "2sls": ("simulation",),
+    "didim": ("simulation", "gain_update"),
+    "cloe": ("simulation",),
+    "clie": ("simulation",),
     "pc-idim-ls": ("prior",),
 }
 """Options that each method has."""
 
 
-def check_options(method: str, options: dict[str, str | None]) -> None:
-    """Refuse unknown methods and options that a method does not have.
+def check_options(method: str, options: Mapping[str, object]) -> None:
+    """Refuse unknown methods, options that a method does not have, and missing controllers.
 
     Raises
     ------
@@ -184,6 +216,11 @@ def check_options(method: str, options: dict[str, str | None]) -> None:
         if value is not None and name not in OPTIONS_OF[method]:
             having = ", ".join(m for m, known in OPTIONS_OF.items() if name in known)
             raise InputError(f"method {method} has no option {name!r}; {having} has")
+    if "simulation" in OPTIONS_OF[method] and options.get("simulation") is None:
+        raise InputError(
+            f"method {method} simulates the closed loop and needs its controller: add a "
+            "[controller] section to the study (simulation=Simulation(controller) in Python)"
+        )
 
 
 def surviving(problem: Problem, method: str, rule: str) -> Essential:
@@ -234,7 +271,8 @@ def excitation_warnings(
 def settings_of(
     problem: Problem,
     method: str,
-    options: dict[str, str | None],
+    options: Mapping[str, Any],
+    rows: str,
     estimate: Estimate,
     reduced: Essential | None,
     lowpass_hz: float,
@@ -245,7 +283,12 @@ def settings_of(
         "friction": problem.idim.friction,
         "rotor": problem.idim.rotor,
         "method": method,
-        **{name: value for name, value in options.items() if value is not None},
+        "rows": rows,
+        **{
+            name: value
+            for name, value in options.items()
+            if value is not None and name != "simulation"
+        },
         "prior": prior_name(estimate),
         "prior_in_words": estimate.prior or "none",
         "lowpass_hz": lowpass_hz,
@@ -255,6 +298,8 @@ def settings_of(
         "gravity": [float(g) for g in problem.robot.gravity],
         "robot_file": str(problem.robot.source) if problem.robot.source else None,
     }
+    if options["simulation"] is not None:
+        settings["simulation"] = options["simulation"].settings()
     if reduced is not None:
         names = problem.base.names
         settings["eliminated"] = [names[k] for k in reduced.eliminated]

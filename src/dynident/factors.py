@@ -102,6 +102,11 @@ class Factors:
         """``||y_j - X_j beta||^2`` of each group."""
         return np.array([group.squared_residual(beta) for group in self.groups])
 
+    def singular_values(self) -> Array:
+        """Of all rows of X, unweighted and unscaled, largest first."""
+        X = self.weighted(np.ones(len(self.groups))).A
+        return np.asarray(np.linalg.svd(X, compute_uv=False), dtype=np.float64)
+
     @property
     def squared_torques(self) -> Array:
         """``||y_j||^2`` of each group."""

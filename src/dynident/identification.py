@@ -12,6 +12,7 @@ import numpy as np
 from dynident.base import BaseParameters
 from dynident.errors import InputError
 from dynident.estimators import Estimate
+from dynident.estimators.auxiliary import SimulatedFigure
 from dynident.export.urdf import model_urdf
 from dynident.files import write_files
 from dynident.idim import Idim
@@ -52,6 +53,8 @@ class Identification:
     identification, nominal : tuple of FitFigure
         Errors on the fitted logs, of the model and of the robot file's inertials.
     validation : tuple of ValidationFigures
+    simulated : tuple of SimulatedFigure
+        How well the simulated loop reproduces the fitted logs, where a method simulates.
     condition_number : float
         Of the sigma-weighted regressor with columns scaled to unit length.
     rank : int
@@ -77,6 +80,7 @@ class Identification:
     settings: dict[str, Any]
     warnings: tuple[str, ...]
     timings: dict[str, float]
+    simulated: tuple[SimulatedFigure, ...] = ()
 
     @property
     def idim(self) -> Idim:

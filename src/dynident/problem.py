@@ -19,6 +19,8 @@ from dynident.recording.prepare import Samples
 from dynident.robot.model import Robot
 
 CHUNK = 4096
+SHORTEST_BLOCK = 64
+"""Samples that a filter takes in at a time, at least."""
 KEEP_BYTES = 256 * 2**20
 """Decimated rows below this size are kept instead of being made anew at each pass."""
 
@@ -338,8 +340,9 @@ class Decimator:
             new = np.zeros((reached - self.first - len(self.open), width))
             self.open = np.vstack([self.open, new])
         # output k sees samples k step ... k step + 2 half of the run
-        for begin in range(0, len(rows), 8 * f.step):
-            piece = rows[begin : begin + 8 * f.step]
+        block = max(8 * f.step, SHORTEST_BLOCK)
+        for begin in range(0, len(rows), block):
+            piece = rows[begin : begin + block]
             at = local + begin
             low = max(0, -(-(at - 2 * f.half) // f.step))
             high = min(self.count, (at + len(piece) - 1) // f.step + 1)

@@ -82,12 +82,18 @@ def residuals(problem: Problem, beta: Array) -> Residuals:
     )
 
 
+def autocovariance(error: Array, lags: int) -> Array:
+    """Autocovariance of a residual at lags 0 .. `lags`, its mean left in."""
+    r = len(error)
+    return np.array([float(error[k:] @ error[: r - k]) / r for k in range(lags + 1)])
+
+
 def autocorrelation(error: Array, lags: int) -> Array:
     """Autocorrelation of a residual at lags 1 .. `lags`, its mean left in."""
     power = float(error @ error)
     if power == 0.0 or len(error) <= lags:
         return np.zeros(lags)
-    return np.array([float(error[k:] @ error[:-k]) / power for k in range(1, lags + 1)])
+    return autocovariance(error, lags)[1:] * (len(error) / power)
 
 
 def whiteness(error: Array, lags: int = LAGS) -> TestResult:

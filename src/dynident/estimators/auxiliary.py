@@ -65,6 +65,43 @@ class Simulation:
     start: str | Mapping[str, float] = "least-squares"
     assumed: str | None = None
 
+    def settings(self) -> dict[str, object]:
+        """What shaped the simulation, for a result to report."""
+        control = self.controller
+        width = "1 % of the largest reference speed"
+        if self.width is not None:
+            width = np.atleast_1d(np.asarray(self.width, dtype=float)).tolist()
+        return {
+            "integrator": self.integrator,
+            "substeps": self.substeps,
+            "width": width,
+            "start": self.start if isinstance(self.start, str) else dict(self.start),
+            "control_rate_hz": control.rate,
+            "delay": control.delay,
+            "compensation": control.compensation,
+            "gain": control.gain.tolist(),
+            "limit": [x if np.isfinite(x) else None for x in control.limit.tolist()],
+        }
+
+
+@dataclass(frozen=True)
+class SimulatedFigure:
+    """How well the simulated closed loop reproduces a log (brunot2019, Table 3).
+
+    Attributes
+    ----------
+    log : str
+    position_rms : ndarray, shape (n,)
+        Root mean square of ``q_m - q_s`` [rad or m].
+    position_percent, torque_percent : ndarray, shape (n,)
+        ``100 ||q_m - q_s|| / ||q_m||`` and ``100 ||tau - tau_s|| / ||tau||``.
+    """
+
+    log: str
+    position_rms: Array
+    position_percent: Array
+    torque_percent: Array
+
 
 @dataclass(frozen=True)
 class Auxiliary:
@@ -142,6 +179,36 @@ class Auxiliary:
         q = np.vstack([log.q[:: max(1, len(log.q) // MASS_SAMPLES)] for log in problem.samples])
         M = mass_matrix(problem.idim.tree, phi, np.ascontiguousarray(q))
         return np.asarray(np.mean(np.diagonal(M, axis1=1, axis2=2), axis=0) + np.diag(rotors))
+
+
+def simulated_figures(auxiliary: Auxiliary, beta: Array) -> tuple[SimulatedFigure, ...]:
+    """Direct comparison of measured and simulated positions and torques, log by log.
+
+    Raises
+    ------
+    ComputationError
+        When the estimate cannot be simulated.
+    """
+    figures = []
+    for log, motion in zip(auxiliary.problem.samples, auxiliary.motions(beta), strict=True):
+        used = np.concatenate([np.arange(a, b) for a, b in log.segments])
+        position, torque = log.measured[used], log.tau[used]
+        error = position - motion.q[used]
+        figures.append(
+            SimulatedFigure(
+                log.name,
+                np.sqrt(np.mean(error**2, axis=0)),
+                percent(error, position),
+                percent(torque - motion.tau[used], torque),
+            )
+        )
+    return tuple(figures)
+
+
+def percent(error: Array, signal: Array) -> Array:
+    """``100 ||error|| / ||signal||`` column by column."""
+    norms = np.maximum(np.linalg.norm(signal, axis=0), 1e-300)
+    return np.asarray(100.0 * np.linalg.norm(error, axis=0) / norms)
 
 
 def auxiliary_model(problem: Problem, simulation: Simulation) -> Auxiliary:

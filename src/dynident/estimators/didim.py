@@ -75,9 +75,7 @@ def didim(problem: Problem, simulation: Simulation, gain_update: bool = False) -
                 estimate,
                 history=np.array(history),
                 warnings=() if simulation.assumed is None else (simulation.assumed,),
-                singular_values=np.linalg.svd(
-                    factors.weighted(np.ones(problem.robot.n)).A, compute_uv=False
-                ),
+                singular_values=factors.singular_values(),
             )
     raise ComputationError(
         f"didim did not settle in {ITERATIONS} simulations: the controller or the reference may "

@@ -185,14 +185,8 @@ def finish(
         warnings=tuple(warnings),
         tests=tests,
         history=history,
-        singular_values=singular_values(instrumented.instrument_factors),
+        singular_values=instrumented.instrument_factors.without("X").singular_values(),
     )
-
-
-def singular_values(factors: InstrumentFactors) -> Array:
-    """Of the unweighted instruments Z."""
-    rows = factors.without("X").weighted(np.ones(len(factors.groups))).A
-    return np.asarray(np.linalg.svd(rows, compute_uv=False))
 
 
 def identity_test(system: InstrumentSystem) -> TestResult:

@@ -26,7 +26,6 @@ from dynident.estimators.least_squares import finish, group_sigma, seed_std
 from dynident.factors import System
 from dynident.inertia import Array
 from dynident.problem import Decimator, Problem, Rows
-from dynident.recording.filters import DecimationFilter
 from dynident.simulation.rollout import Stretch
 
 ITERATIONS = 60
@@ -41,16 +40,15 @@ POSITION: Output = ("q", lambda part: part.motion.q, lambda part: part.by_q)
 TORQUE: Output = ("tau", lambda part: part.motion.tau, lambda part: part.by_tau)
 
 
-def cloe(problem: Problem, simulation: Simulation, decimate: bool = True) -> Estimate:
+def cloe(problem: Problem, simulation: Simulation) -> Estimate:
     """Closed-loop output error: the simulated positions fitted to the measured ones.
+
+    Errors and Jacobian are filtered and decimated as the problem's rows are.
 
     Parameters
     ----------
     problem : Problem
     simulation : Simulation
-    decimate : bool
-        Filter and decimate errors and Jacobian as torques are; without, every sample
-        counts and the errors have to be white for the covariance to hold.
 
     Raises
     ------
@@ -59,35 +57,32 @@ def cloe(problem: Problem, simulation: Simulation, decimate: bool = True) -> Est
     ComputationError
         When the loop cannot be simulated or the iterations do not settle.
     """
-    estimate = output_error(problem, simulation, POSITION, decimate)
+    estimate = output_error(problem, simulation, POSITION)
     # sigma is a torque's everywhere else: that of the inverse model's errors
     ones = np.ones(problem.robot.n)
     return replace(estimate, sigma=group_sigma(problem.factors, estimate.beta, ones))
 
 
-def clie(problem: Problem, simulation: Simulation, decimate: bool = True) -> Estimate:
+def clie(problem: Problem, simulation: Simulation) -> Estimate:
     """Closed-loop input error: the simulated torques fitted to the measured ones.
 
-    Parameters, errors and options as `cloe`.
+    Parameters and errors as `cloe`.
 
     Raises
     ------
     InputError, ComputationError
     """
-    return output_error(problem, simulation, TORQUE, decimate)
+    return output_error(problem, simulation, TORQUE)
 
 
-def output_error(
-    problem: Problem, simulation: Simulation, output: Output, decimate: bool
-) -> Estimate:
+def output_error(problem: Problem, simulation: Simulation, output: Output) -> Estimate:
     """Levenberg-Marquardt on ``sum_j ||e_j||^2 / sigma_j^2`` with sigma_j renewed each step.
 
     Raises
     ------
     ComputationError
     """
-    work = problem if decimate else undecimated(problem)
-    auxiliary = auxiliary_model(work, simulation)
+    auxiliary = auxiliary_model(problem, simulation)
     beta = start_values(problem, simulation.start)
     try:
         linear = linearised(auxiliary, beta, output)
@@ -128,9 +123,7 @@ def output_error(
                 estimate,
                 history=np.array(history),
                 warnings=() if simulation.assumed is None else (simulation.assumed,),
-                singular_values=np.linalg.svd(
-                    linear.factors.weighted(np.ones(len(sigma))).A, compute_uv=False
-                ),
+                singular_values=linear.factors.singular_values(),
             )
     raise ComputationError(
         f"the output error did not settle in {ITERATIONS} steps; try another start"
@@ -152,18 +145,6 @@ def damped_solution(system: System, beta: Array, damping: float) -> Array:
     scaled = np.vstack([system.A / norms, np.sqrt(damping) * np.eye(len(beta))])
     target = np.concatenate([system.b - system.A @ beta, np.zeros(len(beta))])
     return np.asarray(beta + np.linalg.lstsq(scaled, target, rcond=1e-12)[0] / norms)
-
-
-def undecimated(problem: Problem) -> Problem:
-    """The same problem with every sample a row."""
-    return problem.on(
-        [
-            replace(
-                log, filters=tuple(DecimationFilter.design(log.rate, log.rate) for _ in log.filters)
-            )
-            for log in problem.samples
-        ]
-    )
 
 
 def linearised(auxiliary: Auxiliary, beta: Array, output: Output) -> Problem:

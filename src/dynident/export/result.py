@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dynident.estimators.auxiliary import SimulatedFigure
 from dynident.identification import Identification, ValidationFigures
 from dynident.inertia import to_com
 from dynident.statistics import confidence_interval, whiteness
@@ -58,6 +59,19 @@ def result_dict(result: Identification) -> dict[str, Any]:
         if certificate is None
         else {"primal": certificate.primal, "dual": certificate.dual, "gap": certificate.gap},
         "active_constraints": list(estimate.active),
+        "tests": [
+            {
+                "null": test.null,
+                "statistic": test.statistic,
+                "distribution": test.distribution,
+                "p_value": test.p_value,
+            }
+            for test in estimate.tests
+        ],
+        "singular_values": None
+        if estimate.singular_values is None
+        else estimate.singular_values.tolist(),
+        "simulation": [simulation_dict(figure) for figure in result.simulated],
         "iterations": estimate.iterations,
         "converged": estimate.converged,
         "message": estimate.message,
@@ -67,6 +81,16 @@ def result_dict(result: Identification) -> dict[str, Any]:
     }
     cleaned: dict[str, Any] = finite(document)
     return cleaned
+
+
+def simulation_dict(figure: SimulatedFigure) -> dict[str, Any]:
+    """How well the simulated closed loop reproduces one log."""
+    return {
+        "log": figure.log,
+        "position_rms": figure.position_rms.tolist(),
+        "position_percent": figure.position_percent.tolist(),
+        "torque_percent": figure.torque_percent.tolist(),
+    }
 
 
 def parameter_rows(result: Identification) -> list[dict[str, Any]]:

@@ -83,11 +83,7 @@ class Controller:
                 raise InputError(f"controller: {label} has a value that is not a finite number")
         if not np.all(self.limit > 0.0):
             raise InputError("controller: limit has to be positive; leave it out for none")
-        if self.rate is not None and not 0.0 < self.rate < np.inf:
-            raise InputError(
-                f"controller: rate has to be positive, got {self.rate:g} Hz; "
-                "leave it out for a continuous controller"
-            )
+        _checked(self.rate)
         if not 0.0 <= self.delay < np.inf:
             raise InputError(f"controller: delay has to be zero or more, got {self.delay:g} s")
         if self.compensation not in COMPENSATIONS:
@@ -106,7 +102,7 @@ class Controller:
 
     def scaled(self, factor: npt.ArrayLike) -> Controller:
         """The same controllers with gains multiplied by `factor`, a number or shape (n,)."""
-        (each,) = _each(self.n, factor=np.asarray(factor, dtype=float))
+        (each,) = _gains({"n": self.n}, factor=np.asarray(factor, dtype=float))
         return replace(self, gain=self.gain * each)
 
 
@@ -171,15 +167,15 @@ class Common(TypedDict, total=False):
 def p(kp: Numbers, **common: Unpack[Common]) -> Controller:
     """Proportional: ``u = kp (qref - q)``."""
     (kp,) = _gains(common, kp=kp)
-    return _build(_row(QREF, kp, Q, -kp), common)
+    return _build(_row({QREF: kp, Q: -kp}), common)
 
 
 def pd(
     kp: Numbers, kd: Numbers, *, velocity_reference: bool = True, **common: Unpack[Common]
 ) -> Controller:
-    """PD: ``u = kp (qref - q) + kd (dqref - dq)``, or without dqref."""
+    """PD: ``u = kp (qref - q) + kd (dqref - dq)``, or without its dqref."""
     kp, kd = _gains(common, kp=kp, kd=kd)
-    return _build(_row(QREF, kp, Q, -kp, DQREF, kd * velocity_reference, DQ, -kd), common)
+    return _build(_row({QREF: kp, Q: -kp, DQREF: kd * velocity_reference, DQ: -kd}), common)
 
 
 def pid(
@@ -198,10 +194,10 @@ def pid(
     integral goes by forward Euler.
     """
     kp, ki, kd = _gains(common, kp=kp, ki=ki, kd=kd)
-    D = _row(QREF, kp, Q, -kp, DQREF, kd * velocity_reference, DQ, -kd)
+    D = _row({QREF: kp, Q: -kp, DQREF: kd * velocity_reference, DQ: -kd})
     with np.errstate(divide="ignore", invalid="ignore"):
         usual = np.where(kd != 0.0, np.sqrt(np.abs(kd / ki)), np.abs(kp / ki))
-    return _build(D, common, _integral(_row(QREF, ki, Q, -ki), usual, tracking_time, common))
+    return _build(D, common, _integral(_row({QREF: ki, Q: -ki}), usual, tracking_time, common))
 
 
 def p_p(
@@ -209,7 +205,7 @@ def p_p(
 ) -> Controller:
     """Position loop around velocity loop: ``u = kv (kp (qref - q) + ff dqref - dq)``."""
     kp, kv, ff = _gains(common, kp=kp, kv=kv, velocity_feedforward=velocity_feedforward)
-    return _build(_row(QREF, kv * kp, Q, -kv * kp, DQREF, kv * ff, DQ, -kv), common)
+    return _build(_row({QREF: kv * kp, Q: -kv * kp, DQREF: kv * ff, DQ: -kv}), common)
 
 
 def p_pi(
@@ -227,7 +223,7 @@ def p_pi(
     `tracking_time` as in `pid`, by default ``kv / ki``.
     """
     kp, kv, ki, ff = _gains(common, kp=kp, kv=kv, ki=ki, velocity_feedforward=velocity_feedforward)
-    error = _row(QREF, kp, Q, -kp, DQREF, ff, DQ, -np.ones(len(kp)))
+    error = _row({QREF: kp, Q: -kp, DQREF: ff, DQ: -np.ones_like(kp)})
     with np.errstate(divide="ignore", invalid="ignore"):
         usual = np.abs(kv / ki)
     inner = _integral(error * ki[:, None], usual, tracking_time, common)
@@ -246,13 +242,13 @@ def transfer_function(
     response well below the Nyquist frequency without a zero-order hold's half sample of lag.
     There is no anti-windup.
     """
-    above, below = _polynomials("num", num), _polynomials("den", den)
-    sizes = {"num": np.ones(len(above)), "den": np.ones(len(below))}
-    n = len(_gains(common, **sizes)[0])
-    above, below = (list(s) * (n if len(s) == 1 else 1) for s in (above, below))
-    m = max(len(d) for d in below) - 1
+    tops, bottoms = _polynomials("num", num), _polynomials("den", den)
+    n = _count(common, {k: len(v) for k, v in (("num", tops), ("den", bottoms)) if len(v) > 1})
+    m = max(len(bottom) for bottom in bottoms) - 1
     A, B, C, D = np.zeros((n, m, m)), np.zeros((n, m, 5)), np.zeros((n, m)), np.zeros((n, 5))
-    for j, (top, bottom) in enumerate(zip(above, below, strict=True)):
+    rate = _checked(common.get("rate"))
+    for j in range(n):
+        top, bottom = tops[j % len(tops)], bottoms[j % len(bottoms)]
         k = len(bottom) - 1
         if len(top) > k + 1:
             raise InputError(
@@ -261,11 +257,10 @@ def transfer_function(
             )
         a = bottom[1:] / bottom[0]
         b = np.concatenate([np.zeros(k + 1 - len(top)), top]) / bottom[0]
-        own, drive = np.eye(k, k=-1), np.eye(k, 1)[:, 0]
-        own[:1] = -a
-        read, direct = b[1:] - b[0] * a, b[0]
-        if (rate := common.get("rate")) is not None and k:
-            own, drive, read, direct = _tustin(own, drive, read, direct, rate, j)
+        own, drive, read, direct = np.eye(k, k=-1), np.zeros(k), b[1:] - b[0] * a, float(b[0])
+        own[:1], drive[:1] = -a, 1.0
+        if rate is not None and k:
+            own, drive, read, direct = _tustin(own, drive, read, direct, rate)
         A[j, :k, :k], C[j, :k] = own, read
         B[j, :k, QREF], B[j, :k, Q] = drive, -drive
         D[j, QREF], D[j, Q] = direct, -direct
@@ -281,24 +276,25 @@ def state_space(
     antiwindup: npt.ArrayLike = 0.0,
     **common: Unpack[Common],
 ) -> Controller:
-    """Any linear controller, matrices as in `Controller` (of z+ where there is a rate).
+    """Any linear controller, matrices as in `Controller` (those of z+ where there is a rate).
 
-    Shapes (m, m), (m, 5), (m,) and (5,) serve all joints; a joint axis may come first.
+    Shapes (m, m), (m, 5), (m,) and (5,) serve all joints; an axis of joints may come first.
     """
-    given = {"A": (A, 2), "B": (B, 2), "C": (C, 1), "D": (D, 1)}
-    arrays = {k: np.asarray(v, dtype=float) for k, (v, _) in given.items()}
-    for label, (_, axes) in given.items():
-        if arrays[label].ndim not in (axes, axes + 1):
-            shape = arrays[label].shape
-            raise InputError(f"controller: {label} has {len(shape)} axes, {axes} are needed")
-    own = {k: np.ones(len(v)) for k, v in arrays.items() if v.ndim > given[k][1]}
-    n = len(_gains(common, joints=1.0, **own)[0])
-    full = {
-        k: v if v.ndim > given[k][1] and len(v) == n else np.broadcast_to(v, (n, *v.shape[-given[k][1] :]))
-        for k, v in arrays.items()
-    }
-    back = np.broadcast_to(np.asarray(antiwindup, dtype=float), full["C"].shape)
-    return _build(full["D"], common, (full["A"], full["B"], full["C"], back), exact=True)
+    axes = {"A": 2, "B": 2, "C": 1, "D": 1, "antiwindup": 1}
+    given = dict(zip(axes, map(_numbers, (A, B, C, D, antiwindup)), strict=True))
+    if given["antiwindup"].ndim == 0:
+        given["antiwindup"] = np.full_like(given["C"], given["antiwindup"])
+    for label, value in given.items():
+        if value.ndim not in (axes[label], axes[label] + 1):
+            raise InputError(
+                f"controller: {label} has {value.ndim} axes, it has to have {axes[label]}, "
+                "or one more for the joints"
+            )
+    n = _count(common, {k: len(v) for k, v in given.items() if v.ndim > axes[k]})
+    a, b, c, d, back = (
+        v if v.ndim > axes[k] else np.broadcast_to(v, (n, *v.shape)) for k, v in given.items()
+    )
+    return _build(d, common, (a, b, c, back), exact=True)
 
 
 CONTROLLERS: dict[str, Callable[..., Controller]] = {
@@ -311,3 +307,174 @@ CONTROLLERS: dict[str, Callable[..., Controller]] = {
     "state-space": state_space,
 }
 """Makers by name."""
+
+
+def _checked(rate: float | None) -> float | None:
+    if rate is not None and not 0.0 < rate < np.inf:
+        raise InputError(
+            f"controller: rate has to be positive, got {rate:g} Hz; "
+            "leave it out for a continuous controller"
+        )
+    return rate
+
+
+def _numbers(value: npt.ArrayLike) -> Array:
+    return np.asarray(value, dtype=float)
+
+
+def _count(common: Common, lengths: dict[str, int]) -> int:
+    """Number of joints, on which all settings with one value a joint have to agree."""
+    for label, value in (("gain", common.get("gain")), ("limit", common.get("limit"))):
+        if np.ndim(value):
+            lengths[label] = len(np.atleast_1d(_numbers(value)))
+    if np.ndim(lag := common.get("lag", 1)):
+        lengths["lag"] = len(np.atleast_1d(lag))
+    longest = max(lengths, key=lambda label: lengths[label], default="")
+    n = common.get("n", lengths.get(longest, 1))
+    for label, length in lengths.items():
+        if length != n:
+            values = f"{length} value{'' if length == 1 else 's'}"
+            other = f"the robot has {n} joints" if "n" in common else f"{longest} has {n}"
+            raise InputError(f"{label} has {values}, {other}")
+    if n < 1:
+        raise InputError("a controller needs a joint: n has to be 1 or more")
+    return n
+
+
+def _each(label: str, value: Numbers, n: int) -> Array:
+    """A setting as one value for each joint, shape (n,)."""
+    array = _numbers(value)
+    if array.ndim > 1:
+        raise InputError(f"{label} has to be a number, or a list of one number for each joint")
+    return array if array.ndim else np.full(n, array)
+
+
+def _gains(common: Common, **values: Numbers) -> list[Array]:
+    """Finite settings, each of shape (n,)."""
+    n = _count(common, {k: len(_numbers(v)) for k, v in values.items() if np.ndim(v)})
+    for label, value in values.items():
+        if not np.all(np.isfinite(_numbers(value))):
+            raise InputError(f"{label} has a value that is not a finite number")
+    return [_each(label, value, n) for label, value in values.items()]
+
+
+def _row(entries: dict[int, Array]) -> Array:
+    """Coefficients of the inputs, shape (n, 5)."""
+    row = np.zeros((len(next(iter(entries.values()))), len(INPUTS)))
+    for k, value in entries.items():
+        row[:, k] = value
+    return row
+
+
+def _polynomials(label: str, given: Sequence[float] | Sequence[Sequence[float]]) -> list[Array]:
+    """Coefficients of one polynomial or of each joint's, leading zeros cut."""
+    lists = [given] if all(np.ndim(c) == 0 for c in given) else given
+    cut = [np.trim_zeros(np.atleast_1d(_numbers(c)), "f") for c in lists]  # type: ignore[arg-type]
+    for j, polynomial in enumerate(cut):
+        if not np.all(np.isfinite(polynomial)):
+            raise InputError(f"{label} has a coefficient that is not a finite number")
+        if label == "den" and not len(polynomial):
+            raise InputError(f"transfer function of joint {j + 1}: den is zero")
+    return cut
+
+
+def _tustin(
+    A: Array, B: Array, C: Array, d: float, rate: float
+) -> tuple[Array, Array, Array, float]:
+    """One joint's continuous system with ``s = 2 rate (z - 1) / (z + 1)``."""
+    half, unit = A / (2.0 * rate), np.eye(len(A))
+    try:
+        back = np.linalg.inv(unit - half)
+    except np.linalg.LinAlgError:
+        raise InputError(f"den has a pole at +{2 * rate:g} 1/s: raise the rate") from None
+    drive = back @ B / rate
+    return back @ (unit + half), drive, C @ back, d + 0.5 * float(C @ drive)
+
+
+States = tuple[Array, Array, Array, Array]
+
+
+def _integral(rows: Array, usual: Array, tracking_time: Numbers | None, common: Common) -> States:
+    """One integrator a joint of ``rows @ w``, with A, B, C and its back-calculation."""
+    n, rate = len(rows), _checked(common.get("rate"))
+    period = 1.0 if rate is None else 1.0 / rate
+    active = np.any(rows != 0.0, axis=1)
+    limited = np.isfinite(_each("limit", common.get("limit", np.inf), n))
+    if tracking_time is not None:
+        time = _each("tracking_time", tracking_time, n)
+        shortest = 0.0 if rate is None else period
+        if len(time) != n or not np.all(time >= shortest) or not np.all(time > 0.0):
+            raise InputError(
+                f"tracking_time has to be {n} positive times of {shortest:g} s or more, "
+                f"got {tracking_time}"
+            )
+    elif np.any(active & limited & ~(usual > 0.0)):
+        raise InputError("a purely integral controller with a limit needs a tracking_time")
+    else:
+        # faster than a sample back-calculation would overshoot
+        time = np.where(active & (usual > 0.0), usual, np.inf)
+        time = time if rate is None else np.maximum(time, period)
+    on = active.astype(float)
+    A = np.zeros((n, 1, 1)) if rate is None else on[:, None, None]
+    return A, rows[:, None, :] * period, on[:, None], (on * period / time)[:, None]
+
+
+def _differenced(
+    states: States, D: Array, lag: npt.NDArray[np.int64], rate: float
+) -> tuple[States, Array]:
+    """The same controller with dq replaced by differences of remembered positions."""
+    A, B, C, back = states
+    n, m = C.shape
+    size = m + int(np.max(lag))
+    a, b, c = np.zeros((n, size, size)), np.zeros((n, size, 5)), np.zeros((n, size))
+    a[:, :m, :m], b[:, :m], c[:, :m], d = A, B, C, D.copy()
+    for j, k in enumerate(lag):
+        oldest, factor = m + k - 1, rate / k
+        c[j, oldest], a[j, :m, oldest] = -factor * D[j, DQ], -factor * B[j, :, DQ]
+        d[j, Q] += factor * D[j, DQ]
+        b[j, :m, Q] += factor * B[j, :, DQ]
+        b[j, m, Q] = 1.0
+        a[j, range(m + 1, m + k), range(m, m + k - 1)] = 1.0
+    d[:, DQ], b[:, :, DQ] = 0.0, 0.0
+    return (a, b, c, np.pad(back, ((0, 0), (0, size - m)))), d
+
+
+def _build(
+    D: Array, common: Common, states: States | None = None, exact: bool = False
+) -> Controller:
+    """The controller of a direct term and states, with the common settings."""
+    for key in common:
+        if key not in Common.__annotations__:
+            raise InputError(
+                f"unknown controller setting {key!r}{nearest(key, Common.__annotations__)}"
+            )
+    n, rate = len(D), _checked(common.get("rate"))
+    if states is None:
+        states = np.zeros((n, 0, 0)), np.zeros((n, 0, 5)), np.zeros((n, 0)), np.zeros((n, 0))
+    velocity, compensation = common.get("velocity", "measured"), common.get("compensation", "none")
+    if velocity not in VELOCITIES:
+        raise InputError(f"velocity {velocity!r} is not known{nearest(velocity, VELOCITIES)}")
+    if velocity == "measured" and "lag" in common:
+        raise InputError("lag is for velocity = 'differences'")
+    if compensation == "computed-torque" and not exact:
+        D = D + _row({DDQREF: np.ones(n)})
+    if velocity == "differences":
+        lag = _each("lag", common.get("lag", 1), n)
+        if rate is None:
+            raise InputError("velocity 'differences' is of sampled controllers: give a rate")
+        if not np.all((lag >= 1) & (lag == np.round(lag))):
+            raise InputError(f"lag has to be 1 sample or more, got {common.get('lag')}")
+        states, D = _differenced(states, D, lag.astype(np.int64), rate)
+    A, B, C, back = states
+    return Controller(
+        A=A,
+        B=B,
+        C=C,
+        D=D,
+        antiwindup=back,
+        gain=_each("gain", common.get("gain", 1.0), n),
+        limit=_each("limit", common.get("limit", np.inf), n),
+        rate=rate,
+        delay=common.get("delay", 0.0),
+        compensation=compensation,
+    )

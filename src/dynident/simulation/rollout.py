@@ -24,8 +24,13 @@ STRETCH = 4096
 """Samples rolled out at a time."""
 WIDTH_SHARE = 0.01
 """Default smoothing width of the sign, as a share of the largest reference speed."""
-COMPENSATIONS = {"none": PLAIN, "feed-forward": PLAIN, "gravity": GRAVITY}
-COMPENSATIONS["computed-torque"] = COMPUTED_TORQUE
+CODES = {
+    "none": PLAIN,
+    "feed-forward": PLAIN,
+    "gravity": GRAVITY,
+    "computed-torque": COMPUTED_TORQUE,
+}
+"""What the kernel does for each of a controller's compensations."""
 
 
 @dataclass(frozen=True)
@@ -303,7 +308,7 @@ def clocked(loop: Loop) -> Law:
         phi, rotors = model.phi, model.rotors
     names = ("A", "B", "C", "D", "antiwindup", "gain", "limit")
     arrays = (np.ascontiguousarray(getattr(control, name), dtype=float) for name in names)
-    compensation = COMPENSATIONS[control.compensation]
+    compensation = CODES[control.compensation]
     return Law(*arrays, hold, delay, compensation, phi, rotors)  # type: ignore[arg-type, call-arg]
 
 
