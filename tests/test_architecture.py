@@ -39,8 +39,8 @@ LAYERS = [
     ["report", "report.words", "report.summary"],
     ["identification"],
     ["export.result", "report.plots", "report.html"],
-    ["study"],
-    ["facade", "stored"],
+    ["sections", "study"],
+    ["facade", "stored", "synthesis"],
     ["reproduce.twin", "reproduce.brunot2019", "reproduce.ardiani2024", "reproduce"],
     ["cli.options", "cli.identify", "cli.inspect", "cli.simulate", "cli", "__main__"],
 ]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,43 +16,19 @@ from dynident.estimators.least_squares import essential_fit, weakest_combination
 from dynident.factors import UNEXCITED, System
 from dynident.identification import Identification, ValidationFigures
 from dynident.problem import Problem
+from dynident.progress import Progress, Stopwatch, silent
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
 from dynident.rows import ROWS
+from dynident.sections import build_simulation
 from dynident.study import Study, anywhere, study_robot, study_samples
 from dynident.text import nearest
 from dynident.validation import FitFigure, check_lowpass, model_figures
-
-Progress = Callable[[str, float], None]
-"""Called with a stage's name and the share of it that is done, 0 to 1."""
 
 WEAK_STD_PERCENT = 100.0
 """Relative standard deviation of a base parameter above which it is not identified."""
 POOR_CONDITION = 1000.0
 POOR_FIT_PERCENT = 50.0
-
-
-def silent(stage: str, share: float) -> None:
-    """Report progress to nobody."""
-
-
-@dataclass
-class Stopwatch:
-    """Seconds per stage."""
-
-    laps: dict[str, float] = field(default_factory=dict)
-    started: float = field(default_factory=time.perf_counter)
-    last: float = field(default_factory=time.perf_counter)
-
-    def lap(self, stage: str) -> None:
-        """Book the time since the last call under a stage."""
-        now = time.perf_counter()
-        self.laps[stage] = self.laps.get(stage, 0.0) + now - self.last
-        self.last = now
-
-    def total(self) -> dict[str, float]:
-        """All laps and their total."""
-        return {**self.laps, "total": time.perf_counter() - self.started}
 
 
 def identify(
@@ -325,10 +300,8 @@ def run_study(study: Study, progress: Progress = silent) -> Identification:
     """
     watch = Stopwatch()
     chosen = study.identify
-    check_options(
-        chosen.method,
-        {"prior": chosen.prior, "loss": chosen.loss, "essential": chosen.essential},
-    )
+    options = chosen.model_dump(include={"prior", "loss", "essential", "gain_update"})
+    check_options(chosen.method, {**options, "simulation": study_simulates(study)})
     progress("reading", 0.0)
     robot = study_robot(study.robot)
     watch.lap("robot")
@@ -344,9 +317,9 @@ def run_study(study: Study, progress: Progress = silent) -> Identification:
     result = identify(
         problem,
         chosen.method,
-        prior=chosen.prior,
-        loss=chosen.loss,
-        essential=chosen.essential,
+        **options,
+        simulation=study_loop(study, problem) if study_simulates(study) else None,
+        rows=chosen.rows,
         lowpass_hz=chosen.lowpass_hz,
         validation=held_out,
         progress=progress,
@@ -358,6 +331,26 @@ def run_study(study: Study, progress: Progress = silent) -> Identification:
         "study": anywhere(study).model_dump(mode="json", exclude_none=True),
     }
     return replace(result, timings=timings, settings=settings)
+
+
+def study_simulates(study: Study) -> bool | None:
+    """Whether a study's method simulates, and can; None of a method that does not."""
+    if "simulation" not in OPTIONS_OF[study.identify.method]:
+        return None
+    return None if study.controller is None else True
+
+
+def study_loop(study: Study, problem: Problem) -> Simulation:
+    """The closed loop behind a study's logs.
+
+    Raises
+    ------
+    InputError
+    """
+    assert study.controller is not None
+    return build_simulation(
+        study.controller, study.reference, study.simulation, problem.robot, problem.samples
+    )
 
 
 def validate(

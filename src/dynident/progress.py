@@ -1,12 +1,16 @@
-"""Progress on stderr, for work that takes more than a moment."""
+"""Progress and timings of work that takes more than a moment."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TextIO
+
+Progress = Callable[[str, float], None]
+"""Called with a stage's name and the share of it that is done, 0 to 1."""
 
 PATIENCE = 1.5
 """Nothing is shown before this many seconds [s]."""
@@ -15,7 +19,7 @@ INTERVAL = 0.2
 
 
 class ProgressLine:
-    """A callback for `dynident.facade.Progress`: one line that is rewritten.
+    """A `Progress`: one line that is rewritten.
 
     Parameters
     ----------
@@ -59,3 +63,26 @@ def progress_on_stderr() -> Iterator[ProgressLine]:
         yield line
     finally:
         line.wipe()
+
+
+def silent(stage: str, share: float) -> None:
+    """Report progress to nobody."""
+
+
+@dataclass
+class Stopwatch:
+    """Seconds per stage."""
+
+    laps: dict[str, float] = field(default_factory=dict)
+    started: float = field(default_factory=time.perf_counter)
+    last: float = field(default_factory=time.perf_counter)
+
+    def lap(self, stage: str) -> None:
+        """Book the time since the last call under a stage."""
+        now = time.perf_counter()
+        self.laps[stage] = self.laps.get(stage, 0.0) + now - self.last
+        self.last = now
+
+    def total(self) -> dict[str, float]:
+        """All laps and their total."""
+        return {**self.laps, "total": time.perf_counter() - self.started}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -29,22 +28,17 @@ from dynident.robot.spec import (
     read_toml,
     validated,
 )
-from dynident.text import nearest
+from dynident.rows import ROWS
+from dynident.sections import (
+    ControllerSection,
+    NoiseSection,
+    ReferenceSection,
+    SimulationSection,
+    one_of,
+)
 
 LARGEST = 10**9
 """No count in a study is larger: more samples than a log has."""
-
-
-def one_of(choices: Iterable[str]) -> AfterValidator:
-    """A validator that refuses names which are not among the choices."""
-    known = tuple(choices)
-
-    def check(name: str) -> str:
-        if name not in known:
-            raise ValueError(f"{name!r} is not known{nearest(name, known)}")
-        return name
-
-    return AfterValidator(check)
 
 
 def all_positive(value: float | tuple[float, ...]) -> float | tuple[float, ...]:
@@ -176,6 +170,10 @@ class IdentifySection(Spec):
         Of irls: "huber" or "bisquare".
     essential : str, optional
         Of ols and wls: rule by which base parameters are eliminated.
+    rows : str
+        What is fitted: "decimated" rows, "all" samples, or those of a "noise-model".
+    gain_update : bool, optional
+        Of didim: keep the simulated loop's bandwidth.
     lowpass_hz : float, optional
         Of the all-samples figures; the largest torque cutoff by default [Hz].
     seed : int
@@ -186,6 +184,8 @@ class IdentifySection(Spec):
     prior: Annotated[Name, one_of(PRIORS)] | None = None
     loss: Annotated[Name, one_of(LOSSES)] | None = None
     essential: Annotated[Name, one_of(RULES)] | None = None
+    rows: Annotated[Name, one_of(ROWS)] = "decimated"
+    gain_update: Flag | None = None
     lowpass_hz: Annotated[Number, Field(gt=0.0)] | None = None
     seed: Annotated[int, Field(strict=True, ge=0)] = 0
 
@@ -199,16 +199,32 @@ class Study(Spec):
     log : tuple of LogSection
     prepare : PrepareSection
     identify : IdentifySection
+    controller : ControllerSection, optional
+        For methods that simulate the closed loop, and for `dynident simulate`.
+    reference : ReferenceSection
+    noise : NoiseSection
+        Of `dynident simulate`.
+    simulation : SimulationSection
     """
 
     robot: RobotSection
-    log: Annotated[tuple[LogSection, ...], Field(min_length=1)]
+    log: tuple[LogSection, ...] = ()
     prepare: PrepareSection = PrepareSection()
     identify: IdentifySection = IdentifySection()
+    controller: ControllerSection | None = None
+    reference: ReferenceSection = ReferenceSection()
+    noise: NoiseSection = NoiseSection()
+    simulation: SimulationSection = SimulationSection()
 
 
-def read_study(path: Path) -> Study:
+def read_study(path: Path, use: str | None = "identify") -> Study:
     """Read a study and make its file names relative to the current directory.
+
+    Parameters
+    ----------
+    path : Path
+    use : str, optional
+        Refuse studies without a log of this use.
 
     Raises
     ------
@@ -216,15 +232,18 @@ def read_study(path: Path) -> Study:
         One line with the file, the key and what is valid there.
     """
     study = validated(Study, read_toml(path), path)
-    if not any(log.use == "identify" for log in study.log):
-        raise InputError(f'{path}: no [[log]] has use = "identify"')
+    if use is not None and not any(log.use == use for log in study.log):
+        raise InputError(f'{path}: no [[log]] has use = "{use}"')
     here = path.parent
     robot = study.robot.model_copy(update={"file": str(here / study.robot.file)})
     logs = tuple(
         log.model_copy(update={"files": tuple(str(here / f) for f in listed(log.files))})
         for log in study.log
     )
-    return study.model_copy(update={"robot": robot, "log": logs})
+    simulation = study.simulation
+    if simulation.result is not None:
+        simulation = simulation.model_copy(update={"result": str(here / simulation.result)})
+    return study.model_copy(update={"robot": robot, "log": logs, "simulation": simulation})
 
 
 def anywhere(study: Study) -> Study:

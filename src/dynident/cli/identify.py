@@ -37,7 +37,11 @@ def identify(
         list[str] | None, typer.Option("--validate", help="A log held out; repeatable.")
     ] = None,
     method: Annotated[
-        str | None, typer.Option("--method", help="pc-idim-ls (default), ols, wls or irls.")
+        str | None,
+        typer.Option(
+            "--method",
+            help="pc-idim-ls (default), ols, wls, irls, idim-iv, 2sls, didim, cloe or clie.",
+        ),
     ] = None,
     friction: FrictionOption = None,
     prior: Annotated[

@@ -26,15 +26,15 @@ class Term:
         Velocities ``(samples, k)`` [rad/s or m/s] to regressor columns of that shape.
     positive : bool
         Whether physical consistency asks for a positive value.
-    smooth : tuple of 3 floats
+    smooth : tuple of 3 floats, optional
         ``(a, b, c)``: the same term as ``a + b v + c s(v)`` where a simulation replaces
-        the sign by a smooth s.
+        the sign by a smooth s; a term without cannot be simulated.
     """
 
     symbol: str
     column: Callable[[Array], Array]
     positive: bool
-    smooth: tuple[float, float, float]
+    smooth: tuple[float, float, float] | None = None
 
 
 VISCOUS = Term("fv", lambda dq: dq, positive=True, smooth=(0.0, 1.0, 0.0))

@@ -132,7 +132,7 @@ def next_state(controller: Controller, z: Array, w: Array) -> Array:
 
 
 def _linear(controller: Controller, z: Array, w: Array) -> Array:
-    return np.sum(controller.C * z, axis=1) + np.sum(controller.D * w, axis=1)
+    return np.asarray(np.sum(controller.C * z, axis=1) + np.sum(controller.D * w, axis=1))
 
 
 class Common(TypedDict, total=False):
@@ -195,9 +195,9 @@ def pid(
     """
     kp, ki, kd = _gains(common, kp=kp, ki=ki, kd=kd)
     D = _row({QREF: kp, Q: -kp, DQREF: kd * velocity_reference, DQ: -kd})
-    with np.errstate(divide="ignore", invalid="ignore"):
-        usual = np.where(kd != 0.0, np.sqrt(np.abs(kd / ki)), np.abs(kp / ki))
-    return _build(D, common, _integral(_row({QREF: ki, Q: -ki}), usual, tracking_time, common))
+    error = _row({QREF: np.ones_like(kp), Q: -np.ones_like(kp)})
+    usual = np.where(kd != 0.0, np.sqrt(np.abs(_ratio(kd, ki))), np.abs(_ratio(kp, ki)))
+    return _build(D, common, _integral(error, ki, usual, tracking_time, common))
 
 
 def p_p(
@@ -224,9 +224,7 @@ def p_pi(
     """
     kp, kv, ki, ff = _gains(common, kp=kp, kv=kv, ki=ki, velocity_feedforward=velocity_feedforward)
     error = _row({QREF: kp, Q: -kp, DQREF: ff, DQ: -np.ones_like(kp)})
-    with np.errstate(divide="ignore", invalid="ignore"):
-        usual = np.abs(kv / ki)
-    inner = _integral(error * ki[:, None], usual, tracking_time, common)
+    inner = _integral(error, ki, np.abs(_ratio(kv, ki)), tracking_time, common)
     return _build(error * kv[:, None], common, inner)
 
 
@@ -284,17 +282,14 @@ def state_space(
     given = dict(zip(axes, map(_numbers, (A, B, C, D, antiwindup)), strict=True))
     if given["antiwindup"].ndim == 0:
         given["antiwindup"] = np.full_like(given["C"], given["antiwindup"])
-    for label, value in given.items():
-        if value.ndim not in (axes[label], axes[label] + 1):
-            raise InputError(
-                f"controller: {label} has {value.ndim} axes, it has to have {axes[label]}, "
-                "or one more for the joints"
-            )
-    n = _count(common, {k: len(v) for k, v in given.items() if v.ndim > axes[k]})
-    a, b, c, d, back = (
-        v if v.ndim > axes[k] else np.broadcast_to(v, (n, *v.shape)) for k, v in given.items()
-    )
-    return _build(d, common, (a, b, c, back), exact=True)
+    # whatever else is wrong with a shape, the Controller says
+    n = _count(common, {k: len(v) for k, v in given.items() if v.ndim == axes[k] + 1})
+    full = {
+        k: np.broadcast_to(v, (n, *v.shape[-a:])) if v.ndim == a else v
+        for k, v, a in zip(axes, given.values(), axes.values(), strict=True)
+    }
+    *states, D = (full[k] for k in ("A", "B", "C", "antiwindup", "D"))
+    return _build(D, common, tuple(states), exact=True)
 
 
 CONTROLLERS: dict[str, Callable[..., Controller]] = {
@@ -311,10 +306,7 @@ CONTROLLERS: dict[str, Callable[..., Controller]] = {
 
 def _checked(rate: float | None) -> float | None:
     if rate is not None and not 0.0 < rate < np.inf:
-        raise InputError(
-            f"controller: rate has to be positive, got {rate:g} Hz; "
-            "leave it out for a continuous controller"
-        )
+        raise InputError(f"controller: rate has to be positive, got {rate:g} Hz; or leave it out")
     return rate
 
 
@@ -322,13 +314,15 @@ def _numbers(value: npt.ArrayLike) -> Array:
     return np.asarray(value, dtype=float)
 
 
+def _ratio(above: Array, below: Array) -> Array:
+    """Quotients, infinite where `below` is zero."""
+    return np.divide(above, below, out=np.full_like(above, np.inf), where=below != 0.0)
+
+
 def _count(common: Common, lengths: dict[str, int]) -> int:
     """Number of joints, on which all settings with one value a joint have to agree."""
-    for label, value in (("gain", common.get("gain")), ("limit", common.get("limit"))):
-        if np.ndim(value):
-            lengths[label] = len(np.atleast_1d(_numbers(value)))
-    if np.ndim(lag := common.get("lag", 1)):
-        lengths["lag"] = len(np.atleast_1d(lag))
+    shared = {k: _numbers(common.get(k, 1.0)) for k in ("gain", "limit", "lag")}
+    lengths = lengths | {k: len(v) for k, v in shared.items() if v.ndim}
     longest = max(lengths, key=lambda label: lengths[label], default="")
     n = common.get("n", lengths.get(longest, 1))
     for label, length in lengths.items():
@@ -336,17 +330,15 @@ def _count(common: Common, lengths: dict[str, int]) -> int:
             values = f"{length} value{'' if length == 1 else 's'}"
             other = f"the robot has {n} joints" if "n" in common else f"{longest} has {n}"
             raise InputError(f"{label} has {values}, {other}")
-    if n < 1:
-        raise InputError("a controller needs a joint: n has to be 1 or more")
     return n
 
 
-def _each(label: str, value: Numbers, n: int) -> Array:
+def _each(label: str, value: npt.ArrayLike, n: int) -> Array:
     """A setting as one value for each joint, shape (n,)."""
     array = _numbers(value)
-    if array.ndim > 1:
-        raise InputError(f"{label} has to be a number, or a list of one number for each joint")
-    return array if array.ndim else np.full(n, array)
+    if array.shape not in ((), (n,)):
+        raise InputError(f"{label} has to be a number, or {n} numbers: one for each joint")
+    return np.broadcast_to(array, (n,))
 
 
 def _gains(common: Common, **values: Numbers) -> list[Array]:
@@ -360,21 +352,16 @@ def _gains(common: Common, **values: Numbers) -> list[Array]:
 
 def _row(entries: dict[int, Array]) -> Array:
     """Coefficients of the inputs, shape (n, 5)."""
-    row = np.zeros((len(next(iter(entries.values()))), len(INPUTS)))
-    for k, value in entries.items():
-        row[:, k] = value
-    return row
+    return np.stack([entries.get(k, 0.0 * entries[min(entries)]) for k in range(len(INPUTS))], 1)
 
 
 def _polynomials(label: str, given: Sequence[float] | Sequence[Sequence[float]]) -> list[Array]:
     """Coefficients of one polynomial or of each joint's, leading zeros cut."""
     lists = [given] if all(np.ndim(c) == 0 for c in given) else given
-    cut = [np.trim_zeros(np.atleast_1d(_numbers(c)), "f") for c in lists]  # type: ignore[arg-type]
+    cut = [np.trim_zeros(np.atleast_1d(_numbers(c)), "f") for c in lists]
     for j, polynomial in enumerate(cut):
-        if not np.all(np.isfinite(polynomial)):
-            raise InputError(f"{label} has a coefficient that is not a finite number")
-        if label == "den" and not len(polynomial):
-            raise InputError(f"transfer function of joint {j + 1}: den is zero")
+        if not np.all(np.isfinite(polynomial)) or (label == "den" and not len(polynomial)):
+            raise InputError(f"{label} of joint {j + 1} has to be finite numbers, not all zero")
     return cut
 
 
@@ -391,32 +378,26 @@ def _tustin(
     return back @ (unit + half), drive, C @ back, d + 0.5 * float(C @ drive)
 
 
-States = tuple[Array, Array, Array, Array]
+States = tuple[Array, ...]
+"""A, B, C and antiwindup."""
 
 
-def _integral(rows: Array, usual: Array, tracking_time: Numbers | None, common: Common) -> States:
-    """One integrator a joint of ``rows @ w``, with A, B, C and its back-calculation."""
-    n, rate = len(rows), _checked(common.get("rate"))
-    period = 1.0 if rate is None else 1.0 / rate
-    active = np.any(rows != 0.0, axis=1)
+def _integral(
+    error: Array, ki: Array, usual: Array, given: Numbers | None, common: Common
+) -> States:
+    """One state a joint, ki times the integral of ``error @ w``, with back-calculation."""
+    n, rate = len(ki), _checked(common.get("rate"))
+    # a back-calculation that is faster than the clock would overshoot
+    period, shortest = (1.0, 0.0) if rate is None else (1.0 / rate, 1.0 / rate)
     limited = np.isfinite(_each("limit", common.get("limit", np.inf), n))
-    if tracking_time is not None:
-        time = _each("tracking_time", tracking_time, n)
-        shortest = 0.0 if rate is None else period
-        if len(time) != n or not np.all(time >= shortest) or not np.all(time > 0.0):
-            raise InputError(
-                f"tracking_time has to be {n} positive times of {shortest:g} s or more, "
-                f"got {tracking_time}"
-            )
-    elif np.any(active & limited & ~(usual > 0.0)):
-        raise InputError("a purely integral controller with a limit needs a tracking_time")
-    else:
-        # faster than a sample back-calculation would overshoot
-        time = np.where(active & (usual > 0.0), usual, np.inf)
-        time = time if rate is None else np.maximum(time, period)
-    on = active.astype(float)
+    time = np.maximum(usual, shortest) if given is None else _each("tracking_time", given, n)
+    on = (ki != 0.0).astype(float)
+    if not np.all((time > 0.0) & (time >= shortest * (1.0 - 1e-9)) | (on * limited == 0.0)):
+        least = "be positive" if rate is None else f"be {shortest:g} s or more: a period"
+        raise InputError(f"tracking_time has to {least}; give one, or infinity for no anti-windup")
+    back = on * period * _ratio(np.ones(n), time)
     A = np.zeros((n, 1, 1)) if rate is None else on[:, None, None]
-    return A, rows[:, None, :] * period, on[:, None], (on * period / time)[:, None]
+    return A, (error * ki[:, None] * period)[:, None], on[:, None], back[:, None]
 
 
 def _differenced(
@@ -443,38 +424,28 @@ def _build(
     D: Array, common: Common, states: States | None = None, exact: bool = False
 ) -> Controller:
     """The controller of a direct term and states, with the common settings."""
-    for key in common:
-        if key not in Common.__annotations__:
-            raise InputError(
-                f"unknown controller setting {key!r}{nearest(key, Common.__annotations__)}"
-            )
+    known = Common.__annotations__
+    for key in (k for k in common if k not in known):
+        raise InputError(f"unknown controller setting {key!r}{nearest(key, known)}")
     n, rate = len(D), _checked(common.get("rate"))
     if states is None:
         states = np.zeros((n, 0, 0)), np.zeros((n, 0, 5)), np.zeros((n, 0)), np.zeros((n, 0))
     velocity, compensation = common.get("velocity", "measured"), common.get("compensation", "none")
     if velocity not in VELOCITIES:
         raise InputError(f"velocity {velocity!r} is not known{nearest(velocity, VELOCITIES)}")
-    if velocity == "measured" and "lag" in common:
-        raise InputError("lag is for velocity = 'differences'")
     if compensation == "computed-torque" and not exact:
         D = D + _row({DDQREF: np.ones(n)})
     if velocity == "differences":
-        lag = _each("lag", common.get("lag", 1), n)
         if rate is None:
             raise InputError("velocity 'differences' is of sampled controllers: give a rate")
+        lag = _each("lag", common.get("lag", 1), n)
         if not np.all((lag >= 1) & (lag == np.round(lag))):
-            raise InputError(f"lag has to be 1 sample or more, got {common.get('lag')}")
+            raise InputError("lag has to be 1 sample or more, a whole number")
         states, D = _differenced(states, D, lag.astype(np.int64), rate)
+    elif "lag" in common:
+        raise InputError("lag is for velocity = 'differences'")
+    gain = _each("gain", common.get("gain", 1.0), n)
+    limit = _each("limit", common.get("limit", np.inf), n)
     A, B, C, back = states
-    return Controller(
-        A=A,
-        B=B,
-        C=C,
-        D=D,
-        antiwindup=back,
-        gain=_each("gain", common.get("gain", 1.0), n),
-        limit=_each("limit", common.get("limit", np.inf), n),
-        rate=rate,
-        delay=common.get("delay", 0.0),
-        compensation=compensation,
-    )
+    delay = common.get("delay", 0.0)
+    return Controller(A, B, C, D, back, gain, limit, rate, delay, compensation)

@@ -77,7 +77,7 @@ def build_plant(
     Raises
     ------
     InputError
-        When a width is not positive.
+        When a width is not positive or a friction term has no smooth form.
     """
     n, first = idim.robot.n, idim.tree.dof - idim.robot.n
     if len(width) != n or not np.all(np.asarray(width) > 0.0):
@@ -100,6 +100,11 @@ def build_plant(
             turns = np.concatenate([np.zeros(first), drive.turns])
             rotors += theta[index] * np.outer(turns, turns)
         else:
+            if drive.term.smooth is None:
+                raise InputError(
+                    f"friction {idim.friction!r} cannot be simulated: its term "
+                    f"{drive.term.symbol} has no smooth form"
+                )
             weights = np.array([*drive.term.smooth, 0.0])
             friction[at, :3] += theta[index] * weights[:3]
         if index in position:

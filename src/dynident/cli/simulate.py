@@ -1,0 +1,53 @@
+"""Commands that simulate: a log of a robot's loop, and the papers' experiments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dynident.cli.options import app
+from dynident.errors import InputError
+
+
+@app.command(epilog="Example: dynident simulate twin.toml -o run.csv")
+def simulate(
+    study: Annotated[Path, typer.Argument(metavar="STUDY.toml")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The log to write (CSV).")],
+) -> None:
+    """Simulate a study's robot under its controller and write the log it would give."""
+    from dynident.files import refuse_overwriting, write_files
+    from dynident.progress import progress_on_stderr
+    from dynident.study import listed, read_study
+    from dynident.synthesis import simulate_study
+
+    chosen = read_study(study, use=None)
+    inputs = [chosen.robot.file, *(file for log in chosen.log for file in listed(log.files))]
+    refuse_overwriting([output], [*inputs, study])
+    with progress_on_stderr() as progress:
+        log = simulate_study(chosen, progress)
+        write_files({output: log.to_csv()})
+    for warning in log.warnings:
+        typer.echo(f"warning: {warning}", err=True)
+    samples, rate = len(log.recording.q), log.recording.rate
+    typer.echo(f"{samples} samples at {rate:g} Hz written to {output}", err=True)
+
+
+@app.command(epilog="Example: dynident reproduce brunot2019")
+def reproduce(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="brunot2019 or ardiani2024.")],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A shorter, coarser version, in seconds.")
+    ] = False,
+) -> None:
+    """Repeat a paper's experiment on its simulated robot, its tables beside ours."""
+    from dynident.progress import progress_on_stderr
+    from dynident.reproduce import REPRODUCTIONS
+    from dynident.text import nearest
+
+    if name not in REPRODUCTIONS:
+        raise InputError(f"paper {name!r} is not known{nearest(name, REPRODUCTIONS)}")
+    with progress_on_stderr() as progress:
+        found = REPRODUCTIONS[name](progress=progress, reduced=quick)
+    typer.echo(found.text())

@@ -1,0 +1,168 @@
+"""Is a loop stable, and is it slow enough for the integrator's step?
+
+Both questions are asked of the linear system about the start, at rest, where the smoothed
+Coulomb friction is steepest.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import expm
+
+from dynident.dynamics.forward import derivatives
+from dynident.dynamics.inverse import mass_matrix
+from dynident.errors import InputError
+from dynident.inertia import Array
+from dynident.simulation.integrators import INTEGRATORS
+from dynident.simulation.plant import build_plant
+from dynident.simulation.rollout import Loop
+
+ROOM = 1e-9
+SLOWEST_GROWTH = 1e-3
+"""Growth that a loop may have and still count as at rest [1/s]."""
+
+
+def linear_plant(loop: Loop, theta: Array, steep: bool) -> tuple[Array, Array, Array]:
+    """``M ddq + D ddq' + K dq = tau`` about the start: M, D, K of the joints.
+
+    Parameters
+    ----------
+    steep : bool
+        With the slope that Coulomb friction has at standstill, or that beyond it.
+    """
+    idim, n = loop.idim, loop.idim.robot.n
+    dof = idim.robot.dof
+    assert loop.width is not None
+    plant = build_plant(idim, theta, loop.width, (), loop.stribeck)
+    q = np.zeros(dof + idim.robot.floating)
+    if idim.robot.floating:
+        q[6] = 1.0
+    q[len(q) - n :] = loop.reference.q[0] if loop.q0 is None else loop.q0[len(loop.q0) - n :]
+    still = np.zeros((1, dof))
+    M = mass_matrix(idim.tree, plant.phi, q[None])[0] + plant.rotors
+    K, D = (part[0] for part in derivatives(idim.tree, plant.phi, q[None], still, still))
+    slope = plant.friction[:, 1].copy()
+    if steep:
+        slope += (plant.friction[:, 2] + plant.friction[:, 3]) / plant.width
+    D = D.copy()
+    D[dof - n :, dof - n :] += plant.gears.T @ (slope[:, None] * plant.gears)
+    return M, D, K
+
+
+def check_integration(loop: Loop, theta: Array) -> None:
+    """Refuse steps that are too long for the fastest motion of the robot under control.
+
+    Raises
+    ------
+    InputError
+        Naming the joint that is too stiff, and what to change.
+    """
+    scheme = INTEGRATORS[loop.integrator]
+    if scheme.implicit:
+        return
+    M, D, K = linear_plant(loop, theta, steep=True)
+    n, dof = loop.idim.robot.n, len(M)
+    joints = slice(dof - n, dof)
+    if loop.controller.rate is None:
+        gain = loop.controller.gain
+        K, D = K.copy(), D.copy()
+        K[joints, joints] -= np.diag(gain * loop.controller.D[:, 3])
+        D[joints, joints] -= np.diag(gain * loop.controller.D[:, 4])
+    system = np.block(
+        [[np.zeros((dof, dof)), np.eye(dof)], [-np.linalg.solve(M, K), -np.linalg.solve(M, D)]]
+    )
+    values, vectors = np.linalg.eig(system)
+    h = 1.0 / (loop.rate * loop.substeps)
+    for k in np.argsort(values.real):
+        if values[k].real >= 0.0:
+            break
+        if abs(scheme.amplification(h * values[k])) > 1.0 + ROOM:
+            name = named(loop, vectors[:, k])
+            fast = abs(values[k])
+            raise InputError(
+                f"{name} is too stiff for {loop.integrator} at steps of {h:g} s (rate "
+                f"{fast:.3g} 1/s at standstill): raise substeps or the width of its Coulomb "
+                "friction, or take sdirk2"
+            )
+
+
+def check_loop(loop: Loop, theta: Array) -> None:
+    """Refuse a closed loop that is unstable about the start.
+
+    Raises
+    ------
+    InputError
+        Naming the joint that grows fastest.
+    """
+    growth, name = loop_growth(loop, theta)
+    if growth > SLOWEST_GROWTH:
+        raise InputError(
+            f"the loop of {name} is unstable: it grows at {growth:.3g} 1/s; check the signs and "
+            "sizes of its gains, its delay and its rate"
+        )
+
+
+def loop_growth(loop: Loop, theta: Array) -> tuple[float, str]:
+    """Largest growth rate of the closed loop beyond standstill, and its joint [1/s].
+
+    Model compensation and free-flying bases are left out: zero growth.
+    """
+    control, robot = loop.controller, loop.idim.robot
+    if robot.floating or control.compensation not in ("none", "feed-forward"):
+        return 0.0, robot.joint_names[0]
+    M, D, K = linear_plant(loop, theta, steep=False)
+    n, m = robot.n, control.states
+    gain = control.gain
+    read_q, read_v = np.diag(control.D[:, 3]), np.diag(control.D[:, 4])
+    read_z = np.zeros((n, n * m))
+    drive = np.zeros((n * m, 2 * n))
+    own = np.zeros((n * m, n * m))
+    for j in range(n):
+        block = slice(j * m, (j + 1) * m)
+        read_z[j, block] = control.C[j]
+        drive[block, j], drive[block, n + j] = control.B[j, :, 3], control.B[j, :, 4]
+        own[block, block] = control.A[j]
+    inverse = np.linalg.inv(M)
+    free = np.block([[np.zeros((n, n)), np.eye(n)], [-inverse @ K, -inverse @ D]])
+    push = np.vstack([np.zeros((n, n)), inverse * gain])
+    feed = np.hstack([read_q, read_v])
+    if control.rate is None:
+        closed = np.block([[free + push @ feed, push @ read_z], [drive, own]])
+        values, vectors = np.linalg.eig(closed)
+        worst = int(np.argmax(values.real))
+        return float(values[worst].real), named(loop, vectors[: 2 * n, worst])
+    # exact over a control period with the torque held (zero-order hold), then delayed
+    hold, delay = loop.steps
+    period = 1.0 / control.rate
+    whole = expm(np.block([[free, push], [np.zeros((n, 3 * n))]]) * period)
+    move, act = whole[: 2 * n, : 2 * n], whole[: 2 * n, 2 * n :]
+    late = -(-delay // hold)
+    size = 2 * n + n * m + n * late
+    closed = np.zeros((size, size))
+    rest = slice(2 * n, 2 * n + n * m)
+    closed[: 2 * n, : 2 * n] = move
+    closed[rest, : 2 * n], closed[rest, rest] = drive, own
+    if late == 0:
+        closed[: 2 * n, : 2 * n] += act @ feed
+        closed[: 2 * n, rest] += act @ read_z
+    else:
+        queue = 2 * n + n * m
+        closed[queue : queue + n, : 2 * n], closed[queue : queue + n, rest] = feed, read_z
+        for k in range(1, late):
+            closed[queue + k * n : queue + (k + 1) * n, queue + (k - 1) * n : queue + k * n] = (
+                np.eye(n)
+            )
+        closed[: 2 * n, size - n :] = act
+    values, vectors = np.linalg.eig(closed)
+    worst = int(np.argmax(np.abs(values)))
+    growth = float(np.log(max(abs(values[worst]), 1e-300)) * control.rate)
+    return growth, named(loop, vectors[: 2 * n, worst])
+
+
+def named(loop: Loop, vector: Array) -> str:
+    """The joint that moves most in an eigenvector."""
+    robot = loop.idim.robot
+    dof = robot.dof
+    speed = np.abs(vector[dof : 2 * dof]) + np.abs(vector[:dof])
+    joint = int(np.argmax(speed[dof - robot.n :]))
+    return robot.joint_names[joint]
