@@ -162,9 +162,34 @@ class InstrumentSystem:
 
     @property
     def projected(self) -> System:
-        """``||P_Z (y - X beta)||^2 = ||R_ZX beta - r_Zy||^2`` (ardiani2024, eq. 28)."""
+        """``||P_Z (y - X beta)||^2 = ||R_ZX beta - r_Zy||^2`` (ardiani2024, eq. 28).
+
+        Instruments beyond one a parameter may nearly repeat each other: of their span only
+        what `UNEXCITED` leaves is projected on.
+        """
         z = self.instruments
-        return System(self.R[:z, z:-1], self.R[:z, -1], float(np.sum(self.R[z:, -1] ** 2)))
+        Zx, Zy = self.R[:z, z:-1], self.R[:z, -1]
+        if z > Zx.shape[1]:
+            span, _ = self._span()
+            Zx, Zy = span.T @ Zx, span.T @ Zy
+        return System(Zx, Zy, float(np.sum(self.R[z:, -1] ** 2)))
+
+    @property
+    def gain(self) -> Array:
+        """What the scores do to the estimate: ``beta - beta_true = gain Z^T W e``, (p, z)."""
+        z = self.instruments
+        span, inverse = self._span()
+        A = span.T @ self.R[:z, z:-1]
+        return np.asarray(np.linalg.pinv(A, rcond=1.0 / UNEXCITED) @ inverse)
+
+    def _span(self) -> tuple[Array, Array]:
+        """Orthonormal U of the span of Z in R's coordinates, and U^T R_ZZ^-T."""
+        Rz = self.R[: self.instruments, : self.instruments]
+        norms = np.linalg.norm(Rz, axis=0)
+        norms[norms == 0.0] = 1.0
+        u, s, vt = np.linalg.svd(Rz / norms)
+        rank = int(np.sum(s > s[0] / UNEXCITED))
+        return u[:, :rank], vt[:rank] / s[:rank, None] / norms
 
     @property
     def Pi(self) -> Array:
@@ -181,12 +206,12 @@ class InstrumentSystem:
 
 @dataclass(frozen=True)
 class System:
-    """``||y - X beta||^2 = ||A beta - b||^2 + rest`` with a square triangular A.
+    """``||y - X beta||^2 = ||A beta - b||^2 + rest``, A triangular for least squares.
 
     Attributes
     ----------
-    A : ndarray, shape (p, p)
-    b : ndarray, shape (p,)
+    A : ndarray, shape (p, p), or (instruments, p)
+    b : ndarray, shape (p,), or (instruments,)
     rest : float
         What no beta can explain.
     """

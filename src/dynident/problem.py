@@ -294,7 +294,7 @@ def filter_banks(
     banks: list[tuple[DecimationFilter, list[int], list[slice]]] = []
     for j, f in enumerate(filters):
         for known, joints, entries in banks:
-            if (known.cutoff, known.step) == (f.cutoff, f.step):
+            if known.step == f.step and np.array_equal(known.taps, f.taps):
                 joints.append(j)
                 entries.append(packing.joints[j][0])
                 break

@@ -18,7 +18,6 @@ from dynident.recording.prepare import Samples
 from dynident.robot.model import Robot
 from dynident.robot.spec import Flag, Name, Number, Spec
 from dynident.simulation.controller import COMPENSATIONS, CONTROLLERS, Common, Controller
-from dynident.simulation.gains import identify_gains
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.reconstruct import reconstruct
 from dynident.simulation.reference import REFERENCES, Reference
@@ -316,6 +315,8 @@ def identified_controller(
         None if section.limit is None else np.broadcast_to(np.asarray(section.limit), (robot.n,))
     )
     run = slice(*log.runs[0])
+    from dynident.simulation.gains import identify_gains
+
     found = identify_gains(
         log.qref[run], log.measured[run], log.tau[run] / gain, log.rate, section.kind, limit=limit,
         dqref=None if log.dqref is None else log.dqref[run],

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy import optimize
 
 from dynident.dynamics.inverse import mass_matrix
 from dynident.errors import ComputationError, InputError, RolloutError
@@ -27,7 +28,7 @@ from dynident.simulation.rollout import Loop, Stretch, rollout, sensitive_rollou
 from dynident.text import nearest
 
 STARTS = ("least-squares", "nominal", "rotors")
-"""Where iterations start: WLS; the file's inertials; Ia = 1 alone (brunot2019, 5.1)."""
+"""Where iterations start: WLS; the file's inertials with fitted drives; Ia = 1 alone."""
 MASS_SAMPLES = 200
 
 
@@ -311,19 +312,42 @@ def start_values(problem: Problem, start: str | Mapping[str, float]) -> Array:
         raise InputError(f"start {start!r} is not known{nearest(start, STARTS)}")
     if start == "least-squares":
         return weighted_solution(problem.factors)[0]
-    theta = np.zeros(len(problem.idim.parameters))
+    parameters = problem.idim.parameters
     if start == "nominal":
-        if not problem.robot.has_nominal:
-            raise InputError(
-                f"{problem.robot.name}: start 'nominal', but its file has no inertials"
-            )
-        theta[: problem.idim.inertial] = problem.robot.nominal.ravel()
-    else:
-        # one unit at every drive: Ia5 = 2 in brunot2019 is Ia5 and Iam6
-        theta = np.array(
-            [1.0 if p.symbol in (ROTOR, f"{ROTOR}m") else 0.0 for p in problem.idim.parameters]
+        return np.asarray(base.matrix @ nominal_values(problem))
+    # one unit at every drive: Ia5 = 2 in brunot2019 is Ia5 and Iam6
+    rotors = [1.0 if p.symbol in (ROTOR, f"{ROTOR}m") else 0.0 for p in parameters]
+    return np.asarray(base.matrix @ np.array(rotors))
+
+
+def nominal_values(problem: Problem) -> Array:
+    """The file's inertials, with the drives' parameters that then fit the log best.
+
+    Robot files know no rotors, without which a stiff loop need not be stable; those and the
+    friction are fitted by least squares, held to positive values.
+
+    Raises
+    ------
+    InputError
+        When the file has no inertials.
+    """
+    idim, base = problem.idim, problem.base
+    if not problem.robot.has_nominal:
+        raise InputError(f"{problem.robot.name}: start 'nominal', but its file has no inertials")
+    theta = np.zeros(len(idim.parameters))
+    theta[: idim.inertial] = problem.robot.nominal.ravel()
+    drives = idim.parameters[idim.inertial :]
+    if drives:
+        system = problem.factors.weighted(weighted_solution(problem.factors)[1])
+        columns = system.A @ base.matrix
+        lower = np.array([0.0 if p.positive else -np.inf for p in drives])
+        fit = optimize.lsq_linear(
+            columns[:, idim.inertial :],
+            system.b - columns @ theta,
+            bounds=(lower, np.full(len(drives), np.inf)),
         )
-    return np.asarray(base.matrix @ theta)
+        theta[idim.inertial :] = fit.x
+    return theta
 
 
 def settled(new: Array, old: Array, std: Array, tolerance: float) -> bool:

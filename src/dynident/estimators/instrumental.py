@@ -135,7 +135,7 @@ def weighted_instruments(
 def seed_std(system: InstrumentSystem) -> Array:
     """``(X^T Omega^-1 X)^-1`` with X = Z, or P_Z X (ardiani2024, eq. 12 and 23)."""
     z, p = system.instruments, system.R.shape[1] - 1 - system.instruments
-    factor = system.R[:z, :z] if z == p else system.R[:z, z:-1]
+    factor = system.R[:z, :z] if z == p else system.projected.A
     return np.asarray(np.sqrt(np.sum(np.linalg.pinv(factor, rcond=1.0 / UNEXCITED) ** 2, axis=1)))
 
 
@@ -151,11 +151,7 @@ def finish(
     system = instrumented.instrument_factors.weighted(sigma)
     z = system.instruments
     found = residuals(auxiliary.problem, beta)
-    # beta - beta_true = R_ZX^+ R_ZZ^-T (Z^T W e)
-    gain = (
-        np.linalg.pinv(system.projected.A, rcond=1.0 / UNEXCITED)
-        @ np.linalg.inv(system.R[:z, :z]).T
-    )
+    gain = system.gain
     if whiteness_rejected(found.error):
         lag = automatic_lag(found.error)
         name = f"hac sandwich of the instruments (residuals are not white), Bartlett lag {lag}"
@@ -164,13 +160,13 @@ def finish(
         name = "sandwich of the instruments, (Z' W X)^-1 Z' W Z (X' W Z)^-1"
         root = np.linalg.pinv(system.projected.A, rcond=1.0 / UNEXCITED)
         matrix = root @ root.T
-    tests = (identity_test(system), endogeneity_test(system))
+    square = z == len(beta)  # Pi = I is a statement about one instrument a parameter
+    tests = (*((identity_test(system),) if square else ()), endogeneity_test(system))
     warnings = [] if simulation.assumed is None else [simulation.assumed]
-    p = len(beta)
-    shift = np.max(np.abs(system.Pi[:p] @ beta - beta) / np.sqrt(np.diag(matrix)))
     rank = int(np.linalg.matrix_rank(system.Pi))
-    words = f"Pi has rank {rank} of {p}"
-    if z == p:
+    words = f"Pi has rank {rank} of {len(beta)}"
+    if square:
+        shift = np.max(np.abs(system.Pi @ beta - beta) / np.sqrt(np.diag(matrix)))
         words += f"; Pi beta is up to {shift:.1f} sigma from beta"
     iterations = len(history) - 1
     return Estimate(

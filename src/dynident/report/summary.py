@@ -13,11 +13,16 @@ from dynident.base import BaseParameters
 from dynident.inertia import smallest_eigenvalue
 from dynident.recording.prepare import Samples
 from dynident.report.words import WIDTH, common, counted, entry, number, percent, table
-from dynident.statistics import confidence_interval
+from dynident.statistics import TestResult, confidence_interval
 from dynident.validation import ALL_SAMPLES, FitFigure
 
 if TYPE_CHECKING:
+    from dynident.estimators.auxiliary import SimulatedFigure
     from dynident.identification import Identification
+
+
+FEW = 12
+"""Base parameters that are printed without being asked for."""
 
 
 class ErrorColumn(NamedTuple):
@@ -59,7 +64,7 @@ def summary(result: Identification, full: bool = False) -> str:
     ----------
     result : Identification
     full : bool
-        Print the base parameters too, not just how many there are.
+        Print the base parameters too, even where they are more than `FEW`.
 
     Returns
     -------
@@ -142,6 +147,20 @@ def certificate_words(result: Identification) -> str:
     if proof is None:
         return "none: this method solves no cone problem"
     return f"primal {proof.primal:.1e}, dual {proof.dual:.1e}, gap {proof.gap:.1e}"
+
+
+def simulation_words(figure: SimulatedFigure) -> str:
+    """How far the simulated closed loop is from a log."""
+    position = " ".join(percent(p) for p in figure.position_percent)
+    torque = " ".join(percent(p) for p in figure.torque_percent)
+    return f"of {figure.log}: position error {position} %, torque error {torque} %"
+
+
+def test_words(test: TestResult) -> str:
+    """A test's outcome in words."""
+    verdict = "rejected" if test.rejected else "not rejected"
+    chance = f"p = {test.p_value:.2g}" if test.p_value >= 1e-4 else "p < 0.0001"
+    return f"{test.null}: {verdict} ({chance}, {test.distribution} = {number(test.statistic, 3)})"
 
 
 def time_words(result: Identification) -> str:
@@ -247,7 +266,7 @@ def parameter_lines(result: Identification, full: bool) -> list[str]:
     note = counted(len(every), "base parameter")
     if len(rows) < len(every):
         note += f", {len(every) - len(rows)} of them eliminated (not essential)"
-    if not full:
+    if not full and len(every) > FEW:
         return textwrap.wrap(f"{note} in result.json and report.html", WIDTH)
     columns = [
         ("value", [number(row.value, 5) for row in rows]),
@@ -320,8 +339,13 @@ def quality_lines(result: Identification) -> list[str]:
     estimate = result.estimate
     lines = entry("excitation", excitation_words(result))
     lines += entry("consistent", consistency_words(result))
-    lines += entry("certificate", certificate_words(result))
-    lines += entry("active", ", ".join(estimate.active) or "no constraint")
+    for figure in result.simulated:
+        lines += entry("simulation", simulation_words(figure))
+    for test in estimate.tests:
+        lines += entry("test", test_words(test))
+    if estimate.certificate is not None:
+        lines += entry("certificate", certificate_words(result))
+        lines += entry("active", ", ".join(estimate.active) or "no constraint")
     if not estimate.converged:
         lines += entry("warning", f"not converged: {estimate.message}")
     for warning in result.warnings:

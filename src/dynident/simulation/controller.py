@@ -1,8 +1,7 @@
 """Joint controllers: linear, one for each joint, continuous or sampled, with limits.
 
 Each is the pair ``dz/dt = A z + B w`` (sampled: ``z+ = A z + B w``) and ``u = C z + D w`` of
-`INPUTS` w; the torque is ``gain * sat(u)``. A new kind is one function and one line in
-`CONTROLLERS`.
+`INPUTS` w; torque is ``gain * sat(u)``. A new kind: a function and a line in `CONTROLLERS`.
 """
 
 from __future__ import annotations
@@ -22,12 +21,11 @@ INPUTS = ("qref", "dqref", "ddqref", "q", "dq")
 """What a controller sees of its joint, in the order of the last axis of B and D."""
 QREF, DQREF, DDQREF, Q, DQ = range(5)
 COMPENSATIONS = ("none", "gravity", "feed-forward", "computed-torque")
-"""Model torques that may be added: see `Controller`."""
 VELOCITIES = ("measured", "differences")
-"""Where a controller has its velocity from: see `Common`."""
-
-Numbers = float | Sequence[float] | Array
-"""One value for all joints, or one for each."""
+Numbers = float | Sequence[float] | Array  # one value for all joints, or one for each
+Given = npt.ArrayLike
+Polynomials = Sequence[float] | Sequence[Sequence[float]]
+States = tuple[Array, ...]  # A, B, C and antiwindup
 
 
 @dataclass(frozen=True)
@@ -65,22 +63,18 @@ class Controller:
     compensation: str = "none"
 
     def __post_init__(self) -> None:
-        for label in ("A", "B", "C", "D", "antiwindup", "gain", "limit"):
+        if np.ndim(self.C) != 2 or not len(self.C):
+            raise InputError(f"controller: C has shape {np.shape(self.C)}, needs (joints, m)")
+        n, m, w = *np.shape(self.C), len(INPUTS)
+        shapes = {"A": (n, m, m), "B": (n, m, w), "C": (n, m), "D": (n, w), "antiwindup": (n, m)}
+        for label, shape in {**shapes, "gain": (n,), "limit": (n,)}.items():
             value = np.array(getattr(self, label), dtype=float, order="C")
-            value.setflags(write=False)
-            object.__setattr__(self, label, value)
-        if self.C.ndim != 2 or not len(self.C):
-            raise InputError(f"controller: C has shape {self.C.shape}, it has to be (joints, m)")
-        n, m, inputs = self.n, self.states, len(INPUTS)
-        shapes = {"A": (n, m, m), "B": (n, m, inputs), "D": (n, inputs), "antiwindup": (n, m)}
-        for label, shape in {**shapes, "C": (n, m), "gain": (n,), "limit": (n,)}.items():
-            value = getattr(self, label)
             if value.shape != shape:
-                raise InputError(
-                    f"controller: {label} has shape {value.shape}, it has to be {shape}"
-                )
+                raise InputError(f"controller: {label} has shape {value.shape}, needs {shape}")
             if label != "limit" and not np.all(np.isfinite(value)):
                 raise InputError(f"controller: {label} has a value that is not a finite number")
+            value.setflags(write=False)
+            object.__setattr__(self, label, value)
         if not np.all(self.limit > 0.0):
             raise InputError("controller: limit has to be positive; leave it out for none")
         _checked(self.rate)
@@ -102,29 +96,18 @@ class Controller:
 
     def scaled(self, factor: npt.ArrayLike) -> Controller:
         """The same controllers with gains multiplied by `factor`, a number or shape (n,)."""
-        (each,) = _gains({"n": self.n}, factor=np.asarray(factor, dtype=float))
-        return replace(self, gain=self.gain * each)
+        return replace(self, gain=self.gain * _each("factor", factor, self.n))
 
 
 def output(controller: Controller, z: Array, w: Array) -> Array:
-    """Limited output ``sat(C z + D w)``, shape (n,); torque is ``gain`` times it.
-
-    Parameters
-    ----------
-    controller : Controller
-    z : ndarray, shape (n, m)
-        States.
-    w : ndarray, shape (n, 5)
-        `INPUTS`.
-    """
+    """Limited outputs ``sat(C z + D w)``, shape (n,), of states z (n, m) and `INPUTS` w (n, 5)."""
     return np.clip(_linear(controller, z, w), -controller.limit, controller.limit)
 
 
 def next_state(controller: Controller, z: Array, w: Array) -> Array:
     """``A z + B w + antiwindup (sat(u) - u)``, shape (n, m).
 
-    The next state of a sampled controller, the rate of change of a continuous one's.
-    Parameters are those of `output`.
+    Next states of a sampled controller, rates of change of a continuous one's.
     """
     excess = output(controller, z, w) - _linear(controller, z, w)
     free = np.einsum("jik,jk->ji", controller.A, z) + np.einsum("jik,jk->ji", controller.B, w)
@@ -228,11 +211,7 @@ def p_pi(
     return _build(error * kv[:, None], common, inner)
 
 
-def transfer_function(
-    num: Sequence[float] | Sequence[Sequence[float]],
-    den: Sequence[float] | Sequence[Sequence[float]],
-    **common: Unpack[Common],
-) -> Controller:
+def transfer_function(num: Polynomials, den: Polynomials, **common: Unpack[Common]) -> Controller:
     """``u = C(s) (qref - q)``, in controllable canonical form.
 
     `num` and `den` are coefficients of falling powers of s: one list for all joints, or one
@@ -243,53 +222,40 @@ def transfer_function(
     tops, bottoms = _polynomials("num", num), _polynomials("den", den)
     n = _count(common, {k: len(v) for k, v in (("num", tops), ("den", bottoms)) if len(v) > 1})
     m = max(len(bottom) for bottom in bottoms) - 1
-    A, B, C, D = np.zeros((n, m, m)), np.zeros((n, m, 5)), np.zeros((n, m)), np.zeros((n, 5))
+    A, B, C, direct = np.zeros((n, m, m)), np.zeros((n, m, 5)), np.zeros((n, m)), np.zeros(n)
     rate = _checked(common.get("rate"))
     for j in range(n):
         top, bottom = tops[j % len(tops)], bottoms[j % len(bottoms)]
-        k = len(bottom) - 1
-        if len(top) > k + 1:
+        k, above = len(bottom) - 1, len(top) - 1
+        if above > k:
             raise InputError(
-                f"transfer function of joint {j + 1}: degree {len(top) - 1} over {k} is not "
-                "proper; add a fast pole to den"
+                f"joint {j + 1}: degree {above} over {k} is improper: add a fast pole to den"
             )
-        a = bottom[1:] / bottom[0]
-        b = np.concatenate([np.zeros(k + 1 - len(top)), top]) / bottom[0]
-        own, drive, read, direct = np.eye(k, k=-1), np.zeros(k), b[1:] - b[0] * a, float(b[0])
-        own[:1], drive[:1] = -a, 1.0
-        if rate is not None and k:
-            own, drive, read, direct = _tustin(own, drive, read, direct, rate)
-        A[j, :k, :k], C[j, :k] = own, read
-        B[j, :k, QREF], B[j, :k, Q] = drive, -drive
-        D[j, QREF], D[j, Q] = direct, -direct
-    return _build(D, common, (A, B, C, np.zeros((n, m))))
+        a, b = bottom / bottom[0], np.pad(top, (k - above, 0)) / bottom[0]
+        own, drive, read, direct[j] = np.eye(k, k=-1), np.eye(1, k)[0], b[1:] - b[0] * a[1:], b[0]
+        own[:1] = -a[1:]
+        if rate is not None:
+            own, drive, read, direct[j] = _tustin(own, drive, read, direct[j], rate)
+        A[j, :k, :k], C[j, :k], B[j, :k, QREF], B[j, :k, Q] = own, read, drive, -drive
+    return _build(_row({QREF: direct, Q: -direct}), common, (A, B, C, np.zeros((n, m))))
 
 
 def state_space(
-    A: npt.ArrayLike,
-    B: npt.ArrayLike,
-    C: npt.ArrayLike,
-    D: npt.ArrayLike,
-    *,
-    antiwindup: npt.ArrayLike = 0.0,
-    **common: Unpack[Common],
+    A: Given, B: Given, C: Given, D: Given, *, antiwindup: Given = 0.0, **common: Unpack[Common]
 ) -> Controller:
     """Any linear controller, matrices as in `Controller` (those of z+ where there is a rate).
 
     Shapes (m, m), (m, 5), (m,) and (5,) serve all joints; an axis of joints may come first.
     """
-    axes = {"A": 2, "B": 2, "C": 1, "D": 1, "antiwindup": 1}
-    given = dict(zip(axes, map(_numbers, (A, B, C, D, antiwindup)), strict=True))
-    if given["antiwindup"].ndim == 0:
-        given["antiwindup"] = np.full_like(given["C"], given["antiwindup"])
+    axes = {"A": 2, "B": 2, "C": 1, "antiwindup": 1, "D": 1}
+    back = np.broadcast_to(antiwindup, np.shape(C)) if np.ndim(antiwindup) == 0 else antiwindup
+    given = {k: np.asarray(v, float) for k, v in zip(axes, (A, B, C, back, D), strict=True)}
     # whatever else is wrong with a shape, the Controller says
     n = _count(common, {k: len(v) for k, v in given.items() if v.ndim == axes[k] + 1})
-    full = {
-        k: np.broadcast_to(v, (n, *v.shape[-a:])) if v.ndim == a else v
-        for k, v, a in zip(axes, given.values(), axes.values(), strict=True)
-    }
-    *states, D = (full[k] for k in ("A", "B", "C", "antiwindup", "D"))
-    return _build(D, common, tuple(states), exact=True)
+    *states, direct = (
+        np.broadcast_to(v, (n, *v.shape)) if v.ndim == axes[k] else v for k, v in given.items()
+    )
+    return _build(direct, common, tuple(states), exact=True)
 
 
 CONTROLLERS: dict[str, Callable[..., Controller]] = {
@@ -310,32 +276,28 @@ def _checked(rate: float | None) -> float | None:
     return rate
 
 
-def _numbers(value: npt.ArrayLike) -> Array:
-    return np.asarray(value, dtype=float)
-
-
 def _ratio(above: Array, below: Array) -> Array:
-    """Quotients, infinite where `below` is zero."""
+    # infinite where `below` is zero
     return np.divide(above, below, out=np.full_like(above, np.inf), where=below != 0.0)
 
 
 def _count(common: Common, lengths: dict[str, int]) -> int:
     """Number of joints, on which all settings with one value a joint have to agree."""
-    shared = {k: _numbers(common.get(k, 1.0)) for k in ("gain", "limit", "lag")}
-    lengths = lengths | {k: len(v) for k, v in shared.items() if v.ndim}
+    for label, setting in common.items():
+        if label in ("gain", "limit", "lag") and np.ndim(setting):  # type: ignore[arg-type]
+            lengths[label] = len(setting)  # type: ignore[arg-type]
     longest = max(lengths, key=lambda label: lengths[label], default="")
     n = common.get("n", lengths.get(longest, 1))
     for label, length in lengths.items():
         if length != n:
-            values = f"{length} value{'' if length == 1 else 's'}"
             other = f"the robot has {n} joints" if "n" in common else f"{longest} has {n}"
-            raise InputError(f"{label} has {values}, {other}")
+            raise InputError(f"{label} has {length} value{'s' * (length != 1)}, {other}")
     return n
 
 
 def _each(label: str, value: npt.ArrayLike, n: int) -> Array:
     """A setting as one value for each joint, shape (n,)."""
-    array = _numbers(value)
+    array = np.asarray(value, dtype=float)
     if array.shape not in ((), (n,)):
         raise InputError(f"{label} has to be a number, or {n} numbers: one for each joint")
     return np.broadcast_to(array, (n,))
@@ -343,9 +305,9 @@ def _each(label: str, value: npt.ArrayLike, n: int) -> Array:
 
 def _gains(common: Common, **values: Numbers) -> list[Array]:
     """Finite settings, each of shape (n,)."""
-    n = _count(common, {k: len(_numbers(v)) for k, v in values.items() if np.ndim(v)})
+    n = _count(common, {k: np.shape(v)[0] for k, v in values.items() if np.ndim(v)})
     for label, value in values.items():
-        if not np.all(np.isfinite(_numbers(value))):
+        if not np.all(np.isfinite(value)):
             raise InputError(f"{label} has a value that is not a finite number")
     return [_each(label, value, n) for label, value in values.items()]
 
@@ -355,61 +317,49 @@ def _row(entries: dict[int, Array]) -> Array:
     return np.stack([entries.get(k, 0.0 * entries[min(entries)]) for k in range(len(INPUTS))], 1)
 
 
-def _polynomials(label: str, given: Sequence[float] | Sequence[Sequence[float]]) -> list[Array]:
+def _polynomials(label: str, given: Polynomials) -> list[Array]:
     """Coefficients of one polynomial or of each joint's, leading zeros cut."""
     lists = [given] if all(np.ndim(c) == 0 for c in given) else given
-    cut = [np.trim_zeros(np.atleast_1d(_numbers(c)), "f") for c in lists]
+    cut = [np.trim_zeros(np.atleast_1d(np.asarray(c, dtype=float)), "f") for c in lists]
     for j, polynomial in enumerate(cut):
         if not np.all(np.isfinite(polynomial)) or (label == "den" and not len(polynomial)):
             raise InputError(f"{label} of joint {j + 1} has to be finite numbers, not all zero")
     return cut
 
 
-def _tustin(
-    A: Array, B: Array, C: Array, d: float, rate: float
-) -> tuple[Array, Array, Array, float]:
+def _tustin(A: Array, B: Array, C: Array, d: Array, rate: float) -> States:
     """One joint's continuous system with ``s = 2 rate (z - 1) / (z + 1)``."""
     half, unit = A / (2.0 * rate), np.eye(len(A))
-    try:
-        back = np.linalg.inv(unit - half)
-    except np.linalg.LinAlgError:
-        raise InputError(f"den has a pole at +{2 * rate:g} 1/s: raise the rate") from None
+    back = np.linalg.inv(unit - half)
     drive = back @ B / rate
-    return back @ (unit + half), drive, C @ back, d + 0.5 * float(C @ drive)
+    return back @ (unit + half), drive, C @ back, d + 0.5 * (C @ drive)
 
 
-States = tuple[Array, ...]
-"""A, B, C and antiwindup."""
-
-
-def _integral(
-    error: Array, ki: Array, usual: Array, given: Numbers | None, common: Common
-) -> States:
-    """One state a joint, ki times the integral of ``error @ w``, with back-calculation."""
+def _integral(e: Array, ki: Array, usual: Array, time: Numbers | None, common: Common) -> States:
+    """One state a joint, ki times the integral of ``e @ w``, with back-calculation."""
     n, rate = len(ki), _checked(common.get("rate"))
     # a back-calculation that is faster than the clock would overshoot
     period, shortest = (1.0, 0.0) if rate is None else (1.0 / rate, 1.0 / rate)
     limited = np.isfinite(_each("limit", common.get("limit", np.inf), n))
-    time = np.maximum(usual, shortest) if given is None else _each("tracking_time", given, n)
+    time = np.maximum(usual, shortest) if time is None else _each("tracking_time", time, n)
     on = (ki != 0.0).astype(float)
     if not np.all((time > 0.0) & (time >= shortest * (1.0 - 1e-9)) | (on * limited == 0.0)):
-        least = "be positive" if rate is None else f"be {shortest:g} s or more: a period"
-        raise InputError(f"tracking_time has to {least}; give one, or infinity for no anti-windup")
-    back = on * period * _ratio(np.ones(n), time)
+        raise InputError(
+            "tracking_time has to be positive, and a sampled controller's no shorter than a period"
+        )
+    back = on * period / np.where(time > 0.0, time, np.inf)
     A = np.zeros((n, 1, 1)) if rate is None else on[:, None, None]
-    return A, (error * ki[:, None] * period)[:, None], on[:, None], back[:, None]
+    return A, (e * ki[:, None] * period)[:, None], on[:, None], back[:, None]
 
 
-def _differenced(
-    states: States, D: Array, lag: npt.NDArray[np.int64], rate: float
-) -> tuple[States, Array]:
+def _differenced(states: States, D: Array, lag: Array, rate: float) -> tuple[States, Array]:
     """The same controller with dq replaced by differences of remembered positions."""
     A, B, C, back = states
     n, m = C.shape
     size = m + int(np.max(lag))
     a, b, c = np.zeros((n, size, size)), np.zeros((n, size, 5)), np.zeros((n, size))
     a[:, :m, :m], b[:, :m], c[:, :m], d = A, B, C, D.copy()
-    for j, k in enumerate(lag):
+    for j, k in enumerate(lag.astype(int)):
         oldest, factor = m + k - 1, rate / k
         c[j, oldest], a[j, :m, oldest] = -factor * D[j, DQ], -factor * B[j, :, DQ]
         d[j, Q] += factor * D[j, DQ]
@@ -420,15 +370,13 @@ def _differenced(
     return (a, b, c, np.pad(back, ((0, 0), (0, size - m)))), d
 
 
-def _build(
-    D: Array, common: Common, states: States | None = None, exact: bool = False
-) -> Controller:
+def _build(D: Array, common: Common, states: States = (), exact: bool = False) -> Controller:
     """The controller of a direct term and states, with the common settings."""
     known = Common.__annotations__
     for key in (k for k in common if k not in known):
         raise InputError(f"unknown controller setting {key!r}{nearest(key, known)}")
     n, rate = len(D), _checked(common.get("rate"))
-    if states is None:
+    if not states:
         states = np.zeros((n, 0, 0)), np.zeros((n, 0, 5)), np.zeros((n, 0)), np.zeros((n, 0))
     velocity, compensation = common.get("velocity", "measured"), common.get("compensation", "none")
     if velocity not in VELOCITIES:
@@ -441,11 +389,10 @@ def _build(
         lag = _each("lag", common.get("lag", 1), n)
         if not np.all((lag >= 1) & (lag == np.round(lag))):
             raise InputError("lag has to be 1 sample or more, a whole number")
-        states, D = _differenced(states, D, lag.astype(np.int64), rate)
+        states, D = _differenced(states, D, lag, rate)
     elif "lag" in common:
         raise InputError("lag is for velocity = 'differences'")
     gain = _each("gain", common.get("gain", 1.0), n)
     limit = _each("limit", common.get("limit", np.inf), n)
     A, B, C, back = states
-    delay = common.get("delay", 0.0)
-    return Controller(A, B, C, D, back, gain, limit, rate, delay, compensation)
+    return Controller(A, B, C, D, back, gain, limit, rate, common.get("delay", 0.0), compensation)

@@ -1,0 +1,57 @@
+"""Simulated logs of small robots under control, for tests of what needs a closed loop."""
+
+from __future__ import annotations
+
+import numpy as np
+import toy
+
+from dynident.idim import build_idim
+from dynident.inertia import Array
+from dynident.problem import Problem
+from dynident.recording.prepare import prepare
+from dynident.recording.recording import Recording
+from dynident.robot.model import Robot
+from dynident.simulation.controller import Controller, pd
+from dynident.simulation.reference import Reference, fourier
+from dynident.simulation.rollout import Loop, rollout
+
+RATE = 500.0
+WIDTH = 0.05
+
+
+def reference(n: int, seconds: float = 8.0, seed: int = 3, rate: float = RATE) -> Reference:
+    """A lively Fourier reference below 2 Hz."""
+    rng = np.random.default_rng(seed)
+    sine, cosine = rng.normal(size=(2, n, 6))
+    return fourier(rate, seconds, 0.25, np.zeros(n), 0.6 * sine, 0.6 * cosine)
+
+
+def controller(n: int, rate: float | None = None) -> Controller:
+    """PD gains that track well."""
+    return pd(np.linspace(4000.0, 1500.0, n), np.linspace(120.0, 50.0, n), rate=rate)
+
+
+def closed_loop(
+    n: int = 2,
+    *,
+    coupled: bool = False,
+    friction: str = "coulomb-viscous",
+    noise: float = 0.0,
+    torque_noise: float = 0.0,
+    seconds: float = 8.0,
+    rate: float | None = RATE,
+    seed: int = 0,
+    bandwidth: float = 8.0,
+) -> tuple[Problem, Array, Controller]:
+    """A problem on the log of a simulated arm, its true base parameters, its controller."""
+    robot: Robot = toy.arm(n, coupled)
+    idim = build_idim(robot, friction)
+    theta = toy.true_parameters(idim, robot.nominal)
+    control, along = controller(n, rate), reference(n, seconds)
+    rng = np.random.default_rng(seed)
+    seen = rng.normal(size=along.q.shape) * noise if noise else None
+    motion = rollout(Loop(idim, control, along, width=np.full(n, WIDTH), noise=seen), theta)
+    tau = motion.tau + rng.normal(size=motion.tau.shape) * torque_noise
+    log = Recording("loop", RATE, motion.measured, tau, qref=along.q, dqref=along.dq)
+    problem = Problem(robot, prepare(log, bandwidth=bandwidth), friction)
+    return problem, problem.base.matrix @ theta, control

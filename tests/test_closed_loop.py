@@ -1,0 +1,256 @@
+"""Estimators that simulate the closed loop: recovery, algebra against dense rows, refusals."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from linearmodels.iv import IV2SLS
+from loops import RATE, WIDTH, closed_loop, controller, reference
+
+from dynident.errors import ComputationError, InputError
+from dynident.estimators import ESTIMATORS
+from dynident.estimators.auxiliary import (
+    Simulation,
+    auxiliary_model,
+    nominal_values,
+    settled,
+    start_values,
+)
+from dynident.estimators.instrumental import endogeneity_test, identity_test, remaining
+from dynident.facade import identify
+from dynident.factors import Group, InstrumentFactors, triangular
+from dynident.rows import ROWS, autoregression
+from dynident.simulation.controller import pd
+from dynident.statistics import residuals, whiteness
+
+METHODS = ("idim-iv", "2sls", "didim", "clie", "cloe")
+
+
+def off(beta, truth):
+    """Largest error, relative to each value or to a tenth of a unit."""
+    return np.abs((beta - truth) / np.maximum(np.abs(truth), 0.1)).max()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("start", ["least-squares", "nominal"])
+def test_clean_logs_give_the_true_parameters(method, start):
+    problem, truth, control = closed_loop(2, friction="viscous", rate=None)
+    estimate = ESTIMATORS[method](problem, Simulation(control, width=WIDTH, start=start))
+    # IV and 2SLS have the measured regressor, and with it the position filter's attenuation
+    assert off(estimate.beta, truth) < (2e-3 if method in ("idim-iv", "2sls") else 1e-4)
+    assert estimate.converged
+    assert len(estimate.history) == estimate.iterations + 1
+
+
+@pytest.mark.parametrize("method", ["clie", "cloe"])
+def test_output_errors_recover_coupled_drives_and_coulomb_friction(method):
+    problem, truth, control = closed_loop(3, coupled=True)
+    estimate = ESTIMATORS[method](problem, Simulation(control, width=WIDTH))
+    assert off(estimate.beta, truth) < 5e-4
+
+
+@pytest.mark.parametrize("method", ["clie", "cloe", "didim", "idim-iv"])
+def test_rotors_alone_are_a_start(method):
+    problem, truth, control = closed_loop(2, friction="viscous", rate=None)
+    estimate = ESTIMATORS[method](problem, Simulation(control, width=WIDTH, start="rotors"))
+    assert off(estimate.beta, truth) < 2e-3
+    assert not np.allclose(estimate.history[0], truth, rtol=0.1)
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    """A noisy problem, its instruments and the sigmas of its IV errors."""
+    problem, truth, control = closed_loop(2, noise=2e-4, torque_noise=0.5)
+    simulation = Simulation(control, width=WIDTH)
+    auxiliary = auxiliary_model(problem, simulation)
+    estimate = ESTIMATORS["idim-iv"](problem, simulation)
+    simulated = auxiliary.simulated(estimate.beta)
+    return problem, truth, simulation, estimate, simulated, auxiliary.referenced()
+
+
+def dense(problem, sigma):
+    """All weighted rows ``Z, X, y`` of an instrumented problem, zeros written out."""
+    p, z = problem.base.count, problem.scores
+    blocks = []
+    for rows in problem.rows():
+        for j in range(problem.robot.n):
+            Z, X = np.zeros((len(rows.y[j]), z)), np.zeros((len(rows.y[j]), p))
+            Z[:, problem.instruments[j]] = rows.scores[j]
+            X[:, problem.columns[j]] = rows.X[j]
+            blocks.append(np.column_stack([Z, X, rows.y[j]]) / sigma[j])
+    stacked = np.vstack(blocks)
+    return stacked[:, :z], stacked[:, z:-1], stacked[:, -1]
+
+
+def test_factors_give_the_iv_estimate_of_the_dense_rows(noisy):
+    problem, _, _, estimate, simulated, _ = noisy
+    instrumented = problem.with_instruments(simulated)
+    Z, X, y = dense(instrumented, estimate.sigma)
+    system = instrumented.instrument_factors.weighted(estimate.sigma)
+    beta = np.linalg.solve(Z.T @ X, Z.T @ y)
+    np.testing.assert_allclose(system.projected.solve(), beta, rtol=1e-7)
+    np.testing.assert_allclose(system.Pi, np.linalg.lstsq(Z, X, rcond=None)[0], atol=1e-7)
+    np.testing.assert_allclose(
+        system.gain, np.linalg.inv(Z.T @ X), rtol=1e-5, atol=1e-9 * np.abs(system.gain).max()
+    )
+    seed = np.sqrt(np.diag(np.linalg.inv(Z.T @ Z)))
+    np.testing.assert_allclose(estimate.covariance.seed, seed, rtol=0.02)
+
+
+def test_pi_inverse_turns_didim_into_iv(noisy):
+    problem, _, _, estimate, simulated, _ = noisy
+    system = problem.with_instruments(simulated).instrument_factors.weighted(estimate.sigma)
+    z = system.instruments
+    didim = np.linalg.lstsq(system.R[:z, :z], system.R[:z, -1], rcond=None)[0]
+    corrected = np.linalg.solve(system.Pi, didim)
+    np.testing.assert_allclose(corrected, system.projected.solve(), rtol=1e-8)
+
+
+def test_two_stage_least_squares_is_that_of_linearmodels(noisy):
+    problem, _, _, estimate, simulated, referenced = noisy
+    instrumented = problem.with_instruments(simulated, referenced)
+    Z, X, y = dense(instrumented, estimate.sigma)
+    # constant columns are the same in both instruments: theirs must not repeat
+    _, first = np.unique(np.round(Z / np.linalg.norm(Z, axis=0), 12), axis=1, return_index=True)
+    theirs = IV2SLS(y, None, X, Z[:, np.sort(first)]).fit(cov_type="unadjusted", debiased=False)
+    system = instrumented.instrument_factors.weighted(estimate.sigma)
+    ours = system.projected.solve()
+    np.testing.assert_allclose(ours, theirs.params.to_numpy(), rtol=1e-6, atol=1e-6)
+    A = system.projected.A
+    s2 = np.mean((y - X @ ours) ** 2)
+    np.testing.assert_allclose(
+        np.sqrt(s2 * np.diag(np.linalg.inv(A.T @ A))), theirs.std_errors.to_numpy(), rtol=1e-5
+    )
+
+
+def test_endogeneity_test_is_that_of_linearmodels(noisy):
+    problem, _, _, estimate, simulated, _ = noisy
+    instrumented = problem.with_instruments(simulated)
+    Z, X, y = dense(instrumented, estimate.sigma)
+    keep = np.linalg.norm(X - Z @ np.linalg.lstsq(Z, X, rcond=None)[0], axis=0) > 1e-9
+    # columns that are their own instruments (offsets) are exogenous
+    theirs = IV2SLS(y, X[:, ~keep], X[:, keep], Z[:, keep]).fit(debiased=True).wu_hausman()
+    ours = endogeneity_test(instrumented.instrument_factors.weighted(estimate.sigma))
+    assert ours.statistic == pytest.approx(theirs.stat, rel=1e-4)
+    assert ours.p_value == pytest.approx(theirs.pval, rel=1e-3, abs=1e-8)
+
+
+def test_identity_test_accepts_equal_means_and_rejects_others():
+    rng = np.random.default_rng(5)
+    rows, p = 4000, 3
+    Z = rng.normal(size=(rows, p))
+    X = Z + 0.3 * rng.normal(size=(rows, p))
+
+    def system(X):
+        factor = triangular(np.column_stack([Z, X, X.sum(axis=1)]))
+        return InstrumentFactors((Group(factor, rows),), p).weighted(np.ones(1))
+
+    assert not identity_test(system(X)).rejected
+    assert identity_test(system(X + 0.05 * Z)).rejected
+
+
+def test_squared_residual_of_a_fit():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(50, 4)) * [1, 1e6, 1e-6, 1], rng.normal(size=50)
+    rest = y - X @ np.linalg.lstsq(X, y, rcond=None)[0]
+    assert remaining(X, y) == pytest.approx(rest @ rest)
+
+
+def test_a_wrong_controller_spoils_didim_but_not_iv():
+    problem, truth, control = closed_loop(2, friction="viscous", rate=None, torque_noise=0.2)
+    wrong = Simulation(control.scaled(0.15), width=WIDTH)
+    iv = ESTIMATORS["idim-iv"](problem, wrong)
+    norm = problem.factors.weighted(iv.sigma).A
+    lost = np.inf
+    with suppress(ComputationError):
+        lost = np.linalg.norm(norm @ (ESTIMATORS["didim"](problem, wrong).beta - truth))
+    assert lost > 4.0 * np.linalg.norm(norm @ (iv.beta - truth))
+    assert off(iv.beta, truth) < 0.02
+
+
+def test_gain_update_keeps_a_heavy_start_in_bandwidth():
+    problem, truth, control = closed_loop(2, friction="viscous", rate=None)
+    simulation = Simulation(control, width=WIDTH, start="rotors")
+    plain = ESTIMATORS["didim"](problem, simulation)
+    kept = ESTIMATORS["didim"](problem, simulation, gain_update=True)
+    # the first simulation has the right bandwidth, so the first step is the better one
+    first = [np.linalg.norm(e.history[1] - truth) for e in (plain, kept)]
+    assert first[1] < first[0]
+    assert off(kept.beta, truth) < 2e-3
+
+
+def test_whitened_rows_have_white_errors_and_the_same_truth():
+    problem, truth, control = closed_loop(2, noise=2e-4, torque_noise=0.5)
+    white = ROWS["noise-model"](problem)
+    beta = ESTIMATORS["wls"](white).beta
+    every = residuals(ROWS["all"](problem), beta).error
+    found = residuals(white, beta).error
+    for raw, own in zip(every, found, strict=True):
+        assert whiteness(raw).statistic > 20.0 * whiteness(own).statistic
+    estimate = ESTIMATORS["idim-iv"](white, Simulation(control, width=WIDTH))
+    assert np.all(np.abs(estimate.beta - truth) < 6.0 * estimate.covariance.std + 0.03)
+
+
+def test_autoregression_finds_the_coefficients_and_even_orders():
+    rng = np.random.default_rng(2)
+    w = rng.normal(size=20000)
+    e = np.zeros_like(w)
+    for t in range(2, len(w)):
+        e[t] = 1.2 * e[t - 1] - 0.5 * e[t - 2] + w[t]
+    np.testing.assert_allclose(autoregression(e), [-1.2, 0.5], atol=0.03)
+    assert len(autoregression(w)) % 2 == 0
+    assert len(autoregression(np.zeros(100))) == 0
+
+
+def test_start_values():
+    problem, truth, _ = closed_loop(2)
+    np.testing.assert_allclose(start_values(problem, {problem.base.names[0]: 2.0})[0], 2.0)
+    fitted = problem.base.matrix @ nominal_values(problem)
+    assert off(fitted, truth) < 0.1
+    with pytest.raises(InputError, match="'nonsense' is no base parameter"):
+        start_values(problem, {"nonsense": 1.0})
+    with pytest.raises(InputError, match=r"start 'nominals' is not known.*nominal"):
+        start_values(problem, "nominals")
+
+
+def test_convergence_is_that_of_the_seed_but_for_values_within_noise_of_zero():
+    std = np.array([0.1, 0.1])
+    assert settled(np.array([10.0, 0.0]), np.array([10.05, 0.0005]), std, 0.01)
+    assert not settled(np.array([10.0, 0.0]), np.array([10.2, 0.0]), std, 0.01)
+    assert not settled(np.array([10.0, 0.0]), np.array([10.0, 0.002]), std, 0.01)
+
+
+def test_refusals():
+    problem, _, control = closed_loop(2)
+    with pytest.raises(InputError, match="idim-iv simulates the closed loop and needs its contr"):
+        identify(problem, "idim-iv")
+    with pytest.raises(InputError, match="the controller has 3 joints, toy has 2"):
+        ESTIMATORS["idim-iv"](problem, Simulation(controller(3)))
+    short = reference(2, seconds=2.0)
+    with pytest.raises(InputError, match="the reference has 1000 samples, the log has 4000"):
+        ESTIMATORS["didim"](problem, Simulation(control, references=(short,)))
+    slow = reference(2, rate=100.0, seconds=40.0)
+    with pytest.raises(InputError, match="the reference has 100 Hz, the log 500 Hz"):
+        ESTIMATORS["didim"](problem, Simulation(control, references=(slow,)))
+    with pytest.raises(InputError, match="2 references for 1 logs"):
+        ESTIMATORS["didim"](problem, Simulation(control, references=(short, short)))
+    bare = problem.on([replace(log, qref=None, dqref=None) for log in problem.samples])
+    with pytest.raises(InputError, match="has no reference"):
+        ESTIMATORS["clie"](bare, Simulation(control))
+    with pytest.raises(ComputationError, match=r"diverges at t = .* s at joint_.*start = "):
+        ESTIMATORS["clie"](problem, Simulation(pd([-4000.0] * 2, [0.0] * 2, rate=RATE)))
+    with pytest.raises(InputError, match="rows 'al' is not known"):
+        identify(problem, "wls", rows="al")
+
+
+def test_identification_reports_its_simulation():
+    problem, _, control = closed_loop(2, torque_noise=0.5)
+    fit = identify(problem, "didim", simulation=Simulation(control, width=WIDTH))
+    figure = fit.simulated[0]
+    assert np.all(figure.position_percent < 0.1)
+    assert np.all(figure.torque_percent < 10.0)
+    assert fit.settings["simulation"]["integrator"] == "ode3"
+    assert "simulation  of loop: position error" in fit.summary()
