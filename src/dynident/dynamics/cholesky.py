@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dynident.dynamics.kinematics import jit
+from dynident.dynamics.kinematics import inner
 
 
-@jit
+@inner
 def factorise(M):  # type: ignore[no-untyped-def]
     """``M = L D L^T`` in place (L below the diagonal); the row that fails, or -1."""
     n = len(M)
@@ -24,7 +24,7 @@ def factorise(M):  # type: ignore[no-untyped-def]
     return -1
 
 
-@jit
+@inner
 def solve(L, x):  # type: ignore[no-untyped-def]
     """Solve with the factors of `factorise`, in place."""
     n = len(L)
@@ -37,7 +37,7 @@ def solve(L, x):  # type: ignore[no-untyped-def]
             x[i] -= L[k, i] * x[k]
 
 
-@jit
+@inner
 def solve_columns(L, X):  # type: ignore[no-untyped-def]
     """Solve for all columns of X (n, columns) at once, in place."""
     n, columns = X.shape

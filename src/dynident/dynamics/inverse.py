@@ -8,6 +8,7 @@ from dynident.dynamics.kinematics import (
     base_motion,
     base_rotation,
     body_motion,
+    inner,
     jit,
     joint_functions,
     joint_placement,
@@ -182,7 +183,7 @@ def _mass(tree, phi, quaternion, position, trigonometry, out):  # type: ignore[n
                     d = tree.parent[d]
 
 
-@jit
+@inner
 def _add_to_parent(R, p, b, parent, c):  # type: ignore[no-untyped-def]
     """Add body b's ten parameters to its parent's (parallel axes, then rotation)."""
     m = c[b, 0]

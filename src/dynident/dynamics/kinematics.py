@@ -15,6 +15,20 @@ from dynident.inertia import Array
 jit = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 """Compiled once and cached; products and sums may fuse, nothing is reordered."""
 
+inner = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"}, _nrt=False)
+"""The same for functions that allocate nothing: counting references to the arrays that they
+are given would cost more than what most of them do."""
+
+spliced = njit(
+    cache=True,
+    nogil=True,
+    error_model="numpy",
+    fastmath={"contract"},
+    _nrt=False,
+    forceinline=True,
+)
+"""And for those that only pass on what they are given, whole structures of arrays."""
+
 
 def joint_functions(q: Array, floating: bool) -> tuple[Array, Array, Array]:
     """Base pose, joint positions and their sines and versines.
@@ -40,7 +54,7 @@ def joint_functions(q: Array, floating: bool) -> tuple[Array, Array, Array]:
     return quaternion, position, trigonometry
 
 
-@jit
+@inner
 def base_rotation(quaternion, t, R):  # type: ignore[no-untyped-def]
     """Rotation matrix of sample t's unit quaternion (x, y, z, w), into R[0]."""
     x, y, z, w = quaternion[t, 0], quaternion[t, 1], quaternion[t, 2], quaternion[t, 3]
@@ -55,7 +69,7 @@ def base_rotation(quaternion, t, R):  # type: ignore[no-untyped-def]
     R[0, 2, 2] = 1 - 2 * (x * x + y * y)
 
 
-@jit
+@inner
 def joint_placement(tree, b, sine, versine, position, R, p):  # type: ignore[no-untyped-def]
     """Placement of body b's frame in its parent's frame, into R[b] and p[b]."""
     if tree.kind[b] == 0:
@@ -75,7 +89,7 @@ def joint_placement(tree, b, sine, versine, position, R, p):  # type: ignore[no-
                 p[b, i] += tree.rotation[b, 0, i, j] * tree.axis[b, j] * position
 
 
-@jit
+@inner
 def base_motion(tree, t, dq, ddq, R, w, al, a):  # type: ignore[no-untyped-def]
     """Motion of a free-flying base from its body-frame twist and spatial acceleration."""
     g0, g1, g2 = tree.gravity[0], tree.gravity[1], tree.gravity[2]
@@ -89,7 +103,7 @@ def base_motion(tree, t, dq, ddq, R, w, al, a):  # type: ignore[no-untyped-def]
     a[0, 2] += dq[t, 3] * dq[t, 1] - dq[t, 4] * dq[t, 0]
 
 
-@jit
+@inner
 def body_motion(b, parent, kind, axis, g, R, p, rate, acceleration, w, al, a):  # type: ignore[no-untyped-def]
     """Motion of body b from that of its parent (recursive Newton-Euler, outward)."""
     if parent < 0:

@@ -14,6 +14,7 @@ from dynident.dynamics.kinematics import (
     base_motion,
     base_rotation,
     body_motion,
+    inner,
     jit,
     joint_functions,
     joint_placement,
@@ -22,7 +23,7 @@ from dynident.dynamics.tree import Integers, Tree
 from dynident.inertia import Array
 
 
-@jit
+@inner
 def screw_entries(l0, l1, l2, x, y, z, motion, e):  # type: ignore[no-untyped-def]
     """Share of a body's ten parameters in the torque along the screw (l, s), into e.
 

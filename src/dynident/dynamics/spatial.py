@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.dynamics.kinematics import jit
+from dynident.dynamics.kinematics import inner
 
 
-@jit
+@inner
 def move(
     kind, parent, row, rotation, translation, axis, gravity, phi, q, dq, R, p, S, V, A, F, own
 ):  # type: ignore[no-untyped-def]
@@ -143,7 +143,7 @@ def move(
         force_of_body(own, V, A, b, F)
 
 
-@jit
+@inner
 def inertia_in_world(phi, R, p, b, own):  # type: ignore[no-untyped-def]
     """Body b's ten parameters about the common point, in world axes."""
     m = phi[b, 0]
@@ -179,7 +179,7 @@ def inertia_in_world(phi, R, p, b, own):  # type: ignore[no-untyped-def]
     own[b, 3] = h2 + m * r2
 
 
-@jit
+@inner
 def force_of_body(own, V, A, b, F):  # type: ignore[no-untyped-def]
     """``I A + V x* (I V)`` of one body, into F[b]."""
     m, h0, h1, h2 = own[b, 0], own[b, 1], own[b, 2], own[b, 3]
@@ -206,7 +206,7 @@ def force_of_body(own, V, A, b, F):  # type: ignore[no-untyped-def]
     )
 
 
-@jit
+@inner
 def push(c, S, k, f):  # type: ignore[no-untyped-def]
     """``I S_k``: the force that gives composite body c (ten numbers) the motion S_k."""
     m, h0, h1, h2 = c[0], c[1], c[2], c[3]
@@ -219,7 +219,7 @@ def push(c, S, k, f):  # type: ignore[no-untyped-def]
     f[5] = c[7] * s0 + c[8] * s1 + c[9] * s2 + h0 * l1 - h1 * l0
 
 
-@jit
+@inner
 def gather(kind, parent, row, path, path_length, S, F, own, C, f, M, tau):  # type: ignore[no-untyped-def]
     """Composite inertias C, joint-space mass matrix M and the torques of the forces F.
 
@@ -261,7 +261,7 @@ def gather(kind, parent, row, path, path_length, S, F, own, C, f, M, tau):  # ty
                 M[k, c] = value
 
 
-@jit
+@inner
 def accelerate(kind, parent, row, S, V, own, ddq, extra, A, F):  # type: ignore[no-untyped-def]
     """Add ``S ddq`` to the accelerations; F becomes the force on each subtree again."""
     bodies = len(kind)

@@ -10,12 +10,12 @@ shrinks to twelve numbers about a fixed point::
 
 from __future__ import annotations
 
-from dynident.dynamics.kinematics import jit
+from dynident.dynamics.kinematics import inner
 from dynident.dynamics.regressor import screw_entries
 from dynident.dynamics.spatial import push
 
 
-@jit
+@inner
 def cross_screw(V, b, S, k, out):  # type: ignore[no-untyped-def]
     """``V_b x S_k`` of two motions."""
     v0, v1, v2, w0, w1, w2 = V[b, 0], V[b, 1], V[b, 2], V[b, 3], V[b, 4], V[b, 5]
@@ -28,7 +28,7 @@ def cross_screw(V, b, S, k, out):  # type: ignore[no-untyped-def]
     out[k, 5] = w0 * s1 - w1 * s0
 
 
-@jit
+@inner
 def linearise(kind, parent, row, path, path_length, gravity, S, V, A, F, own, C, B, T, f, K, D):  # type: ignore[no-untyped-def]
     """Derivatives of the inverse dynamics: ``K = d tau / d q`` and ``D = d tau / d dq``.
 
@@ -147,7 +147,7 @@ def linearise(kind, parent, row, path, path_length, gravity, S, V, A, F, own, C,
                 )
 
 
-@jit
+@inner
 def body_frame(R, p, V, A, b, out):  # type: ignore[no-untyped-def]
     """Angular velocity, angular and proper acceleration of body b in its own frame."""
     p0, p1, p2 = p[b, 0], p[b, 1], p[b, 2]
@@ -167,7 +167,7 @@ def body_frame(R, p, V, A, b, out):  # type: ignore[no-untyped-def]
         out[6 + i] = r0 * a0 + r1 * a1 + r2 * a2
 
 
-@jit
+@inner
 def inertial_columns(kind, path, path_length, slot, R, p, S, V, A, motion, e, W):  # type: ignore[no-untyped-def]
     """Regressor of one state after `accelerate`: column ``slot[b, i]`` of W (dof, columns).
 

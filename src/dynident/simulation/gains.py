@@ -57,9 +57,8 @@ class Candidate:
     relative_error : float
         ``100 |u - reproduced u| / |u|`` over the samples used [%].
     misfit : float
-        The part of `relative_error` that the reference explains, the share of noise taken
-        off and one standard deviation of that share added; what noise makes of nothing is
-        negative [%].
+        The part of `relative_error` that the reference explains, less the share of noise in
+        it (not below zero), plus one standard deviation of that share [%].
     strength : float
         First-stage F statistic of the instruments (Cragg and Donald 1993).
     least_squares : tuple of float
@@ -91,8 +90,9 @@ class Gains:
     kp, kv, feedforward : ndarray, shape (n,)
         [1/s and output per rad/s or m/s], of "pd" [output per rad or m, and the same].
     kp_std, kv_std : ndarray, shape (n,)
-        Standard errors, robust to autocorrelated residuals. They hold for the candidate
-        chosen: not knowing the lag is not in them.
+        Standard errors, robust to autocorrelated residuals (Newey-West; two or three times
+        too wide where position noise is all there is). They hold for the candidate chosen:
+        not knowing the lag is not in them.
     lag, shift : ndarray, shape (n,)
         Of the candidate chosen.
     relative_error : ndarray, shape (n,)
@@ -260,7 +260,7 @@ def _instruments(log: dict[str, Array], rate: float, depth: list[int]) -> Array:
 
 def _identify_joint(
     j: int, log: dict[str, Array], rate: float, kind: str, limit: float, lags: list[int]
-) -> tuple[tuple[Candidate, ...], tuple[float, float], int, str]:
+) -> tuple[tuple[Candidate, ...], Array, int, str]:
     """Candidates, best first; standard errors of the best; samples; name of the estimator."""
     output, samples = log["output"], len(log["q"])
     longest = int(min(MEMORY * rate, samples / 10))
@@ -293,7 +293,7 @@ def _identify_joint(
     trials.sort(key=lambda t: (t[0].strength < STRONG, getattr(t[0], order)))
     fit, law, shift = trials[0]
     X, y = law[3] * keep[:, None], np.roll(output, -shift) * keep
-    std = _standard_errors(X, y, fit, basis if strong else None, keep, kind)
+    std = _standard_errors(X, y, fit, basis if strong else None, kind)
     name = "instrumental variables" if strong else "least squares"
     return tuple(_candidate(*trial, kind, strong) for trial in trials), std, used, name
 
@@ -342,7 +342,7 @@ def _fit(X: Array, y: Array, basis: Array, used: int, memory: int) -> _Fit | Non
     share = float(np.sum(noise * noise))
     share += 2.0 * sum(float(np.sum(noise[k:] * noise[:-k])) for k in range(1, memory + 1))
     explained = float(np.sum((Q[:, columns:].T @ answer) ** 2))
-    excess = explained - (1.0 - np.sqrt(2.0 / free)) * share
+    excess = max(explained - share, 0.0) + np.sqrt(2.0 / free) * abs(share)
     unseen = X - basis @ seen
     weakest = float(linalg.eigh(unseen.T @ unseen, seen.T @ seen, eigvals_only=True)[-1])
     return _Fit(
@@ -350,7 +350,7 @@ def _fit(X: Array, y: Array, basis: Array, used: int, memory: int) -> _Fit | Non
         least_squares=plain / scale,
         error=100.0 * float(np.linalg.norm(residual)) / size,
         least_squares_error=error,
-        misfit=100.0 * float(np.sign(excess) * np.sqrt(np.abs(excess))) / size,
+        misfit=100.0 * float(np.sqrt(excess)) / size,
         strength=max(1, used - Q.shape[1]) / (Q.shape[1] * max(weakest, 1e-300)),
     )
 
@@ -377,9 +377,7 @@ def _candidate(fit: _Fit, law: _Law, shift: int, kind: str, strong: bool) -> Can
     )
 
 
-def _standard_errors(
-    X: Array, y: Array, fit: _Fit, basis: Array | None, keep: Array, kind: str
-) -> tuple[float, float]:
+def _standard_errors(X: Array, y: Array, fit: _Fit, basis: Array | None, kind: str) -> Array:
     """Of kp and kv: Newey-West sandwich, by the delta method where kp is a quotient."""
     beta = fit.least_squares if basis is None else fit.coefficients
     residual = y - X @ beta
@@ -387,7 +385,7 @@ def _standard_errors(
     score = W * residual[:, None]
     S = score.T @ score
     # long: a taper shows little of the negative correlations of differenced noise
-    memory = max(automatic_lag((residual[keep],)), int(np.sqrt(len(y))))
+    memory = max(automatic_lag((residual,)), int(np.sqrt(len(y))))
     for k in range(1, memory + 1):
         product = (1.0 - k / (memory + 1.0)) * (score[k:].T @ score[:-k])
         S += product + product.T
@@ -397,5 +395,4 @@ def _standard_errors(
     slope[0, 0] = slope[1, 1] = 1.0
     if kind == "p-p":
         slope[0, :2] = 1.0 / beta[1], -beta[0] / beta[1] ** 2
-    variance = np.maximum(np.diag(slope @ covariance @ slope.T), 0.0)
-    return float(np.sqrt(variance[0])), float(np.sqrt(variance[1]))
+    return np.sqrt(np.maximum(np.diag(slope @ covariance @ slope.T), 0.0))

@@ -4,96 +4,92 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.dynamics.kinematics import jit
+from dynident.dynamics.kinematics import inner
 from dynident.simulation.ports import DONE, NOT_POSITIVE, STUCK
 from dynident.simulation.state import inverse_terms, resist, sensitivity, solve_dense, tangent
 
 NEWTON = 60
 CLOSE = 1e-13
+PATIENCE = 8
+"""Iterations after which rounding may be what is left."""
+SMALLEST_STEP = 1e-3
 
 
-@jit
-def implicit_stage(  # type: ignore[no-untyped-def]
-    kind, parent, row, rotation, translation, axis, gravity, path, lengths,
-    phi, rotors, gears, friction, width, slot, gear, column, share,
-    g, applied, external, qs, dqs, guess, Qs, Vs, U,
-    R, p, S, V, A, F, own, C, extra, B, T, f, motion, e, M, tau, K, D, W, X,
-    trial, step, kq, kv,
-):  # fmt: skip
+@inner
+def implicit_stage(tree, plant, s, g, q, dq, SQ, SV, kq, kv):  # type: ignore[no-untyped-def]
     """Solve ``ID(q + g dq', dq', ddq) = torques``, ``dq' = dq + g ddq``, for ddq (Newton).
 
-    On a fixed base. Leaves the stage's rates in kq and kv; of their sensitivities, those of
-    dq' in Vs and those of ddq in X.
+    On a fixed base; s.guess is where the iteration starts. q, dq become those of the stage,
+    kq and kv its rates; SV and s.X the sensitivities of dq' and of ddq.
     """
-    dof, n = len(dqs), len(applied)
-    q0, v0 = qs.copy(), dqs.copy()
+    dof, n = len(dq), len(s.now)
+    trial, step, q0, v0, M, K, D = s.trial, s.step, s.q0, s.v0, s.M, s.K, s.D
     previous = np.inf
     damping = 1.0
-    kv[:] = guess
-    trial[:] = guess
+    for i in range(dof):
+        q0[i], v0[i] = q[i], dq[i]
+        kv[i] = trial[i] = s.guess[i]
     for iteration in range(NEWTON):
         for i in range(dof):
-            dqs[i] = v0[i] + g * trial[i]
-            qs[i] = q0[i] + g * dqs[i]
-        inverse_terms(
-            kind, parent, row, rotation, translation, axis, gravity, path, lengths,
-            phi, rotors, qs, dqs, R, p, S, V, A, F, own, C, f, M, tau,
-        )  # fmt: skip
-        resist(gears, friction, width, dqs, tau)
+            dq[i] = v0[i] + g * trial[i]
+            q[i] = q0[i] + g * dq[i]
+        inverse_terms(tree, plant.phi, plant.rotors, s, q, dq)
+        resist(plant.gears, plant.friction, plant.width, dq, s.tau)
         size = 0.0
         for i in range(dof):
-            r = external[i] - tau[i]
+            r = s.external[i] - s.tau[i]
             if i >= dof - n:
-                r += applied[i - dof + n]
+                r += s.now[i - dof + n]
             for j in range(dof):
                 r -= M[i, j] * trial[j]
             step[i, 0] = r
             size += r * r
-        if size > previous and damping > 1e-3:
+        if size > previous and damping > SMALLEST_STEP:
             # the friction's bend was jumped over: halve the step
             damping *= 0.5
             for i in range(dof):
                 trial[i] = 0.5 * (trial[i] + kv[i])
             continue
         previous, damping = size, 1.0
-        kv[:] = trial
-        tangent(
-            kind, parent, row, gravity, path, lengths, slot, gears, friction, width, gear, column,
-            share, dqs, trial, R, p, S, V, A, F, own, C, extra, B, T, f, motion, e, K, D, W,
-        )  # fmt: skip
+        for i in range(dof):
+            kv[i] = trial[i]
+        tangent(tree, plant, s, dq, trial)
         for i in range(dof):
             for j in range(dof):
                 M[i, j] += g * (D[i, j] + g * K[i, j])
-        change = 0.0
         if not solve_dense(M, step):
             return NOT_POSITIVE, 0
+        change = 0.0
         for i in range(dof):
             trial[i] += step[i, 0]
-            change = max(change, g * abs(step[i, 0]) / (1.0 + abs(dqs[i])))
-        if change < CLOSE or (iteration > 8 and change < 1e3 * CLOSE):
-            kv[:] = trial
+            change = max(change, g * abs(step[i, 0]) / (1.0 + abs(dq[i])))
+        if change < CLOSE or (iteration > PATIENCE and change < 1e3 * CLOSE):
             for i in range(dof):
-                dqs[i] = v0[i] + g * trial[i]
-                qs[i] = q0[i] + g * dqs[i]
-                kq[i] = dqs[i]
-            columns = X.shape[1]
-            if columns:
-                # at the solution: (M + g D + g^2 K) d ddq = -W - K (dq0 + g dv0) - D dv0
-                for i in range(dof):
-                    for col in range(columns):
-                        Qs[i, col] += g * Vs[i, col]
-                sensitivity(K, D, W, U, Qs, Vs, X)
-                inverse_terms(
-                    kind, parent, row, rotation, translation, axis, gravity, path, lengths,
-                    phi, rotors, qs, dqs, R, p, S, V, A, F, own, C, f, M, tau,
-                )  # fmt: skip
-                for i in range(dof):
-                    for j in range(dof):
-                        M[i, j] += g * (D[i, j] + g * K[i, j])
-                if not solve_dense(M, X):
-                    return NOT_POSITIVE, 0
-                for i in range(dof):
-                    for col in range(columns):
-                        Vs[i, col] += g * X[i, col]
+                kv[i] = trial[i]
+                dq[i] = v0[i] + g * trial[i]
+                q[i] = q0[i] + g * dq[i]
+                kq[i] = dq[i]
+            if s.X.shape[1] and not differentiate(tree, plant, s, g, q, dq, SQ, SV):
+                return NOT_POSITIVE, 0
             return DONE, -1
     return STUCK, 0
+
+
+@inner
+def differentiate(tree, plant, s, g, q, dq, SQ, SV):  # type: ignore[no-untyped-def]
+    """``(M + g D + g^2 K) d ddq = U - W - K (dq0 + g dv0) - D dv0`` at the solution."""
+    dof, columns = s.X.shape
+    for i in range(dof):
+        for c in range(columns):
+            SQ[i, c] += g * SV[i, c]
+    sensitivity(s.K, s.D, s.W, s.U, SQ, SV, s.X)
+    inverse_terms(tree, plant.phi, plant.rotors, s, q, dq)
+    for i in range(dof):
+        for j in range(dof):
+            s.M[i, j] += g * (s.D[i, j] + g * s.K[i, j])
+    if not solve_dense(s.M, s.X):
+        return False
+    for i in range(dof):
+        for c in range(columns):
+            SV[i, c] += g * s.X[i, c]
+    return True

@@ -9,31 +9,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.dynamics.kinematics import jit
+from dynident.dynamics.kinematics import inner
 from dynident.simulation.implicit import implicit_stage
-from dynident.simulation.law import (
-    interpolate,
-    linear_output,
-    linear_tangent,
-    measure,
-    next_state,
-    state_tangent,
-    torque_of,
+from dynident.simulation.law import decide, interpolate, measure, next_state, state_tangent
+from dynident.simulation.ports import (
+    DIVERGED,
+    DONE,
+    NOT_POSITIVE,
+    add_matrix,
+    add_vector,
+    copy_matrix,
+    copy_vector,
+    store,
 )
-from dynident.simulation.ports import DIVERGED, DONE, NOT_POSITIVE, store
-from dynident.simulation.state import (
-    acceleration,
-    inverse_terms,
-    resist,
-    sensitive_acceleration,
-    tangent,
-)
+from dynident.simulation.state import respond
 
 FASTEST = 1e5
 """Speed above which a rollout is given up [rad/s or m/s]."""
 
 
-@jit
+@inner
 def configuration_rate(q, dq, out):  # type: ignore[no-untyped-def]
     """Rate of the configuration: of a free-flying base from its twist in its own axes."""
     if len(q) == len(dq):
@@ -55,7 +50,7 @@ def configuration_rate(q, dq, out):  # type: ignore[no-untyped-def]
         out[i] = dq[i - 1]
 
 
-@jit
+@inner
 def settle(q, dq):  # type: ignore[no-untyped-def]
     """Renew the base's unit quaternion; the first velocity out of bounds, or -1."""
     if len(q) != len(dq):
@@ -68,8 +63,8 @@ def settle(q, dq):  # type: ignore[no-untyped-def]
     return -1
 
 
-@jit
-def advance(tree, plant, law, a, b, c, substeps, h, inputs, state, start, stop, out):  # type: ignore[no-untyped-def]
+@inner
+def advance(tree, plant, law, a, b, c, substeps, h, inputs, state, s, start, stop, out):  # type: ignore[no-untyped-def]
     """Roll on from sample `start` to `stop`, recording each sample on the way.
 
     Returns
@@ -77,237 +72,122 @@ def advance(tree, plant, law, a, b, c, substeps, h, inputs, state, start, stop, 
     (status, sample, velocity)
         DONE, or why not, when, and at which velocity.
     """
-    kind, parent, row, axis, gravity = tree.kind, tree.parent, tree.row, tree.axis, tree.gravity
-    rotation, translation = tree.rotation, tree.translation
-    path, lengths = tree.path, tree.path_length
-    phi, rotors, gears = plant.phi, plant.rotors, plant.gears
-    friction, width, slot = plant.friction, plant.width, plant.slot
-    gear, column, share = plant.gear, plant.column, plant.share
-    reference, forward, external = inputs.reference, inputs.forward, inputs.external
-    noise, count = inputs.noise, inputs.counts
+    noise, counts, external = inputs.noise, inputs.counts, inputs.external
     q, dq, z, ring, at = state.q, state.dq, state.z, state.ring, state.at
     SQ, SV, SZ, SU = state.SQ, state.SV, state.SZ, state.SU
-    LA, LB, LC, LD = law.A, law.B, law.C, law.D
-    antiwindup, gain, limit = law.antiwindup, law.gain, law.limit
-    hold, delay, compensation = law.hold, law.delay, law.compensation
-    phi_c, rotors_c = law.phi, law.rotors
-
+    qs, dqs, zs, Qs, Vs, Zs, now, U = s.qs, s.dqs, s.zs, s.Qs, s.Vs, s.Zs, s.now, s.U
+    kq, kv, kz, KQ, KV, KZ = s.kq, s.kv, s.kz, s.KQ, s.KV, s.KZ
     stages, nq, dof = len(b), len(q), len(dq)
     n, m, columns = z.shape[0], z.shape[1], SQ.shape[1]
     first, joints = dof - n, nq - n
-    bodies = len(kind)
+    hold, delay = law.hold, law.delay
     implicit = a[0, 0] != 0.0
-    # scratch
-    R, p, S = np.empty((bodies, 3, 3)), np.empty((bodies, 3)), np.empty((dof, 6))
-    V, A, F = np.empty((bodies, 6)), np.empty((bodies, 6)), np.empty((bodies, 6))
-    own, C, extra = np.empty((bodies, 10)), np.empty((bodies, 10)), np.empty((bodies, 6))
-    B, T, f = np.empty((bodies, 12)), np.empty((3, dof, 6)), np.empty(6)
-    motion, e = np.empty(9), np.empty(10)
-    M, tau, K, D = np.empty((dof, dof)), np.empty(dof), np.empty((dof, dof)), np.empty((dof, dof))
-    W, X, U = np.zeros((dof, columns)), np.empty((dof, columns)), np.zeros((dof, columns))
-    still, ddq, guess = np.zeros(dof), np.zeros(dof), np.zeros(dof)
-    ext, trial, step = np.zeros(dof), np.zeros(dof), np.empty((dof, 1))
-    w, v, raw, u = np.zeros((n, 5)), np.zeros(n), np.zeros(n), np.zeros(n)
-    now, measured = np.zeros(n), np.zeros(n)
-    Sraw, Snow = np.empty((n, columns)), np.empty((n, columns))
-    zs, Zs = np.empty((n, m)), np.empty((n, m, columns))
-    qs, dqs = np.empty(nq), np.empty(dof)
-    Qs, Vs = np.empty((dof, columns)), np.empty((dof, columns))
-    kq, kv, kz = np.empty((stages, nq)), np.empty((stages, dof)), np.zeros((stages, n, m))
-    KQ, KV = np.empty((stages, dof, columns)), np.empty((stages, dof, columns))
-    KZ = np.zeros((stages, n, m, columns))
-
+    flowing = hold == 0 and m > 0  # continuous controllers' states go with the stages
     for k in range(start, stop):
         record = k - start
         for sub in range(substeps):
             # ---- a sampled controller looks and decides
-            if hold > 0 and (k * substeps + sub) % hold == 0:
-                part = sub / substeps
-                measure(q, noise, k, count, joints, measured)
-                for j in range(n):
-                    w[j, 3], w[j, 4] = measured[j], dq[first + j]
-                for i in range(3):
-                    interpolate(reference[i], k, part, now)
-                    w[:, i] = now
-                linear_output(LC, LD, limit, w, z, v, raw)
-                if columns:
-                    linear_tangent(LC, LD, v, raw, SQ, SV, SZ, first, Sraw)
-                torque_of(
-                    kind, parent, row, rotation, translation, axis, gravity, path, lengths,
-                    compensation, phi_c, rotors_c, gain, q, dq, still, v, raw, Sraw, SQ, SV,
-                    R, p, S, V, A, F, own, C, extra, B, T, f, M, tau, K, D, trial, u, Snow,
-                )  # fmt: skip
-                if len(forward):
-                    interpolate(forward, k, part, now)
-                    for j in range(n):
-                        u[j] += now[j]
-                next_state(LA, LB, antiwindup, w, z, v, raw, zs)
-                if columns and m:
-                    state_tangent(LA, LB, antiwindup, v, raw, SQ, SV, SZ, first, Sraw, Zs)
-                    SZ[:] = Zs
-                z[:] = zs
-                if k == 0 and sub == 0:  # nothing was decided before the start
-                    ring[:] = u
-                    if columns:
-                        SU[:] = Snow
             if hold > 0:
+                if (k * substeps + sub) % hold == 0:
+                    measure(q, noise, k, counts, joints, s.measured)
+                    part = sub / substeps
+                    decide(tree, law, inputs, s, k, part, q, dq, z, SQ, SV, SZ, s.u)
+                    next_state(law.A, law.B, law.antiwindup, s.w, z, s.v, s.raw, zs)
+                    if columns and m:
+                        state_tangent(
+                            law.A, law.B, law.antiwindup, s.v, s.raw, SQ, SV, SZ, first, s.Sraw, Zs
+                        )
+                        for j in range(n):
+                            copy_matrix(Zs[j], SZ[j])
+                    copy_matrix(zs, z)
+                    if k == 0 and sub == 0:  # nothing was decided before the start
+                        for i in range(delay + 1):
+                            copy_vector(s.u, ring[i])
+                            copy_matrix(s.Snow, SU[i])
                 at[0] = (at[0] + 1) % (delay + 1)
-                ring[at[0]] = u
+                copy_vector(s.u, ring[at[0]])
                 # what was decided `delay` steps ago acts now
                 oldest = (at[0] + 1) % (delay + 1)
+                copy_vector(ring[oldest], now)
                 if columns:
-                    SU[at[0]] = Snow
-                    U[first:] = SU[oldest]
-                for j in range(n):
-                    now[j] = ring[oldest, j]
+                    copy_matrix(s.Snow, SU[at[0]])
+                    copy_matrix(SU[oldest], U[first:])
             # ---- the stages of the integrator
             for i in range(stages):
                 part = (sub + c[i]) / substeps
-                for r in range(nq):
-                    qs[r] = q[r]
-                for r in range(dof):
-                    dqs[r] = dq[r]
+                copy_vector(q, qs)
+                copy_vector(dq, dqs)
                 if columns:
-                    Qs[:] = SQ
-                    Vs[:] = SV
-                if m and hold == 0:
-                    zs[:] = z
-                    Zs[:] = SZ
-                for s in range(i):
-                    factor = h * a[i, s]
+                    copy_matrix(SQ, Qs)
+                    copy_matrix(SV, Vs)
+                if flowing:
+                    copy_matrix(z, zs)
+                    for j in range(n):
+                        copy_matrix(SZ[j], Zs[j])
+                for r in range(i):
+                    factor = h * a[i, r]
                     if factor == 0.0:
                         continue
-                    for r in range(nq):
-                        qs[r] += factor * kq[s, r]
-                    for r in range(dof):
-                        dqs[r] += factor * kv[s, r]
-                        for col in range(columns):
-                            Qs[r, col] += factor * KQ[s, r, col]
-                            Vs[r, col] += factor * KV[s, r, col]
-                    if m and hold == 0:
-                        for j in range(n):
-                            for r in range(m):
-                                zs[j, r] += factor * kz[s, j, r]
-                                for col in range(columns):
-                                    Zs[j, r, col] += factor * KZ[s, j, r, col]
-                if hold == 0:
-                    for r in range(3):
-                        interpolate(reference[r], k, part, now)
-                        w[:, r] = now
-                    for j in range(n):
-                        w[j, 3], w[j, 4] = qs[joints + j], dqs[first + j]
-                        if len(noise):
-                            w[j, 3] += noise[k, j]
-                    linear_output(LC, LD, limit, w, zs, v, raw)
+                    add_vector(factor, kq[r], qs)
+                    add_vector(factor, kv[r], dqs)
                     if columns:
-                        linear_tangent(LC, LD, v, raw, Qs, Vs, Zs, first, Sraw)
-                    torque_of(
-                        kind, parent, row, rotation, translation, axis, gravity, path, lengths,
-                        compensation, phi_c, rotors_c, gain, qs, dqs, still, v, raw, Sraw, Qs, Vs,
-                        R, p, S, V, A, F, own, C, extra, B, T, f, M, tau, K, D, trial, u, Snow,
-                    )  # fmt: skip
-                    if m:
-                        next_state(LA, LB, antiwindup, w, zs, v, raw, kz[i])
+                        add_matrix(factor, KQ[r], Qs)
+                        add_matrix(factor, KV[r], Vs)
+                    if flowing:
+                        add_matrix(factor, kz[r], zs)
+                        for j in range(n):
+                            add_matrix(factor, KZ[r, j], Zs[j])
+                if hold == 0:
+                    for j in range(n):
+                        s.measured[j] = qs[joints + j]
+                        if len(noise):
+                            s.measured[j] += noise[k, j]
+                    decide(tree, law, inputs, s, k, part, qs, dqs, zs, Qs, Vs, Zs, now)
+                    if flowing:
+                        next_state(law.A, law.B, law.antiwindup, s.w, zs, s.v, s.raw, kz[i])
                         if columns:
                             state_tangent(
-                                LA, LB, antiwindup, v, raw, Qs, Vs, Zs, first, Sraw, KZ[i]
-                            )
-                    if len(forward):
-                        interpolate(forward, k, part, now)
-                        for j in range(n):
-                            u[j] += now[j]
-                    now[:] = u
-                    if columns:
-                        U[first:] = Snow
-                if len(external):
-                    interpolate(external, k, part, ext)
-                if implicit:
-                    if sub == 0 and i == 0:
-                        # a sample is recorded where it stands, not at the stage inside
-                        inverse_terms(
-                            kind, parent, row, rotation, translation, axis, gravity, path,
-                            lengths, phi, rotors, qs, dqs, R, p, S, V, A, F, own, C, f, M, tau,
-                        )  # fmt: skip
-                        resist(gears, friction, width, dqs, tau)
-                        failed = acceleration(M, tau, now, ext, ddq)
-                        if failed >= 0:
-                            return NOT_POSITIVE, k, failed
-                        if columns:
-                            tangent(
-                                kind, parent, row, gravity, path, lengths, slot, gears, friction,
-                                width, gear, column, share, dqs, ddq, R, p, S, V, A, F, own, C,
-                                extra, B, T, f, motion, e, K, D, W,
+                                law.A, law.B, law.antiwindup, s.v, s.raw, Qs, Vs, Zs, first,
+                                s.Sraw, KZ[i],
                             )  # fmt: skip
-                            sensitive_acceleration(M, K, D, W, U, Qs, Vs, X)
-                        guess[:] = ddq
-                        store(
-                            out,
-                            record,
-                            joints,
-                            first,
-                            q,
-                            dq,
-                            ddq,
-                            now,
-                            noise,
-                            k,
-                            count,
-                            SQ,
-                            SV,
-                            X,
-                            U,
-                        )
-                    status, failed = implicit_stage(
-                        kind, parent, row, rotation, translation, axis, gravity, path, lengths,
-                        phi, rotors, gears, friction, width, slot, gear, column, share,
-                        h * a[i, i], now, ext, qs, dqs, guess, Qs, Vs, U,
-                        R, p, S, V, A, F, own, C, extra, B, T, f, motion, e, M, tau, K, D, W, X,
-                        trial, step, kq[i], kv[i],
-                    )  # fmt: skip
-                    if status != DONE:
-                        return status, k, failed
-                    guess[:] = kv[i]
-                else:
-                    inverse_terms(
-                        kind, parent, row, rotation, translation, axis, gravity, path, lengths,
-                        phi, rotors, qs, dqs, R, p, S, V, A, F, own, C, f, M, tau,
-                    )  # fmt: skip
-                    resist(gears, friction, width, dqs, tau)
-                    failed = acceleration(M, tau, now, ext, kv[i])
+                    if columns:
+                        copy_matrix(s.Snow, U[first:])
+                if len(external):
+                    interpolate(external, k, part, s.external)
+                sample = i == 0 and sub == 0
+                if not implicit or sample:
+                    # an implicit integrator's sample is where it stands, not its stage
+                    failed = respond(tree, plant, s, qs, dqs, Qs, Vs, kv[i])
                     if failed >= 0:
                         return NOT_POSITIVE, k, failed
-                    if columns:
-                        tangent(
-                            kind, parent, row, gravity, path, lengths, slot, gears, friction,
-                            width, gear, column, share, dqs, kv[i], R, p, S, V, A, F, own, C,
-                            extra, B, T, f, motion, e, K, D, W,
-                        )  # fmt: skip
-                        sensitive_acceleration(M, K, D, W, U, Qs, Vs, X)
                     configuration_rate(qs, dqs, kq[i])
-                    if i == 0 and sub == 0:
-                        store(
-                            out, record, joints, first, q, dq, kv[0], now, noise, k, count,
-                            SQ, SV, X, U,
-                        )  # fmt: skip
+                if sample:
+                    store(
+                        out, record, joints, first, q, dq, kv[0], now, noise, k, counts,
+                        SQ, SV, s.X, U,
+                    )  # fmt: skip
+                if implicit:
+                    copy_vector(kv[max(0, i - 1)], s.guess)
+                    status, failed = implicit_stage(
+                        tree, plant, s, h * a[i, i], qs, dqs, Qs, Vs, kq[i], kv[i]
+                    )
+                    if status != DONE:
+                        return status, k, failed
                 if columns:
-                    KQ[i] = Vs
-                    KV[i] = X
+                    copy_matrix(Vs, KQ[i])
+                    copy_matrix(s.X, KV[i])
             # ---- the step
-            for s in range(stages):
-                factor = h * b[s]
-                for r in range(nq):
-                    q[r] += factor * kq[s, r]
-                for r in range(dof):
-                    dq[r] += factor * kv[s, r]
-                    for col in range(columns):
-                        SQ[r, col] += factor * KQ[s, r, col]
-                        SV[r, col] += factor * KV[s, r, col]
-                if m and hold == 0:
+            for r in range(stages):
+                factor = h * b[r]
+                add_vector(factor, kq[r], q)
+                add_vector(factor, kv[r], dq)
+                if columns:
+                    add_matrix(factor, KQ[r], SQ)
+                    add_matrix(factor, KV[r], SV)
+                if flowing:
+                    add_matrix(factor, kz[r], z)
                     for j in range(n):
-                        for r in range(m):
-                            z[j, r] += factor * kz[s, j, r]
-                            for col in range(columns):
-                                SZ[j, r, col] += factor * KZ[s, j, r, col]
+                        add_matrix(factor, KZ[r, j], SZ[j])
             failed = settle(q, dq)
             if failed >= 0:
                 return DIVERGED, k, failed

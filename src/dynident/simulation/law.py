@@ -6,11 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynident.dynamics.kinematics import jit
-from dynident.dynamics.spatial import accelerate
-from dynident.dynamics.tangent import linearise
+from dynident.dynamics.kinematics import inner, spliced
 from dynident.inertia import Array
-from dynident.simulation.state import inverse_terms
+from dynident.simulation.state import inverse_terms, model_tangent
 
 PLAIN, GRAVITY, COMPUTED_TORQUE = 0, 1, 2
 
@@ -47,7 +45,7 @@ class Law(NamedTuple):
     rotors: Array
 
 
-@jit
+@inner
 def linear_output(C, D, limit, w, z, v, raw):  # type: ignore[no-untyped-def]
     """``v = sat(C z + D w)`` joint by joint; `raw` keeps the unlimited output."""
     for j in range(len(v)):
@@ -60,7 +58,7 @@ def linear_output(C, D, limit, w, z, v, raw):  # type: ignore[no-untyped-def]
         v[j] = min(max(u, -limit[j]), limit[j])
 
 
-@jit
+@inner
 def next_state(A, B, antiwindup, w, z, v, raw, out):  # type: ignore[no-untyped-def]
     """``A z + B w + antiwindup (sat(u) - u)``: the next state, or its rate."""
     for j in range(len(v)):
@@ -73,7 +71,7 @@ def next_state(A, B, antiwindup, w, z, v, raw, out):  # type: ignore[no-untyped-
             out[j, i] = value
 
 
-@jit
+@inner
 def linear_tangent(C, D, v, raw, SQ, SV, SZ, first, Sraw):  # type: ignore[no-untyped-def]
     """Sensitivities of the unlimited output: of position, velocity and states."""
     columns = SQ.shape[1]
@@ -87,7 +85,7 @@ def linear_tangent(C, D, v, raw, SQ, SV, SZ, first, Sraw):  # type: ignore[no-un
                 Sraw[j, c] += k * SZ[j, i, c]
 
 
-@jit
+@inner
 def state_tangent(A, B, antiwindup, v, raw, SQ, SV, SZ, first, Sraw, out):  # type: ignore[no-untyped-def]
     """Sensitivities of `next_state`."""
     columns = SQ.shape[1]
@@ -104,55 +102,75 @@ def state_tangent(A, B, antiwindup, v, raw, SQ, SV, SZ, first, Sraw, out):  # ty
                     out[j, i, c] += factor * SZ[j, k, c]
 
 
-@jit
-def torque_of(  # type: ignore[no-untyped-def]
-    kind, parent, row, rotation, translation, axis, gravity, path, lengths,
-    compensation, phi, rotors, gain, q, dq, still, v, raw, Sraw, SQ, SV,
-    R, p, S, V, A, F, own, C, extra, B, T, f, M, tau, K, D, a, u, SU,
-):  # fmt: skip
-    """Torque of the limited outputs v, model compensation added, with sensitivities."""
+@spliced
+def compensated(tree, law, s, q, dq, SQ, SV, u, SU):  # type: ignore[no-untyped-def]
+    """Torque u of the limited outputs s.v with a model's compensation, and its tangent."""
     n, columns = SU.shape
-    if compensation == PLAIN:
-        for j in range(n):
-            u[j] = gain[j] * v[j]
-            factor = gain[j] if v[j] == raw[j] else 0.0
-            for c in range(columns):
-                SU[j, c] = factor * Sraw[j, c]
-        return
-    rate = still if compensation == GRAVITY else dq
-    inverse_terms(
-        kind, parent, row, rotation, translation, axis, gravity, path, lengths, phi, rotors,
-        q, rate, R, p, S, V, A, F, own, C, f, M, tau,
-    )  # fmt: skip
+    computed = law.compensation == COMPUTED_TORQUE
+    gain, v, raw, a, M = law.gain, s.v, s.raw, s.trial, s.M
+    inverse_terms(tree, law.phi, law.rotors, s, q, dq if computed else s.still)
     for j in range(n):
-        a[j] = gain[j] * v[j] if compensation == COMPUTED_TORQUE else 0.0
+        a[j] = gain[j] * v[j] if computed else 0.0
     for j in range(n):
-        u[j] = tau[j]
-        if compensation == GRAVITY:
-            u[j] += gain[j] * v[j]
-        else:
+        u[j] = s.tau[j]
+        if computed:
             for k in range(n):
                 u[j] += M[j, k] * a[k]
+        else:
+            u[j] += gain[j] * v[j]
     if columns == 0:
         return
-    accelerate(kind, parent, row, S, V, own, a, extra, A, F)
-    linearise(kind, parent, row, path, lengths, gravity, S, V, A, F, own, C, B, T, f, K, D)
+    model_tangent(tree, s, a)
     for j in range(n):
-        # the model's rotors are in M already; linearise knows of none, and needs none
         for c in range(columns):
             SU[j, c] = 0.0
         for k in range(n):
             factor = 0.0
             if v[k] == raw[k]:
-                weight = M[j, k] if compensation == COMPUTED_TORQUE else 1.0 * (j == k)
+                weight = M[j, k] if computed else 1.0 * (j == k)
                 factor = weight * gain[k]
-            kq = K[j, k]
-            kd = D[j, k] if compensation == COMPUTED_TORQUE else 0.0
+            kq = s.K[j, k]
+            kd = s.D[j, k] if computed else 0.0
             for c in range(columns):
-                SU[j, c] += factor * Sraw[k, c] + kq * SQ[k, c] + kd * SV[k, c]
+                SU[j, c] += factor * s.Sraw[k, c] + kq * SQ[k, c] + kd * SV[k, c]
 
 
-@jit
+@spliced
+def decide(tree, law, inputs, s, k, part, q, dq, z, SQ, SV, SZ, u):  # type: ignore[no-untyped-def]
+    """What the controllers read (s.measured is given), their outputs, and their torque u.
+
+    `part` is the share of sample k that has passed. Leaves s.w, s.v, s.raw, s.Snow.
+    """
+    n, columns = s.Snow.shape
+    first = len(dq) - n
+    reference, forward, gain, w, v, raw = (
+        inputs.reference, inputs.forward, law.gain, s.w, s.v, s.raw,
+    )  # fmt: skip
+    for i in range(3):
+        following = min(k + 1, reference.shape[1] - 1)
+        for j in range(n):
+            value = reference[i, k, j]
+            w[j, i] = value + part * (reference[i, following, j] - value)
+    for j in range(n):
+        w[j, 3], w[j, 4] = s.measured[j], dq[first + j]
+    linear_output(law.C, law.D, law.limit, w, z, v, raw)
+    if columns:
+        linear_tangent(law.C, law.D, v, raw, SQ, SV, SZ, first, s.Sraw)
+    if law.compensation == PLAIN:
+        for j in range(n):
+            u[j] = gain[j] * v[j]
+            factor = gain[j] if v[j] == raw[j] else 0.0
+            for c in range(columns):
+                s.Snow[j, c] = factor * s.Sraw[j, c]
+    else:
+        compensated(tree, law, s, q, dq, SQ, SV, u, s.Snow)
+    if len(forward):
+        following = min(k + 1, len(forward) - 1)
+        for j in range(n):
+            u[j] += forward[k, j] + part * (forward[following, j] - forward[k, j])
+
+
+@inner
 def interpolate(signal, k, share, out):  # type: ignore[no-untyped-def]
     """A sampled signal between samples k and k + 1, into `out`; the last sample is held."""
     following = min(k + 1, len(signal) - 1)
@@ -160,7 +178,7 @@ def interpolate(signal, k, share, out):  # type: ignore[no-untyped-def]
         out[j] = signal[k, j] + share * (signal[following, j] - signal[k, j])
 
 
-@jit
+@inner
 def measure(q, noise, k, count, first, out):  # type: ignore[no-untyped-def]
     """Joint positions as the encoder gives them: noise added, rounded to counts."""
     for j in range(len(out)):

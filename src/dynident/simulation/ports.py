@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dynident.dynamics.kinematics import jit
+import numpy as np
+
+from dynident.dynamics.kinematics import inner
 from dynident.dynamics.tree import Integers
 from dynident.inertia import Array
 from dynident.simulation.law import measure
@@ -89,20 +91,129 @@ class Outputs(NamedTuple):
     by_tau: Array
 
 
-@jit
+class Scratch(NamedTuple):
+    """Room for one step, so that the kernel allocates nothing.
+
+    Of bodies: placements R, p, screws S of the velocities, motions V, A, forces F, inertias
+    alone (own) and composite (C), what accelerations add (extra), B and T of `linearise`.
+    Of the joint space: M, tau, the derivatives K, D, the regressor W, accelerations'
+    sensitivities X, torques' U. Of the controllers: inputs w, outputs v, unlimited raw,
+    torques u. Of the stages: states (qs, dqs, zs), rates (kq, kv, kz), sensitivities of
+    both (Qs, Vs, Zs, KQ, KV, KZ).
+    """
+
+    R: Array
+    p: Array
+    S: Array
+    V: Array
+    A: Array
+    F: Array
+    own: Array
+    C: Array
+    extra: Array
+    B: Array
+    T: Array
+    f: Array
+    motion: Array
+    e: Array
+    M: Array
+    tau: Array
+    K: Array
+    D: Array
+    W: Array
+    X: Array
+    U: Array
+    still: Array
+    guess: Array
+    external: Array
+    trial: Array
+    step: Array
+    q0: Array
+    v0: Array
+    w: Array
+    v: Array
+    raw: Array
+    u: Array
+    now: Array
+    measured: Array
+    Sraw: Array
+    Snow: Array
+    zs: Array
+    Zs: Array
+    qs: Array
+    dqs: Array
+    Qs: Array
+    Vs: Array
+    kq: Array
+    kv: Array
+    kz: Array
+    KQ: Array
+    KV: Array
+    KZ: Array
+
+
+def build_scratch(bodies: int, state: State, stages: int) -> Scratch:
+    """Room for a tree of that many bodies and an integrator of that many stages."""
+    nq, dof, (n, m), c = len(state.q), len(state.dq), state.z.shape, state.SQ.shape[1]
+    shapes = {
+        "R": (bodies, 3, 3), "p": (bodies, 3), "S": (dof, 6), "V": (bodies, 6), "A": (bodies, 6),
+        "F": (bodies, 6), "own": (bodies, 10), "C": (bodies, 10), "extra": (bodies, 6),
+        "B": (bodies, 12), "T": (3, dof, 6), "f": (6,), "motion": (9,), "e": (10,),
+        "M": (dof, dof), "tau": (dof,), "K": (dof, dof), "D": (dof, dof), "W": (dof, c),
+        "X": (dof, c), "U": (dof, c), "still": (dof,), "guess": (dof,), "external": (dof,),
+        "trial": (dof,), "step": (dof, 1), "q0": (dof,), "v0": (dof,), "w": (n, 5), "v": (n,),
+        "raw": (n,), "u": (n,), "now": (n,), "measured": (n,), "Sraw": (n, c), "Snow": (n, c),
+        "zs": (n, m), "Zs": (n, m, c), "qs": (nq,), "dqs": (dof,), "Qs": (dof, c), "Vs": (dof, c),
+        "kq": (stages, nq), "kv": (stages, dof), "kz": (stages, n, m), "KQ": (stages, dof, c),
+        "KV": (stages, dof, c), "KZ": (stages, n, m, c),
+    }  # fmt: skip
+    return Scratch(**{name: np.zeros(shape) for name, shape in shapes.items()})
+
+
+@inner
+def copy_vector(x, out):  # type: ignore[no-untyped-def]
+    """``out[:] = x``; slices would allocate."""
+    for i in range(len(x)):
+        out[i] = x[i]
+
+
+@inner
+def copy_matrix(x, out):  # type: ignore[no-untyped-def]
+    """``out[:] = x`` of two axes."""
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            out[i, j] = x[i, j]
+
+
+@inner
+def add_vector(factor, x, out):  # type: ignore[no-untyped-def]
+    """``out += factor x``."""
+    for i in range(len(x)):
+        out[i] += factor * x[i]
+
+
+@inner
+def add_matrix(factor, x, out):  # type: ignore[no-untyped-def]
+    """``out += factor x`` of two axes."""
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            out[i, j] += factor * x[i, j]
+
+
+@inner
 def store(out, record, joints, first, q, dq, ddq, tau, noise, k, count, SQ, SV, X, U):  # type: ignore[no-untyped-def]
     """Write one sample into the outputs that are wanted."""
-    out.q[record] = q
-    out.dq[record] = dq
-    out.ddq[record] = ddq
-    out.tau[record] = tau
+    copy_vector(q, out.q[record])
+    copy_vector(dq, out.dq[record])
+    copy_vector(ddq, out.ddq[record])
+    copy_vector(tau, out.tau[record])
     if len(out.measured):
         measure(q, noise, k, count, joints, out.measured[record])
     if len(out.by_q):
-        out.by_q[record] = SQ[first:]
+        copy_matrix(SQ[first:], out.by_q[record])
     if len(out.by_dq):
-        out.by_dq[record] = SV[first:]
+        copy_matrix(SV[first:], out.by_dq[record])
     if len(out.by_ddq):
-        out.by_ddq[record] = X[first:]
+        copy_matrix(X[first:], out.by_ddq[record])
     if len(out.by_tau):
-        out.by_tau[record] = U[first:]
+        copy_matrix(U[first:], out.by_tau[record])

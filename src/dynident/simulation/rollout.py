@@ -16,7 +16,15 @@ from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.kernel import advance
 from dynident.simulation.law import COMPUTED_TORQUE, GRAVITY, PLAIN, Law
 from dynident.simulation.plant import build_plant
-from dynident.simulation.ports import DIVERGED, DONE, NOT_POSITIVE, Inputs, Outputs, State
+from dynident.simulation.ports import (
+    DIVERGED,
+    DONE,
+    NOT_POSITIVE,
+    Inputs,
+    Outputs,
+    State,
+    build_scratch,
+)
 from dynident.simulation.reference import Reference
 from dynident.text import nearest
 
@@ -276,6 +284,7 @@ def sensitive_rollout(
     )
     scheme = INTEGRATORS[loop.integrator]
     h = 1.0 / (loop.rate * loop.substeps)
+    room = build_scratch(idim.tree.bodies, state, len(scheme.b))
     for start in range(0, loop.samples, STRETCH):
         stop = min(start + STRETCH, loop.samples)
         rows = stop - start
@@ -289,7 +298,7 @@ def sensitive_rollout(
         )
         status, sample, velocity = advance(
             idim.tree, plant, law, scheme.a, scheme.b, scheme.c, loop.substeps, h, inputs, state,
-            start, stop, out,
+            room, start, stop, out,
         )  # fmt: skip
         if status != DONE:
             raise RolloutError(reason(loop, status, sample, velocity))

@@ -8,21 +8,35 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.dynamics.cholesky import factorise, solve, solve_columns
-from dynident.dynamics.kinematics import jit
+from dynident.dynamics.kinematics import inner, spliced
 from dynident.dynamics.spatial import accelerate, gather, move
 from dynident.dynamics.tangent import inertial_columns, linearise
 
 
-@jit
+@inner
+def smooth_sign(x):  # type: ignore[no-untyped-def]
+    """``tanh(x)``, which beyond 20 is the sign to the last bit."""
+    if x > 20.0:
+        return 1.0
+    if x < -20.0:
+        return -1.0
+    e = np.exp(2.0 * x)
+    return (e - 1.0) / (e + 1.0)
+
+
+@inner
 def drive_speed(gears, i, first, dq):  # type: ignore[no-untyped-def]
-    """How fast drive i turns."""
+    """How fast drive i turns; the first n drives are the joints' own."""
+    n = gears.shape[1]
+    if i < n:
+        return dq[first + i]
     v = 0.0
-    for j in range(gears.shape[1]):
+    for j in range(n):
         v += gears[i, j] * dq[first + j]
     return v
 
 
-@jit
+@inner
 def resist(gears, friction, width, dq, tau):  # type: ignore[no-untyped-def]
     """Add the drives' friction to the torques."""
     n = gears.shape[1]
@@ -34,28 +48,34 @@ def resist(gears, friction, width, dq, tau):  # type: ignore[no-untyped-def]
         if friction[i, 3] != 0.0:
             coulomb += friction[i, 3] * np.exp(-((v / friction[i, 4]) ** 2))
         if coulomb != 0.0:
-            f += coulomb * np.tanh(v / width[i])
-        for j in range(n):
-            tau[first + j] += gears[i, j] * f
+            f += coulomb * smooth_sign(v / width[i])
+        if i < n:
+            tau[first + i] += f
+        else:
+            for j in range(n):
+                tau[first + j] += gears[i, j] * f
 
 
-@jit
+@inner
 def resist_slope(gears, friction, width, dq, D):  # type: ignore[no-untyped-def]
     """Add the slope of the drives' friction to ``d tau / d dq``."""
     n = gears.shape[1]
     first = len(D) - n
     for i in range(len(gears)):
         v = drive_speed(gears, i, first, dq)
-        s = np.tanh(v / width[i])
+        s = smooth_sign(v / width[i])
         fall = friction[i, 3] * np.exp(-((v / friction[i, 4]) ** 2))
         slope = friction[i, 1] + (friction[i, 2] + fall) * (1.0 - s * s) / width[i]
         slope -= 2.0 * v / friction[i, 4] ** 2 * fall * s
-        for j in range(n):
-            for k in range(n):
-                D[first + j, first + k] += gears[i, j] * gears[i, k] * slope
+        if i < n:
+            D[first + i, first + i] += slope
+        else:
+            for j in range(n):
+                for k in range(n):
+                    D[first + j, first + k] += gears[i, j] * gears[i, k] * slope
 
 
-@jit
+@inner
 def drive_columns(gears, width, gear, column, share, dq, ddq, W):  # type: ignore[no-untyped-def]
     """The drives' columns of the regressor, with the smoothed sign, into W."""
     n = gears.shape[1]
@@ -65,7 +85,7 @@ def drive_columns(gears, width, gear, column, share, dq, ddq, W):  # type: ignor
         v = drive_speed(gears, i, first, dq)
         value = share[c, 0] + share[c, 1] * v
         if share[c, 2] != 0.0:
-            value += share[c, 2] * np.tanh(v / width[i])
+            value += share[c, 2] * smooth_sign(v / width[i])
         if share[c, 3] != 0.0:
             value += share[c, 3] * drive_speed(gears, i, first, ddq)
         for j in range(n):
@@ -73,20 +93,23 @@ def drive_columns(gears, width, gear, column, share, dq, ddq, W):  # type: ignor
                 W[first + j, column[c]] = gears[i, j] * value
 
 
-@jit
-def inverse_terms(  # type: ignore[no-untyped-def]
-    kind, parent, row, rotation, translation, axis, gravity, path, lengths, phi, rotors,
-    q, dq, R, p, S, V, A, F, own, C, f, M, tau,
-):  # fmt: skip
-    """Mass matrix M, rotors included, and the torques at zero acceleration, into tau."""
-    move(kind, parent, row, rotation, translation, axis, gravity, phi, q, dq, R, p, S, V, A, F, own)
-    gather(kind, parent, row, path, lengths, S, F, own, C, f, M, tau)
+@spliced
+def inverse_terms(tree, phi, rotors, s, q, dq):  # type: ignore[no-untyped-def]
+    """Mass matrix, rotors included, and the torques at zero acceleration: s.M and s.tau."""
+    kind, parent, row, M = tree.kind, tree.parent, tree.row, s.M
+    move(
+        kind, parent, row, tree.rotation, tree.translation, tree.axis, tree.gravity, phi,
+        q, dq, s.R, s.p, s.S, s.V, s.A, s.F, s.own,
+    )  # fmt: skip
+    gather(
+        kind, parent, row, tree.path, tree.path_length, s.S, s.F, s.own, s.C, s.f, M, s.tau
+    )  # fmt: skip
     for i in range(len(M)):
         for j in range(len(M)):
             M[i, j] += rotors[i, j]
 
 
-@jit
+@inner
 def acceleration(M, tau, applied, external, ddq):  # type: ignore[no-untyped-def]
     """``M ddq = applied + external - tau``; the row where M fails, or -1. M is factorised."""
     dof, n = len(M), len(applied)
@@ -101,20 +124,32 @@ def acceleration(M, tau, applied, external, ddq):  # type: ignore[no-untyped-def
     return -1
 
 
-@jit
-def tangent(  # type: ignore[no-untyped-def]
-    kind, parent, row, gravity, path, lengths, slot, gears, friction, width, gear, column, share,
-    dq, ddq, R, p, S, V, A, F, own, C, extra, B, T, f, motion, e, K, D, W,
-):  # fmt: skip
-    """Derivatives of the torque by position (K), velocity (D) and parameters (W)."""
-    accelerate(kind, parent, row, S, V, own, ddq, extra, A, F)
-    linearise(kind, parent, row, path, lengths, gravity, S, V, A, F, own, C, B, T, f, K, D)
-    resist_slope(gears, friction, width, dq, D)
-    inertial_columns(kind, path, lengths, slot, R, p, S, V, A, motion, e, W)
-    drive_columns(gears, width, gear, column, share, dq, ddq, W)
+@spliced
+def model_tangent(tree, s, ddq):  # type: ignore[no-untyped-def]
+    """After `inverse_terms`: derivatives of the rigid bodies' torque, s.K and s.D."""
+    kind, parent, row = tree.kind, tree.parent, tree.row
+    accelerate(kind, parent, row, s.S, s.V, s.own, ddq, s.extra, s.A, s.F)
+    linearise(
+        kind, parent, row, tree.path, tree.path_length, tree.gravity, s.S, s.V, s.A, s.F, s.own,
+        s.C, s.B, s.T, s.f, s.K, s.D,
+    )  # fmt: skip
 
 
-@jit
+@spliced
+def tangent(tree, plant, s, dq, ddq):  # type: ignore[no-untyped-def]
+    """Derivatives of the plant's torque by position, velocity, parameters: s.K, s.D, s.W."""
+    model_tangent(tree, s, ddq)
+    resist_slope(plant.gears, plant.friction, plant.width, dq, s.D)
+    inertial_columns(
+        tree.kind, tree.path, tree.path_length, plant.slot, s.R, s.p, s.S, s.V, s.A, s.motion,
+        s.e, s.W,
+    )  # fmt: skip
+    drive_columns(
+        plant.gears, plant.width, plant.gear, plant.column, plant.share, dq, ddq, s.W
+    )  # fmt: skip
+
+
+@inner
 def sensitivity(K, D, W, U, SQ, SV, out):  # type: ignore[no-untyped-def]
     """``U - W - K SQ - D SV``: what the mass matrix turns into d ddq / d beta."""
     n, columns = out.shape
@@ -127,14 +162,23 @@ def sensitivity(K, D, W, U, SQ, SV, out):  # type: ignore[no-untyped-def]
                 out[i, c] -= k * SQ[j, c] + d * SV[j, c]
 
 
-@jit
-def sensitive_acceleration(L, K, D, W, U, SQ, SV, out):  # type: ignore[no-untyped-def]
-    """Sensitivities of the acceleration, from the factors of the mass matrix."""
-    sensitivity(K, D, W, U, SQ, SV, out)
-    solve_columns(L, out)
+@spliced
+def respond(tree, plant, s, q, dq, SQ, SV, ddq):  # type: ignore[no-untyped-def]
+    """Acceleration under s.now and s.external, into ddq; its sensitivities into s.X.
+
+    Returns the row where the mass matrix is not positive definite, or -1.
+    """
+    inverse_terms(tree, plant.phi, plant.rotors, s, q, dq)
+    resist(plant.gears, plant.friction, plant.width, dq, s.tau)
+    failed = acceleration(s.M, s.tau, s.now, s.external, ddq)
+    if failed < 0 and s.X.shape[1]:
+        tangent(tree, plant, s, dq, ddq)
+        sensitivity(s.K, s.D, s.W, s.U, SQ, SV, s.X)
+        solve_columns(s.M, s.X)
+    return failed
 
 
-@jit
+@inner
 def solve_dense(J, X):  # type: ignore[no-untyped-def]
     """Gaussian elimination with row pivots: ``J X = X`` for all columns; False if singular."""
     n, columns = X.shape
