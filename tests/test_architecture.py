@@ -32,7 +32,7 @@ LAYERS = [
     ["simulation.state", "simulation.law", "simulation.ports", "simulation.implicit"],
     ["simulation.kernel", "simulation.rollout", "simulation.stability", "simulation"],
     ["estimators.estimate", "estimators.least_squares", "estimators.constrained"],
-    ["estimators.auxiliary", "estimators.instrumental", "estimators.didim"],
+    ["estimators.auxiliary", "estimators.iteration", "estimators.instrumental", "estimators.didim"],
     ["estimators.output_error", "estimators"],
     ["essential", "validation"],
     ["export", "export.urdf"],

@@ -12,14 +12,9 @@ from loops import RATE, WIDTH, closed_loop, controller, reference
 
 from dynident.errors import ComputationError, InputError
 from dynident.estimators import ESTIMATORS
-from dynident.estimators.auxiliary import (
-    Simulation,
-    auxiliary_model,
-    nominal_values,
-    settled,
-    start_values,
-)
+from dynident.estimators.auxiliary import Simulation, auxiliary_model
 from dynident.estimators.instrumental import endogeneity_test, identity_test, remaining
+from dynident.estimators.iteration import nominal_values, settled, start_values
 from dynident.facade import identify
 from dynident.factors import Group, InstrumentFactors, triangular
 from dynident.rows import ROWS, autoregression

@@ -61,7 +61,7 @@ def identify(
     simulation : Simulation, optional
         The closed loop, for methods that simulate it.
     gain_update : bool, optional
-        Of didim: keep the bandwidth while the estimated inertia moves.
+        Of idim-iv, 2sls, didim: keep the bandwidth while the estimated inertia moves.
     rows : str
         Name in `dynident.rows.ROWS`: what the method fits. Errors are those of the
         decimated rows all the same.
@@ -168,8 +168,8 @@ OPTIONS_OF = {
     "ols": ("essential",),
     "wls": ("essential",),
     "irls": ("loss",),
-    "idim-iv": ("simulation",),
-    "2sls": ("simulation",),
+    "idim-iv": ("simulation", "gain_update"),
+    "2sls": ("simulation", "gain_update"),
     "didim": ("simulation", "gain_update"),
     "cloe": ("simulation",),
     "clie": ("simulation",),

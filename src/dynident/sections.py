@@ -13,7 +13,8 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from dynident.errors import InputError
-from dynident.estimators.auxiliary import STARTS, Simulation
+from dynident.estimators.auxiliary import Simulation
+from dynident.estimators.iteration import STARTS
 from dynident.recording.prepare import Samples
 from dynident.robot.model import Robot
 from dynident.robot.spec import Flag, Name, Number, Spec

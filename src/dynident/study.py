@@ -173,7 +173,7 @@ class IdentifySection(Spec):
     rows : str
         What is fitted: "decimated" rows, "all" samples, or those of a "noise-model".
     gain_update : bool, optional
-        Of didim: keep the simulated loop's bandwidth.
+        Of idim-iv, 2sls, didim: keep the simulated loop's bandwidth.
     lowpass_hz : float, optional
         Of the all-samples figures; the largest torque cutoff by default [Hz].
     seed : int

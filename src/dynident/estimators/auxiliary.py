@@ -11,12 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy import optimize
 
 from dynident.dynamics.inverse import mass_matrix
-from dynident.errors import ComputationError, InputError, RolloutError
-from dynident.estimators.least_squares import weighted_solution
-from dynident.idim import ROTOR
+from dynident.errors import InputError
 from dynident.inertia import Array
 from dynident.problem import Problem
 from dynident.recording.filters import differences
@@ -25,10 +22,7 @@ from dynident.simulation.controller import Controller
 from dynident.simulation.plant import build_plant
 from dynident.simulation.reference import Reference
 from dynident.simulation.rollout import Loop, Stretch, rollout, sensitive_rollout
-from dynident.text import nearest
 
-STARTS = ("least-squares", "nominal", "rotors")
-"""Where iterations start: WLS; the file's inertials with fitted drives; Ia = 1 alone."""
 MASS_SAMPLES = 200
 
 
@@ -52,7 +46,7 @@ class Simulation:
     external : tuple of (ndarray or None), optional
         Torques from outside, one a log [Nm or N].
     start : str or mapping of str to float
-        One of `STARTS`, or values of some base parameters by name, the others zero.
+        One of `dynident.estimators.iteration.STARTS`, or values of some base parameters by name, the others zero.
     assumed : str, optional
         Why the reference or the gains are not known but assumed, for the result to say.
     """
@@ -290,80 +284,3 @@ def logged_reference(log: Samples) -> Reference | None:
         if log.dqref is not None:
             dq[run] = log.dqref[run]
     return Reference(log.rate, log.qref, dq, ddq)
-
-
-def start_values(problem: Problem, start: str | Mapping[str, float]) -> Array:
-    """Base parameters that the iterations start from.
-
-    Raises
-    ------
-    InputError
-        For unknown names, and "nominal" where the file has no inertials.
-    """
-    base = problem.base
-    if not isinstance(start, str):
-        beta = np.zeros(base.count)
-        for name, value in start.items():
-            if name not in base.names:
-                raise InputError(f"start: {name!r} is no base parameter{nearest(name, base.names)}")
-            beta[base.names.index(name)] = value
-        return beta
-    if start not in STARTS:
-        raise InputError(f"start {start!r} is not known{nearest(start, STARTS)}")
-    if start == "least-squares":
-        return weighted_solution(problem.factors)[0]
-    parameters = problem.idim.parameters
-    if start == "nominal":
-        return np.asarray(base.matrix @ nominal_values(problem))
-    # one unit at every drive: Ia5 = 2 in brunot2019 is Ia5 and Iam6
-    rotors = [1.0 if p.symbol in (ROTOR, f"{ROTOR}m") else 0.0 for p in parameters]
-    return np.asarray(base.matrix @ np.array(rotors))
-
-
-def nominal_values(problem: Problem) -> Array:
-    """The file's inertials, with the drives' parameters that then fit the log best.
-
-    Robot files know no rotors, without which a stiff loop need not be stable; those and the
-    friction are fitted by least squares, held to positive values.
-
-    Raises
-    ------
-    InputError
-        When the file has no inertials.
-    """
-    idim, base = problem.idim, problem.base
-    if not problem.robot.has_nominal:
-        raise InputError(f"{problem.robot.name}: start 'nominal', but its file has no inertials")
-    theta = np.zeros(len(idim.parameters))
-    theta[: idim.inertial] = problem.robot.nominal.ravel()
-    drives = idim.parameters[idim.inertial :]
-    if drives:
-        system = problem.factors.weighted(weighted_solution(problem.factors)[1])
-        columns = system.A @ base.matrix
-        lower = np.array([0.0 if p.positive else -np.inf for p in drives])
-        fit = optimize.lsq_linear(
-            columns[:, idim.inertial :],
-            system.b - columns @ theta,
-            bounds=(lower, np.full(len(drives), np.inf)),
-        )
-        theta[idim.inertial :] = fit.x
-    return theta
-
-
-def settled(new: Array, old: Array, std: Array, tolerance: float) -> bool:
-    """Convergence by ardiani2024, eq. (46), where a parameter may also be zero within noise.
-
-    ``|new - old| < tolerance max(|new|, std)`` for every parameter: eq. (46) alone would wait
-    for the last digit of values that are zero.
-    """
-    return bool(np.all(np.abs(new - old) < tolerance * np.maximum(np.abs(new), std)))
-
-
-def explained(error: RolloutError, iteration: int, start: object) -> ComputationError:
-    """A failed rollout as the failure of an estimator."""
-    if iteration == 1:
-        return ComputationError(f"{error}; it was simulated with start = {start!r}: try another")
-    return ComputationError(
-        f"iteration {iteration}: {error}; the estimate before it cannot be simulated. Try another "
-        "start, fewer parameters, or a constrained method"
-    )

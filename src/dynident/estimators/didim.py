@@ -12,18 +12,18 @@ from dataclasses import replace
 import numpy as np
 
 from dynident.errors import ComputationError, RolloutError
-from dynident.estimators.auxiliary import (
-    Simulation,
-    auxiliary_model,
-    explained,
-    settled,
-    start_values,
-)
+from dynident.estimators.auxiliary import Simulation, auxiliary_model
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.instrumental import CONVERGED, ITERATIONS
+from dynident.estimators.iteration import (
+    explained,
+    gain_scale,
+    settled,
+    simulated_towards,
+    start_values,
+)
 from dynident.estimators.least_squares import finish, require_excitation, weighted_solution
 from dynident.estimators.least_squares import seed_std as least_squares_std
-from dynident.inertia import Array
 from dynident.problem import Problem
 
 
@@ -35,9 +35,8 @@ def didim(problem: Problem, simulation: Simulation, gain_update: bool = False) -
     problem : Problem
     simulation : Simulation
     gain_update : bool
-        Scale the simulated gains with the estimated inertia, so that the simulated loop
-        keeps the bandwidth that the actual one has: ``J(beta) / J(beta_LS)`` joint by
-        joint (Gautier, Janot and Vandanjon 2013).
+        Keep the simulated loop's bandwidth while the estimated inertia moves; see
+        `dynident.estimators.iteration.gain_scale`.
 
     Raises
     ------
@@ -49,22 +48,19 @@ def didim(problem: Problem, simulation: Simulation, gain_update: bool = False) -
     """
     auxiliary = auxiliary_model(problem, simulation)
     beta = start_values(problem, simulation.start)
-    history = [beta]
-    inertia = None
-    if gain_update:
-        inertia = auxiliary.inertia(weighted_solution(problem.factors)[0])
+    history, simulatable = [beta], beta
+    scale = gain_scale(auxiliary, gain_update)
     for iteration in range(1, ITERATIONS + 1):
-        scale: Array | None = None
-        if inertia is not None:
-            scale = auxiliary.inertia(beta) / inertia
         try:
-            simulated = auxiliary.simulated(beta, scale)
+            simulated, halvings = simulated_towards(auxiliary, simulatable, beta, scale)
         except RolloutError as error:
             raise explained(error, iteration, simulation.start) from error
+        simulatable = simulatable + 0.5**halvings * (beta - simulatable)
         factors = simulated.factors
         require_excitation(problem, factors.weighted(np.ones(problem.robot.n)))
         new, sigma, _ = weighted_solution(factors)
-        done = settled(new, beta, least_squares_std(factors.weighted(sigma)), CONVERGED)
+        std = least_squares_std(factors.weighted(sigma))
+        done = halvings == 0 and settled(new, beta, std, CONVERGED)
         beta = new
         history.append(beta)
         if done:

@@ -9,17 +9,16 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.errors import ComputationError, RolloutError
-from dynident.estimators.auxiliary import (
-    Auxiliary,
-    Simulation,
-    auxiliary_model,
+from dynident.estimators.auxiliary import Auxiliary, Simulation, auxiliary_model
+from dynident.estimators.estimate import Estimate
+from dynident.estimators.iteration import (
     explained,
+    gain_scale,
     settled,
+    simulated_towards,
     start_values,
 )
-from dynident.estimators.estimate import Estimate
 from dynident.estimators.least_squares import (
-    MAX_ITERATIONS,
     TOLERANCE,
     group_sigma,
     require_excitation,
@@ -39,17 +38,22 @@ from dynident.statistics import (
 )
 
 ITERATIONS = 30
+ROUNDS = 10
+"""Renewals of sigma between two simulations."""
 CONVERGED = 1e-2
 """tol_beta of eq. (46), relative to the value or, where it is larger, its sigma."""
 
 
-def idim_iv(problem: Problem, simulation: Simulation) -> Estimate:
+def idim_iv(problem: Problem, simulation: Simulation, gain_update: bool = False) -> Estimate:
     """Instrumental variables: as many instruments as parameters.
 
     Parameters
     ----------
     problem : Problem
     simulation : Simulation
+    gain_update : bool
+        Keep the simulated loop's bandwidth while the estimated inertia moves; see
+        `dynident.estimators.iteration.gain_scale`.
 
     Raises
     ------
@@ -59,41 +63,48 @@ def idim_iv(problem: Problem, simulation: Simulation) -> Estimate:
         When the loop cannot be simulated, the instruments are weak, or the iterations do
         not settle.
     """
-    return instrumental(problem, simulation, extra=False)
+    return instrumental(problem, simulation, gain_update, extra=False)
 
 
-def two_stage_least_squares(problem: Problem, simulation: Simulation) -> Estimate:
+def two_stage_least_squares(
+    problem: Problem, simulation: Simulation, gain_update: bool = False
+) -> Estimate:
     """2SLS with twice as many instruments: the simulated motion's and the reference's.
 
     ``min ||P_Z (y - X beta)||`` (ardiani2024, eq. 23 and 28).
 
+    Parameters and errors as `idim_iv`.
+
     Raises
     ------
     InputError, ComputationError
-        As `idim_iv`.
     """
-    return instrumental(problem, simulation, extra=True)
+    return instrumental(problem, simulation, gain_update, extra=True)
 
 
-def instrumental(problem: Problem, simulation: Simulation, extra: bool) -> Estimate:
+def instrumental(
+    problem: Problem, simulation: Simulation, gain_update: bool, extra: bool
+) -> Estimate:
     """The iteration behind `idim_iv` and `two_stage_least_squares`."""
     auxiliary = auxiliary_model(problem, simulation)
     require_excitation(problem, problem.factors.weighted(np.ones(problem.robot.n)))
     beta = start_values(problem, simulation.start)
-    history = [beta]
+    history, simulatable = [beta], beta
+    scale = gain_scale(auxiliary, gain_update)
     more = (auxiliary.referenced(),) if extra else ()
     sigma = np.ones(problem.robot.n)
     for iteration in range(1, ITERATIONS + 1):
         try:
-            simulated = auxiliary.simulated(beta)
+            simulated, halvings = simulated_towards(auxiliary, simulatable, beta, scale)
         except RolloutError as error:
             raise explained(error, iteration, simulation.start) from error
+        simulatable = simulatable + 0.5**halvings * (beta - simulatable)
         instrumented = problem.with_instruments(simulated, *more)
         factors = instrumented.instrument_factors
         new, sigma = weighted_instruments(problem, factors, sigma)
         system = factors.weighted(sigma)
         std = seed_std(system)
-        done = settled(new, beta, std, CONVERGED)
+        done = halvings == 0 and settled(new, beta, std, CONVERGED)
         beta = new
         history.append(beta)
         if done:
@@ -107,15 +118,17 @@ def instrumental(problem: Problem, simulation: Simulation, extra: bool) -> Estim
 def weighted_instruments(
     problem: Problem, factors: InstrumentFactors, sigma: Array
 ) -> tuple[Array, Array]:
-    """IV estimate and the joints' sigmas of its errors, iterated until both agree.
+    """IV estimate and the joints' sigmas of its errors, renewed a few times.
+
+    They need not agree while the instruments are poor: the simulations go on until they do.
 
     Raises
     ------
     ComputationError
-        When the instruments leave a combination open or sigma does not settle.
+        When the instruments leave a combination open.
     """
     plain = factors.without("Z")
-    for _ in range(MAX_ITERATIONS):
+    for _ in range(ROUNDS):
         system = factors.weighted(sigma).projected
         condition, _, _ = system.condition()
         if condition > UNEXCITED:
@@ -128,8 +141,8 @@ def weighted_instruments(
         done = np.all(np.abs(new - sigma) <= TOLERANCE * new)
         sigma = new
         if done:
-            return beta, sigma
-    raise ComputationError(f"the joints' sigmas did not settle in {MAX_ITERATIONS} rounds")
+            break
+    return beta, sigma
 
 
 def seed_std(system: InstrumentSystem) -> Array:

@@ -12,16 +12,10 @@ from dataclasses import replace
 import numpy as np
 
 from dynident.errors import ComputationError, RolloutError
-from dynident.estimators.auxiliary import (
-    Auxiliary,
-    Simulation,
-    auxiliary_model,
-    explained,
-    settled,
-    start_values,
-)
+from dynident.estimators.auxiliary import Auxiliary, Simulation, auxiliary_model
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.instrumental import CONVERGED
+from dynident.estimators.iteration import explained, settled, start_values
 from dynident.estimators.least_squares import finish, group_sigma, seed_std
 from dynident.factors import System
 from dynident.inertia import Array

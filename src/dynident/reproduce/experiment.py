@@ -189,6 +189,8 @@ class Experiment:
         Torques that act and are not logged [Nm].
     stribeck : (excess, speed), each ndarray of shape (n,), optional
         Of the plant's friction [Nm], [rad/s].
+    model : ndarray, shape (standard parameters,), optional
+        That the controller compensates with, where it does.
     substeps : int
         Integration steps a sample.
     integrator : str
@@ -201,6 +203,7 @@ class Experiment:
     width: Array | float
     external: Array | None = None
     stribeck: tuple[Array, Array] | None = None
+    model: Array | None = None
     substeps: int = 1
     integrator: str = "ode3"
 
@@ -219,6 +222,7 @@ class Experiment:
             noise=position_noise(self.sensors, len(self.reference.q)),
             count=self.sensors.count,
             stribeck=self.stribeck,
+            model=self.model,
         )
 
 

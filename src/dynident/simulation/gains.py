@@ -313,9 +313,9 @@ class _Fit:
 def _orthonormal(Z: Array) -> Array:
     """Orthonormal basis of the span of columns that may depend on each other."""
     scale = np.linalg.norm(Z, axis=0)
-    Q, R, _ = linalg.qr(Z[:, scale > 0.0] / scale[scale > 0.0], mode="economic", pivoting=True)
-    size = np.abs(np.diag(R))
-    return np.asarray(Q[:, size > 1e-9 * size[0]])
+    Q, R = np.linalg.qr(Z[:, scale > 0.0] / scale[scale > 0.0])
+    U, size, _ = np.linalg.svd(R)
+    return np.asarray(Q @ U[:, : np.count_nonzero(size > 1e-9 * size[0])])
 
 
 def _fit(X: Array, y: Array, basis: Array, used: int, memory: int) -> _Fit | None:

@@ -1,0 +1,144 @@
+"""Where iterations over simulations start, how they go on, and when they have settled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from scipy import optimize
+
+from dynident.errors import ComputationError, InputError, RolloutError
+from dynident.estimators.auxiliary import Auxiliary
+from dynident.estimators.least_squares import weighted_solution
+from dynident.idim import ROTOR
+from dynident.inertia import Array
+from dynident.problem import Problem
+from dynident.text import nearest
+
+STARTS = ("least-squares", "nominal", "rotors")
+"""Where iterations start: WLS; the file's inertials with fitted drives; Ia = 1 alone."""
+HALVINGS = 10
+
+Scale = Callable[[Array], Array | None]
+"""Factors on the simulated gains under an estimate."""
+
+
+def gain_scale(auxiliary: Auxiliary, update: bool) -> Scale:
+    """Gains scaled with the estimated inertia, so that the loop keeps its bandwidth.
+
+    ``J(beta) / J(beta_LS)`` joint by joint (Gautier, Janot and Vandanjon 2013), which is one
+    where the iterations end; or no factors at all.
+    """
+    if not update:
+        return lambda beta: None
+    reference = auxiliary.inertia(weighted_solution(auxiliary.problem.factors)[0])
+    return lambda beta: auxiliary.inertia(beta) / reference
+
+
+def start_values(problem: Problem, start: str | Mapping[str, float]) -> Array:
+    """Base parameters that the iterations start from.
+
+    Raises
+    ------
+    InputError
+        For unknown names, and "nominal" where the file has no inertials.
+    """
+    base = problem.base
+    if not isinstance(start, str):
+        beta = np.zeros(base.count)
+        for name, value in start.items():
+            if name not in base.names:
+                raise InputError(f"start: {name!r} is no base parameter{nearest(name, base.names)}")
+            beta[base.names.index(name)] = value
+        return beta
+    if start not in STARTS:
+        raise InputError(f"start {start!r} is not known{nearest(start, STARTS)}")
+    if start == "least-squares":
+        return weighted_solution(problem.factors)[0]
+    parameters = problem.idim.parameters
+    if start == "nominal":
+        return np.asarray(base.matrix @ nominal_values(problem))
+    # one unit at every drive: Ia5 = 2 in brunot2019 is Ia5 and Iam6
+    rotors = [1.0 if p.symbol in (ROTOR, f"{ROTOR}m") else 0.0 for p in parameters]
+    return np.asarray(base.matrix @ np.array(rotors))
+
+
+def nominal_values(problem: Problem) -> Array:
+    """The file's inertials, with the drives' parameters that then fit the log best.
+
+    Robot files know no rotors, without which a stiff loop need not be stable; those and the
+    friction are fitted by least squares, held to positive values.
+
+    Raises
+    ------
+    InputError
+        When the file has no inertials.
+    """
+    idim, base = problem.idim, problem.base
+    if not problem.robot.has_nominal:
+        raise InputError(f"{problem.robot.name}: start 'nominal', but its file has no inertials")
+    theta = np.zeros(len(idim.parameters))
+    theta[: idim.inertial] = problem.robot.nominal.ravel()
+    drives = idim.parameters[idim.inertial :]
+    if drives:
+        system = problem.factors.weighted(weighted_solution(problem.factors)[1])
+        columns = system.A @ base.matrix
+        lower = np.array([0.0 if p.positive else -np.inf for p in drives])
+        fit = optimize.lsq_linear(
+            columns[:, idim.inertial :],
+            system.b - columns @ theta,
+            bounds=(lower, np.full(len(drives), np.inf)),
+        )
+        theta[idim.inertial :] = fit.x
+    return theta
+
+
+def settled(new: Array, old: Array, std: Array, tolerance: float) -> bool:
+    """Convergence by ardiani2024, eq. (46), where a parameter may also be zero within noise.
+
+    ``|new - old| < tolerance max(|new|, std)`` for every parameter: eq. (46) alone would wait
+    for the last digit of values that are zero.
+    """
+    return bool(np.all(np.abs(new - old) < tolerance * np.maximum(np.abs(new), std)))
+
+
+def simulated_towards(
+    auxiliary: Auxiliary,
+    old: Array,
+    new: Array,
+    scale: Callable[[Array], Array | None] = lambda beta: None,
+) -> tuple[Problem, int]:
+    """The auxiliary model at a new estimate, or on the way to it as far as it can be simulated.
+
+    Mass matrices are linear in beta and the positive definite ones are a convex set: half
+    way back to an estimate that could be simulated is nearer to it.
+
+    Returns
+    -------
+    problem : Problem
+    halvings : int
+        How often the step was halved; 0 at the new estimate itself.
+
+    Raises
+    ------
+    RolloutError
+        When a thousandth of the step is too much.
+    """
+    for halvings in range(HALVINGS + 1):
+        beta = old + 0.5**halvings * (new - old)
+        try:
+            return auxiliary.simulated(beta, scale(beta)), halvings
+        except RolloutError:
+            if halvings == HALVINGS or np.array_equal(old, new):
+                raise
+    raise AssertionError  # the loop returns or raises
+
+
+def explained(error: RolloutError, iteration: int, start: object) -> ComputationError:
+    """A failed rollout as the failure of an estimator."""
+    if iteration == 1:
+        return ComputationError(f"{error}; it was simulated with start = {start!r}: try another")
+    return ComputationError(
+        f"iteration {iteration}: {error}; the estimate before it cannot be simulated. Try another "
+        "start, fewer parameters, or a constrained method"
+    )
