@@ -15,10 +15,12 @@ from pydantic import AfterValidator, Field
 from dynident.errors import InputError
 from dynident.estimators.auxiliary import Simulation
 from dynident.estimators.iteration import STARTS
+from dynident.inertia import Array
 from dynident.recording.prepare import Samples
 from dynident.robot.model import Robot
 from dynident.robot.spec import Flag, Name, Number, Spec
 from dynident.simulation.controller import COMPENSATIONS, CONTROLLERS, Common, Controller
+from dynident.simulation.gains import Gains, identify_gains
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.reconstruct import reconstruct
 from dynident.simulation.reference import REFERENCES, Reference
@@ -312,17 +314,45 @@ def identified_controller(
     if log is None or log.qref is None:
         raise InputError("[controller] gains = 'identify' needs a log with a reference (qref)")
     gain = np.broadcast_to(np.asarray(1.0 if section.gain is None else section.gain), (robot.n,))
-    limit = (
-        None if section.limit is None else np.broadcast_to(np.asarray(section.limit), (robot.n,))
-    )
+    limit = None if section.limit is None else np.broadcast_to(section.limit, (robot.n,))
     run = slice(*log.runs[0])
-    from dynident.simulation.gains import identify_gains
-
     found = identify_gains(
-        log.qref[run], log.measured[run], log.tau[run] / gain, log.rate, section.kind, limit=limit,
+        log.qref[run],
+        log.measured[run],
+        log.tau[run] / gain,
+        log.rate,
+        section.kind,
+        limit=limit,
         dqref=None if log.dqref is None else log.dqref[run],
+    )
+    return controller_of(found, gain, limit, log.rate), gain_words(found, robot, log)
+
+
+def controller_of(found: Gains, gain: Array, limit: Array | None, rate: float) -> Controller:
+    """The controller of identified gains, sampled with the log."""
+    limits = np.inf if limit is None else limit
+    lag = [max(1, int(k)) for k in found.lag]
+    if found.kind == "p-p":
+        return CONTROLLERS["p-p"](
+            found.kp, found.kv, found.feedforward, gain=gain, limit=limits, rate=rate,
+            velocity="differences", lag=lag,
+        )  # fmt: skip
+    return CONTROLLERS["pd"](
+        found.kp, found.kv, velocity_reference=bool(np.all(found.feedforward > 0.5)), gain=gain,
+        limit=limits, rate=rate, velocity="differences", lag=lag,
     )  # fmt: skip
-    return found.controller(gain=gain, limit=limit), found.words()
+
+
+def gain_words(found: Gains, robot: Robot, log: Samples) -> str:
+    """What was identified of the controllers, in words."""
+    each = [
+        f"{name} kp {kp:.5g}, {'kv' if found.kind == 'p-p' else 'kd'} {kv:.5g} (output within "
+        f"{error:.2g} %)"
+        for name, kp, kv, error in zip(
+            robot.joint_names, found.kp, found.kv, found.relative_error, strict=True
+        )
+    ]
+    return f"the controllers' gains were identified from {log.name}: {'; '.join(each)}"
 
 
 def standard_values(

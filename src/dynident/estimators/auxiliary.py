@@ -46,7 +46,8 @@ class Simulation:
     external : tuple of (ndarray or None), optional
         Torques from outside, one a log [Nm or N].
     start : str or mapping of str to float
-        One of `dynident.estimators.iteration.STARTS`, or values of some base parameters by name, the others zero.
+        One of `dynident.estimators.iteration.STARTS`, or values of some base parameters by
+        name, the others zero.
     assumed : str, optional
         Why the reference or the gains are not known but assumed, for the result to say.
     """

@@ -29,6 +29,11 @@ def linear_plant(loop: Loop, theta: Array, steep: bool) -> tuple[Array, Array, A
     ----------
     steep : bool
         With the slope that Coulomb friction has at standstill, or that beyond it.
+
+    Raises
+    ------
+    InputError
+        When the mass matrix is not positive definite.
     """
     idim, n = loop.idim, loop.idim.robot.n
     dof = idim.robot.dof
@@ -44,6 +49,13 @@ def linear_plant(loop: Loop, theta: Array, steep: bool) -> tuple[Array, Array, A
     slope = plant.friction[:, 1].copy()
     if steep:
         slope += (plant.friction[:, 2] + plant.friction[:, 3]) / plant.width
+    values, vectors = np.linalg.eigh(M)
+    if values[0] <= 0.0:
+        name = named(loop, np.concatenate([vectors[:, 0], vectors[:, 0]]))
+        raise InputError(
+            f"the mass matrix is not positive definite where the motion starts ({name}): these "
+            "parameters are no robot's"
+        )
     D = D.copy()
     D[dof - n :, dof - n :] += plant.gears.T @ (slope[:, None] * plant.gears)
     return M, D, K

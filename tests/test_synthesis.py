@@ -1,0 +1,159 @@
+"""`dynident simulate`, and identification of what it writes: end to end, and refusals."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dynident.cli import run
+from dynident.errors import InputError
+from dynident.study import read_study
+from dynident.synthesis import simulate_study
+
+FILES = Path(__file__).parents[1] / "docs" / "files"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with the arm and the study of its loop."""
+    for name in ("arm.urdf", "arm_loop.toml"):
+        shutil.copy(FILES / name, tmp_path / name)
+    return tmp_path
+
+
+def edited(folder: Path, old: str, new: str) -> Path:
+    path = folder / "arm_loop.toml"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    return path
+
+
+IDENTIFY = """
+[[log]]
+files = "loop.csv"
+
+[prepare]
+bandwidth = 5.0
+drop_below = 0.05
+
+[identify]
+method = "METHOD"
+"""
+
+
+@pytest.mark.parametrize("method", ["idim-iv", "didim", "clie"])
+def test_a_simulated_log_gives_its_parameters_back(folder, capsys, method):
+    study = folder / "arm_loop.toml"
+    assert run(["simulate", str(study), "-o", str(folder / "loop.csv")]) == 0
+    assert "6165 samples at 1000 Hz written" in capsys.readouterr().err
+    text = study.read_text()
+    start, end = text.index("[reference]"), text.index("[simulation.parameters]")
+    study.write_text(text[:start] + text[end:] + IDENTIFY.replace("METHOD", method))
+    assert run(["identify", str(study), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    values = {row["name"]: row for row in found["parameters"]}
+    for name, truth in {"fv1": 2.0, "fv2": 1.0, "fc1": 1.5, "fc2": 0.8}.items():
+        assert abs(values[name]["value"] - truth) < 4.0 * values[name]["std"] + 0.03, name
+    assert found["simulation"][0]["position_percent"][0] < 0.1
+    assert found["settings"]["simulation"]["control_rate_hz"] == 1000.0
+
+
+def test_gains_are_identified_from_the_log(folder, capsys):
+    study = folder / "arm_loop.toml"
+    assert run(["simulate", str(study), "-o", str(folder / "loop.csv")]) == 0
+    text = study.read_text()
+    start, end = text.index("[controller]"), text.index("[simulation.parameters]")
+    controller = '[controller]\nkind = "pd"\ngains = "identify"\n'
+    study.write_text(text[:start] + controller + text[end:] + IDENTIFY.replace("METHOD", "idim-iv"))
+    capsys.readouterr()
+    assert run(["identify", str(study), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    note = next(w for w in found["warnings"] if "gains were identified" in w)
+    assert "shoulder kp 9" in note
+
+
+def test_same_seed_same_log(folder):
+    study = read_study(folder / "arm_loop.toml", use=None)
+    first, second = simulate_study(study).to_csv(), simulate_study(study).to_csv()
+    assert first == second
+    other = edited(folder, "seed = 1", "seed = 2")
+    assert simulate_study(read_study(other, use=None)).to_csv() != first
+
+
+def test_a_log_may_be_the_reference(folder):
+    study = folder / "arm_loop.toml"
+    assert run(["simulate", str(study), "-o", str(folder / "loop.csv")]) == 0
+    text = study.read_text()
+    start, end = text.index("[reference]"), text.index("[simulation.parameters]")
+    study.write_text(text[:start] + text[end:] + '\n[[log]]\nfiles = "loop.csv"\n')
+    again = simulate_study(read_study(study, use=None)).recording
+    written = np.genfromtxt(folder / "loop.csv", delimiter=",", names=True)
+    np.testing.assert_allclose(again.q[:, 0], written["q_shoulder"], atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("kp = [900.0, 600.0]", "kp = [900.0, 600.0, 3.0]", "kp has 3 values, the robot has 2"),
+        ("kp = [900.0", "kq = [900.0", "controller.kq"),
+        ("kp = [900.0, 600.0]", "", "[controller] pd needs 'kp'"),
+        ('kind = "pd"', 'kind = "pdd"', "'pdd' is not known"),
+        ("kp = [900.0, 600.0]", "kp = [-900.0, 600.0]", "the loop of shoulder is unstable"),
+        ("kd = [60.0, 40.0]", "kd = [60.0, 40.0]\nkv = 1.0", "[controller] pd has no 'kv'"),
+        ("velocity = 2.5", "frequency = 2.5", "[reference] bang-bang has no 'frequency'"),
+        ('kind = "bang-bang"', 'kind = "log"', "[reference] needs a kind and its values"),
+        ("Ia1 = 0.2", "Ia7 = 0.2", "'Ia7' is not known"),
+        ("Ia1 = 0.2", "Izz1 = -30.0", "not positive definite"),
+        ("count = 1e-5", "count = [1e-5]", "[noise] count has 1 values, the robot has 2 joints"),
+        ("rate = 1000.0        # Hz: sampled", "rate = 700.0 # ", "not a whole number"),
+        ("[noise]", '[simulation]\nintegrator = "ode9"\n[noise]', "'ode9' is not known"),
+        ("points = [[0.0, 0.0]", "points = [[0.0]", "points"),
+    ],
+)
+def test_one_clear_line(folder, capsys, old, new, reason):
+    path = edited(folder, old, new)
+    out = folder / "out.csv"
+    code = run(["simulate", str(path), "-o", str(out)])
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert code in (1, 2)
+    assert len(lines) == 1
+    assert lines[0].startswith("error: ")
+    assert reason in lines[0]
+    assert not out.exists()
+
+
+def test_a_stiff_joint_is_named_with_what_to_do(folder):
+    path = edited(folder, "[noise]", "[simulation]\nwidth = 1e-6\n\n[noise]")
+    path.write_text(path.read_text().replace("[simulation.parameters]", "[simulation.parameters]"))
+    with pytest.raises(InputError, match=r"is too stiff for ode3 at steps of 0\.001 s.*sdirk2"):
+        simulate_study(read_study(path, use=None))
+
+
+def test_a_stored_result_can_be_simulated(folder, capsys):
+    study = folder / "arm_loop.toml"
+    assert run(["simulate", str(study), "-o", str(folder / "loop.csv")]) == 0
+    text = study.read_text()
+    identify = folder / "identify.toml"
+    start = text.index("[controller]")
+    head = text[:start] + IDENTIFY.replace("METHOD", "pc-idim-ls")
+    identify.write_text(head)
+    out = folder / "out"
+    assert run(["identify", str(identify), "-o", str(out), "--no-report"]) == 0
+    start, end = text.index("[simulation.parameters]"), text.index("[noise]")
+    again = folder / "again.toml"
+    again.write_text(text[:start] + '[simulation]\nresult = "out/result.json"\n\n' + text[end:])
+    assert run(["simulate", str(again), "-o", str(folder / "again.csv")]) == 0
+    capsys.readouterr()
+    one = np.genfromtxt(folder / "loop.csv", delimiter=",", names=True)
+    two = np.genfromtxt(folder / "again.csv", delimiter=",", names=True)
+    assert np.abs(one["q_shoulder"] - two["q_shoulder"]).max() < 1e-3
+
+
+def test_reproduce_refuses_unknown_papers(capsys):
+    assert run(["reproduce", "brunot2018"]) == 2
+    assert "paper 'brunot2018' is not known" in capsys.readouterr().err
