@@ -209,7 +209,7 @@ def optimisation_table(found: Results, number: str, kind: str) -> Table:
         paper = [digits(largest), digits(smallest), digits(condition), TIMES[method], ""]
         for row, cell, theirs in zip(rows, ours, paper, strict=True):
             row += [cell, theirs]
-    notes = ["An iteration is one simulation here, 29 of CLIE and CLOE there; ours are not timed."]
+    notes = ["Ours are not timed. An iteration of CLIE and CLOE is one simulation here, 29 there."]
     paper_ratios = [FIGURES[kind, "clie"][k] / FIGURES[kind, "cloe"][k] for k in (0, 1)]
     notes.append(
         "CLIE over CLOE, largest and smallest: "
@@ -355,16 +355,16 @@ def digits(value: float) -> str:
 
 REMARKS = (
     "Motion: the references pass through the points at which the published log of this robot "
-    "rests, with limits fitted to that log; its first twelve moves take 6.9 s, the length of "
-    "the paper's data. The condition of its regressor is of the size of the paper's 200 for the "
-    "54 parameters without offsets and without scaling; with columns of unit length it is an "
-    "order of magnitude below (Table A). The paper's own 1166 for 28 of its 60 columns is above "
-    "its 200 for all of them, so that these two are not of one matrix.",
+    "rests, with limits fitted to that log; its first twelve moves take 6.9 s, the length of the "
+    "paper's data. The condition of its regressor is of the size of the paper's 200 for the 54 "
+    "parameters without offsets and without scaling; with columns of unit length it is an order "
+    "of magnitude below (Table A). The paper's own 1166 for 28 of its 60 columns is above its "
+    "200 for all of them, so that these two are not of one matrix.",
     "Controller: the gains are those that come with the twin, read as kp (qref - q) + kd (dqref "
-    "- dq), sampled. Their bands are two to five times the 10 and 20 Hz of ardiani2024, and joint 6 "
-    "has little damping (Table A). They are kept because CLIE's singular values over CLOE's, "
-    "which measure the stiffness of the loop, are then nearest the paper's (Tables 2 and 5), and "
-    "because position and torque errors have the sizes of Table 3 together.",
+    "- dq), sampled. Their bands are two to five times the 10 and 20 Hz of ardiani2024, and "
+    "joint 6 has little damping (Table A). They are kept because CLIE's singular values over "
+    "CLOE's, which measure the stiffness of the loop, are then nearest the paper's (Tables 2 and "
+    "5), and because position and torque errors have the sizes of Table 3 together.",
     "Errors: random torques act on the joints, 10 % of each torque's rms with a corner at 50 Hz, "
     "and the logged torque is the controller's, as the paper's is. With white noise of the "
     "logged torque instead, residuals are white without decimation too (Table 8), and CLOE, "
@@ -379,18 +379,20 @@ REMARKS = (
     "Friction: the robot's sign turns within 0.1 % of a joint's largest speed, the estimators' "
     "within 0.3 % (0.6 % in the reduced form), about as sharply as ode3 bears. In Tables 6 and 7 "
     "both turn within the latter width unless a row says otherwise.",
-    "CLOE's bias: no mismatch of friction makes it. A wrong width of the sign or a Stribeck "
-    "effect moves CLOE and CLIE alike, with stiff gains and with soft ones (Table 6), as section "
-    "4.2 of the paper lets expect: both see a torque error through the same loop. CLOE alone is "
-    "moved by what the estimators do not know of the controller. A feed-forward of 12 % of the "
-    "Coulomb friction gives the paper's pattern: fc1 to fc5 fall by 10 % or more, fcm6 stays, "
-    "CLIE and DIDIM stay (Table 7). The paper's joints 5 and 6 fall further. An integral action "
-    "or lower gains make an error of that size as well, spread over other parameters.",
+    "CLOE's bias: none of the mismatches of friction makes it. A wrong width of the sign or a "
+    "Stribeck effect moves CLOE and CLIE alike, with stiff gains and with soft ones (Table 6), "
+    "as section 4.2 of the paper lets expect: both see a torque error through the same loop. "
+    "CLOE alone is moved by what the estimators do not know of the controller. A feed-forward of "
+    "12 % of the Coulomb friction gives the paper's pattern: fc1 to fc5 fall by 10 % or more, "
+    "fcm6 stays, CLIE and DIDIM stay (Table 7). The paper's joints 5 and 6 fall further. An "
+    "integral action or lower gains make an error of that size as well, spread over other "
+    "parameters.",
     "Weights: here all methods but LS weigh each joint by its error's standard deviation; the "
     "paper's Gauss-Newton steps do not. CLOE and CLIE are weighed alike, so that without a "
     "mismatch they are one estimator.",
-    "Jacobians are exact sensitivities from one simulation instead of 29; seconds would be those "
-    "of one machine and are left out. Filter edges and slow rows leave fewer than the paper's "
-    "276 rows a joint. Table 6, 7 and the cases beside the first of Table 8 are logged at 1 kHz "
-    "and start from least squares; the others start from ia_j = 1 (ia5 = 2).",
+    "Steps: CLIE and CLOE come near the answer by a few steps of DIDIM before those of Levenberg "
+    "and Marquardt that are counted, with exact sensitivities instead of differences.",
+    "Rows: filter edges and slow rows leave fewer than the paper's 276 a joint. Tables 6 and 7 "
+    "and the cases beside the first of Table 8 are logged at 1 kHz and start from least squares; "
+    "the others start from ia_j = 1 (ia5 = 2).",
 )

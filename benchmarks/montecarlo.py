@@ -1,0 +1,384 @@
+"""Bias and intervals of the estimators under noise in the loop: Monte-Carlo on known robots.
+
+A planar arm and the TX40 twin follow a reference under sampled controllers that see the noisy
+positions; runs differ by their noise only. Run from the top of the project:
+python benchmarks/montecarlo.py [RUNS] (writes docs/figures/montecarlo.md and .png; with the
+500 runs of the page it takes the better part of an hour on one core)
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+# thousands of small factorisations: threads cost more than they bring
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+from scipy import special
+
+from dynident.base import base_parameters
+from dynident.errors import ComputationError
+from dynident.estimators import ESTIMATORS, Estimate
+from dynident.estimators.auxiliary import Simulation, auxiliary_model
+from dynident.estimators.instrumental import CONVERGED, ITERATIONS
+from dynident.estimators.instrumental import seed_std as instruments_std
+from dynident.estimators.iteration import settled
+from dynident.estimators.least_squares import seed_std as least_squares_std
+from dynident.idim import Idim, build_idim
+from dynident.inertia import Array, from_com
+from dynident.problem import Problem
+from dynident.recording.prepare import prepare
+from dynident.recording.recording import Recording
+from dynident.reproduce.twin import load_twin
+from dynident.robot.drives import Drives
+from dynident.robot.model import Joint, Robot
+from dynident.simulation.controller import CONTROLLERS, Controller
+from dynident.simulation.reference import Reference, quintic
+from dynident.simulation.rollout import Loop, rollout
+
+ROOT = Path(__file__).resolve().parents[1]
+RATE = 1000.0
+"""Of the log and of the controllers [Hz]."""
+SECONDS = 8.0
+POSITION = 2e-5
+"""White noise of all positions, seen by the controllers and logged [rad]."""
+WIDTH = 5e-3
+"""Speed over which simulated Coulomb friction changes sign [rad/s]."""
+VISCOUS, COULOMB = "viscous", "coulomb-viscous-symmetric"
+SIMULATES = ("idim-iv", "didim")
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A robot in its loop.
+
+    Attributes
+    ----------
+    name : str
+    idim : Idim
+    theta : ndarray
+        True standard parameters.
+    controller : Controller
+    reference : Reference
+    position, torque : ndarray, shape (n,)
+        Standard deviations of white noise: of the positions that the controllers see
+        [rad], of the logged torque [Nm].
+    """
+
+    name: str
+    idim: Idim
+    theta: Array
+    controller: Controller
+    reference: Reference
+    position: Array
+    torque: Array
+
+    @property
+    def truth(self) -> Array:
+        """True base parameters."""
+        return base_parameters(self.idim).matrix @ self.theta
+
+    @property
+    def simulation(self) -> Simulation:
+        """The loop as the estimators simulate it: the robot's own law and gains."""
+        return Simulation(self.controller, self.integrator, width=WIDTH)
+
+    @property
+    def integrator(self) -> str:
+        """An implicit one for Coulomb friction, which is stiff where it changes sign."""
+        return "sdirk2" if self.idim.friction == COULOMB else "ode3"
+
+    @cached_property
+    def quiet(self) -> Recording:
+        """The log of a run without any noise."""
+        return self.log(None)
+
+    def log(self, run: int | None, command: bool = False) -> Recording:
+        """One run; None is the run without noise.
+
+        The drive holds a torque from one sample to the next, so that it steps where the
+        position is sampled: the log has the mean of both sides, as a current has that is
+        averaged over the sampling period about the instant. `command` logs the new
+        torque instead, which is half a sample early.
+        """
+        shape = self.reference.q.shape
+        noise = np.zeros((2, *shape))
+        if run is not None:
+            noise = np.random.default_rng([2019, run]).standard_normal((2, *shape))
+        seen = noise[0] * self.position
+        width = np.full(shape[1], WIDTH)
+        loop = Loop(
+            self.idim, self.controller, self.reference, self.integrator, width=width, noise=seen
+        )
+        motion = rollout(loop, self.theta)
+        tau = motion.tau.copy()
+        if not command:
+            tau[1:] = 0.5 * (motion.tau[1:] + motion.tau[:-1])
+        return Recording(
+            "run",
+            self.reference.rate,
+            motion.measured,
+            tau + noise[1] * self.torque,
+            qref=self.reference.q.copy(),
+            dqref=self.reference.dq.copy(),
+        )
+
+
+@dataclass(frozen=True)
+class Method:
+    """An estimator on rows prepared in one way."""
+
+    name: str
+    rows: str
+    options: dict = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} {self.rows}"
+
+
+ROWS = {
+    # both keep the velocities and accelerations of a motion below 10 Hz
+    "weak": {"bandwidth": 10.0, "position_hz": 200.0, "torque_hz": 50.0},
+    "seed": {"bandwidth": 10.0},  # 50 Hz and 20 Hz (ardiani2024, II-C)
+}
+METHODS = (
+    Method("wls", "weak"),
+    Method("wls", "seed"),
+    Method("idim-iv", "weak"),
+    Method("idim-iv", "seed"),
+    Method("didim", "seed"),
+    Method("pc-idim-ls", "seed", {"prior": "none"}),
+)
+
+
+def problem_of(arm: Arm, recording: Recording, method: Method) -> Problem:
+    """A log as the rows that a method fits."""
+    samples = prepare(recording, **ROWS[method.rows])
+    return Problem(arm.idim.robot, samples, arm.idim.friction)
+
+
+def estimate(arm: Arm, recording: Recording, method: Method) -> Estimate:
+    """One fit, through the same door as a user's."""
+    arguments = (arm.simulation,) if method.name in SIMULATES else ()
+    problem = problem_of(arm, recording, method)
+    return ESTIMATORS[method.name](problem, *arguments, **method.options)
+
+
+def noise_free_value(arm: Arm, method: Method, sigma: Array) -> tuple[Array, bool]:
+    """What the estimator gives without noise, and whether its iteration settled there.
+
+    The same pipeline on the run without noise, with its start and its rule for stopping,
+    but with the joints' weights of the noisy runs, their mean sigmas. Without noise an
+    estimator would weigh the joints by the errors of sampling and filtering instead; these
+    errors, small as they are, would come out differently.
+    """
+    problem = problem_of(arm, arm.quiet, method)
+    beta = problem.factors.weighted(sigma).solve()
+    if method.name not in SIMULATES:
+        found = estimate(arm, arm.quiet, method)
+        # a constrained estimate is the weighted one unless a constraint holds it back
+        return (found.beta if found.active else beta), True
+    auxiliary = auxiliary_model(problem, arm.simulation)
+    for _ in range(ITERATIONS):
+        simulated, old = auxiliary.simulated(beta), beta
+        if method.name == "didim":
+            fitted = simulated.factors.weighted(sigma)
+            beta, std = fitted.solve(), least_squares_std(fitted)
+        else:
+            system = problem.with_instruments(simulated).instrument_factors.weighted(sigma)
+            beta, std = system.projected.solve(), instruments_std(system)
+        if settled(beta, old, std, CONVERGED):
+            return beta, True
+    return beta, False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All runs of one method.
+
+    Attributes
+    ----------
+    method : Method
+    names : tuple of str
+    beta, std : ndarray, shape (runs, p)
+        Estimates and the standard deviations that they claim.
+    free, truth : ndarray, shape (p,)
+        The estimator's own noise-free value; the true parameters.
+    failures : int
+        Runs in which the estimator refused.
+    covariances : tuple of str
+        Names of the covariances, in the order of the runs.
+    settled : bool
+        Whether the noise-free iteration came to rest.
+    """
+
+    method: Method
+    names: tuple[str, ...]
+    beta: Array
+    std: Array
+    free: Array
+    truth: Array
+    failures: int
+    covariances: tuple[str, ...]
+    settled: bool
+
+    @property
+    def sigma(self) -> Array:
+        """Standard deviations over the runs."""
+        return np.std(self.beta, axis=0, ddof=1)
+
+    @property
+    def bias(self) -> Array:
+        """Mean error against the noise-free value, in sigmas of one run."""
+        return (np.mean(self.beta, axis=0) - self.free) / self.sigma
+
+    @property
+    def t(self) -> Array:
+        """The same in standard errors of the mean."""
+        return self.bias * np.sqrt(len(self.beta))
+
+    @property
+    def hotelling(self) -> float:
+        """p-value of the joint test that the mean error is zero (Hotelling 1931).
+
+        ``T^2 = N d' S^-1 d``; ``T^2 (N - p) / (p (N - 1))`` is F(p, N - p).
+        """
+        runs, p = self.beta.shape
+        scaled = (self.beta - self.free) / self.sigma
+        mean = np.mean(scaled, axis=0)
+        statistic = runs * mean @ np.linalg.solve(np.cov(scaled, rowvar=False), mean)
+        return float(special.fdtrc(p, runs - p, statistic * (runs - p) / (p * (runs - 1))))
+
+    @property
+    def offset(self) -> Array:
+        """Noise-free value minus truth, in sigmas of one run."""
+        return (self.free - self.truth) / self.sigma
+
+    @property
+    def honesty(self) -> Array:
+        """Claimed standard deviation over that of the runs."""
+        return np.mean(self.std, axis=0) / self.sigma
+
+    def coverage(self, value: Array) -> float:
+        """Share of 95 % intervals that contain a value, pooled over parameters [%]."""
+        return 100.0 * float(np.mean(np.abs(self.beta - value) < 1.96 * self.std))
+
+    @property
+    def robust(self) -> float:
+        """Share of the runs whose covariance is an autocorrelation-robust one [%]."""
+        return 100.0 * float(np.mean([name.startswith("hac") for name in self.covariances]))
+
+
+def study(arm: Arm, runs: int, methods: tuple[Method, ...] = METHODS) -> list[Outcome]:
+    """All methods on the same runs."""
+    found: list[list[Estimate]] = [[] for _ in methods]
+    for run in range(runs):
+        recording = arm.log(run)
+        for method, estimates in zip(methods, found, strict=True):
+            try:
+                estimates.append(estimate(arm, recording, method))
+            except ComputationError as error:
+                sys.stderr.write(f"{arm.name}, run {run}, {method.label}: {error}\n")
+    outcomes = []
+    for method, estimates in zip(methods, found, strict=True):
+        weights = np.mean([e.sigma for e in estimates], axis=0)
+        free, quiet = noise_free_value(arm, method, weights)
+        outcomes.append(
+            Outcome(
+                method,
+                base_parameters(arm.idim).names,
+                np.array([e.beta for e in estimates]),
+                np.array([e.covariance.std for e in estimates]),
+                free,
+                arm.truth,
+                runs - len(estimates),
+                tuple(e.covariance.name for e in estimates),
+                quiet,
+            )
+        )
+    return outcomes
+
+
+def points(n: int, reach: float, seed: int, seconds: float = SECONDS) -> Reference:
+    """A motion from rest through random points, two a second."""
+    rng = np.random.default_rng(seed)
+    times = np.arange(0.0, seconds + 1e-9, 0.5)
+    q = rng.uniform(-reach, reach, (len(times), n))
+    dq = rng.uniform(-reach, reach, (len(times), n))
+    q[0], dq[0] = 0.0, 0.0
+    return quintic(RATE, q, times, dq)
+
+
+def planar_arm(friction: str) -> Arm:
+    """Two links that swing in a vertical plane, under PD on differenced positions."""
+    joints = tuple(
+        Joint(
+            name=f"joint_{k + 1}",
+            link=f"link_{k + 1}",
+            kind="revolute",
+            parent=k,
+            rotation=np.eye(3),
+            translation=np.array([0.4 * k, 0.0, 0.0]),
+            axis=np.array([0.0, 1.0, 0.0]),
+        )
+        for k in range(2)
+    )
+    bodies = np.array(
+        [
+            from_com(6.0, [0.2, 0.01, 0.02], np.diag([0.02, 0.1, 0.1])),
+            from_com(3.0, [0.15, 0.0, -0.01], np.diag([0.01, 0.04, 0.04])),
+        ]
+    )
+    robot = Robot(name="2R", joints=joints, nominal=bodies, drives=Drives.direct(2))
+    idim = build_idim(robot, friction)
+    values = {"Ia": (0.2, 0.1), "fv": (2.0, 1.0), "fc": (3.0, 1.5)}
+    drives = [values[p.symbol][p.number - 1] for p in idim.parameters[idim.inertial :]]
+    controller = CONTROLLERS["pd"](
+        [2500.0, 600.0], [100.0, 25.0], rate=RATE, velocity="differences"
+    )
+    return Arm(
+        "2R arm",
+        idim,
+        np.concatenate([bodies.ravel(), drives]),
+        controller,
+        points(2, 1.2, seed=3),
+        np.full(2, POSITION),
+        np.array([0.5, 0.25]),
+    )
+
+
+def twin_arm(friction: str) -> Arm:
+    """The TX40 twin under its own gains, on differenced positions."""
+    twin = load_twin()
+    idim = build_idim(twin.robot, friction)
+    known = dict(zip(twin.idim.names, twin.theta, strict=True))
+    controller = CONTROLLERS["pd"](
+        twin.kp, twin.kd, gain=twin.gain, rate=RATE, velocity="differences"
+    )
+    return Arm(
+        "TX40 twin",
+        idim,
+        np.array([known[name] for name in idim.names]),
+        controller,
+        points(6, 1.0, seed=5),
+        np.full(6, POSITION),
+        np.array([1.0, 1.0, 0.5, 0.2, 0.2, 0.1]),
+    )
+
+
+ARMS = {"2R arm": planar_arm, "TX40 twin": twin_arm}
+
+
+def in_loop(arm: Arm) -> Arm:
+    """The same arm with noise of its positions only: all noise comes through the loop."""
+    return replace(arm, torque=np.zeros_like(arm.torque))
+
+
+def outside(arm: Arm) -> Arm:
+    """The same arm with white noise of the logged torque only."""
+    return replace(arm, position=np.zeros_like(arm.position))
