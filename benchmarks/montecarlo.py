@@ -37,8 +37,9 @@ from dynident.reproduce.twin import load_twin
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
 from dynident.simulation.controller import CONTROLLERS, Controller
+from dynident.simulation.loop import Loop
 from dynident.simulation.reference import Reference, quintic
-from dynident.simulation.rollout import Loop, rollout
+from dynident.simulation.rollout import rollout
 
 ROOT = Path(__file__).resolve().parents[1]
 RATE = 1000.0

@@ -31,8 +31,9 @@ from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.reproduce.experiment import twin_controller, tx40_reference
 from dynident.reproduce.twin import Twin, load_twin
+from dynident.simulation.loop import Loop
 from dynident.simulation.plant import build_plant
-from dynident.simulation.rollout import Loop, rollout, sensitive_rollout
+from dynident.simulation.rollout import rollout, sensitive_rollout
 
 HERE = Path(__file__).resolve().parent
 OUT = HERE.parent / "docs" / "figures" / "simulation.md"
@@ -205,8 +206,8 @@ def main() -> None:
         "## A Jacobian of the simulated torques",
         "",
         f"For {len(kept)} parameters: exact sensitivities {exact:.2f} s, one-sided differences on",
-        f"the same simulator {forward:.2f} s ({forward / exact:.1f} times as long; central ones twice",
-        f"that). One rollout alone takes {single:.3f} s.",
+        f"the same simulator {forward:.2f} s ({forward / exact:.1f} times as long; central ones",
+        f"twice that). One rollout alone takes {single:.3f} s.",
         "",
         "## Many rollouts at once",
         "",

@@ -12,8 +12,9 @@ from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.robot.model import Robot
 from dynident.simulation.controller import Controller, pd
+from dynident.simulation.loop import Loop
 from dynident.simulation.reference import Reference, fourier
-from dynident.simulation.rollout import Loop, rollout
+from dynident.simulation.rollout import rollout
 
 RATE = 500.0
 WIDTH = 0.05

@@ -9,8 +9,9 @@ import toy
 from dynident.idim import build_idim
 from dynident.simulation.controller import p, pd
 from dynident.simulation.integrators import GAMMA, INTEGRATORS
+from dynident.simulation.loop import Loop
 from dynident.simulation.reference import Reference
-from dynident.simulation.rollout import Loop, rollout
+from dynident.simulation.rollout import rollout
 
 EXPLICIT = [name for name, scheme in INTEGRATORS.items() if not scheme.implicit]
 ORDERS = {"ode1": 1, "ode2": 2, "ode3": 3, "ode4": 4, "sdirk2": 2}

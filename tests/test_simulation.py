@@ -25,9 +25,10 @@ from dynident.robot.urdf import from_pinocchio
 from dynident.simulation import rollout as module
 from dynident.simulation.controller import CONTROLLERS, next_state, output, p, pd, pid, state_space
 from dynident.simulation.integrators import INTEGRATORS
+from dynident.simulation.loop import Loop
 from dynident.simulation.plant import build_plant
 from dynident.simulation.reference import Reference, fourier
-from dynident.simulation.rollout import Loop, rollout
+from dynident.simulation.rollout import rollout
 from dynident.simulation.sensors import quantised
 
 RATE = 500.0

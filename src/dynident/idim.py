@@ -52,11 +52,12 @@ class DriveColumn:
     turns: Array
     term: Term | None
 
-    def values(self, dq: Array, ddq: Array) -> Array:
-        """``f`` at each sample, shape (samples,)."""
+    def values(self, dq: Array, ddq: Array, width: Array | None = None) -> Array:
+        """``f`` at each sample, shape (samples,); `width` smooths the sign, joint by joint."""
         if self.term is None:
             return np.asarray(ddq @ self.turns)
-        return self.term.column(dq @ self.turns)
+        own = None if width is None else float(width[self.parameter.number - 1])
+        return self.term.values(dq @ self.turns, own)
 
 
 @dataclass(frozen=True)
@@ -177,8 +178,22 @@ class Idim:
             joints.append((slice(start, width), np.array([c for c, _ in row], dtype=np.int64)))
         return Packing(slot, tuple(drive), tuple(joints), width)
 
-    def fill(self, packing: Packing, q: Array, dq: Array, ddq: Array, out: Array) -> None:
-        """Packed regressor rows into `out`, shape (samples, packing.width)."""
+    def fill(
+        self,
+        packing: Packing,
+        q: Array,
+        dq: Array,
+        ddq: Array,
+        out: Array,
+        width: Array | None = None,
+    ) -> None:
+        """Packed regressor rows into `out`, shape (samples, packing.width).
+
+        Parameters
+        ----------
+        width : ndarray, shape (n,), optional
+            Smooths the sign of Coulomb friction as a simulation does [rad/s or m/s].
+        """
         fill_regressor(self.tree, packing.slot, q, dq, ddq, out)
         first = self.tree.dof - self.robot.n
         dq, ddq = dq[:, first:], ddq[:, first:]
@@ -186,7 +201,7 @@ class Idim:
         for column, joint, slot in packing.drive:
             name = column.parameter.name
             if name not in computed:
-                computed[name] = column.values(dq, ddq)
+                computed[name] = column.values(dq, ddq, width)
             np.multiply(computed[name], column.turns[joint], out=out[:, slot])
 
     def regressor(self, q: Array, dq: Array, ddq: Array) -> Array:

@@ -92,6 +92,7 @@ class Problem:
         self._kept: tuple[tuple[Rows, ...], ...] | None = None
         self._auxiliary: tuple[Problem, ...] = ()
         self._dense = False
+        self._width: Array | None = None
 
     def on(self, samples: Samples | Sequence[Samples]) -> Problem:
         """The same model on other logs."""
@@ -109,10 +110,22 @@ class Problem:
         other._kept = None
         return other
 
-    def along(self, motions: Sequence[tuple[Array, Array, Array]]) -> Problem:
-        """The same torques and rows on other motions ``(q, dq, ddq)``, one a log."""
+    def along(
+        self, motions: Sequence[tuple[Array, Array, Array]], width: Array | None = None
+    ) -> Problem:
+        """The same torques and rows on other motions ``(q, dq, ddq)``, one a log.
+
+        Parameters
+        ----------
+        motions : sequence of (q, dq, ddq)
+        width : ndarray, shape (n,), optional
+            Smoothing of the sign that the motions were simulated with: the rows have it too,
+            so that they give the simulated torque [rad/s or m/s].
+        """
         pairs = zip(self.samples, motions, strict=True)
-        return self.on([log.along(*motion) for log, motion in pairs])
+        other = self.on([log.along(*motion) for log, motion in pairs])
+        other._width = width
+        return other
 
     def with_instruments(self, *auxiliary: Problem) -> Problem:
         """The same rows, each with the regressors of auxiliary problems as instruments Z."""
@@ -206,7 +219,8 @@ class Problem:
             if self._progress is not None:
                 self._progress("rows", b / len(log.q))
             rows = packed[: b - a]
-            self.idim.fill(self._packing, log.q[a:b], log.dq[a:b], log.ddq[a:b], rows)
+            motion = (log.q[a:b], log.dq[a:b], log.ddq[a:b])
+            self.idim.fill(self._packing, *motion, rows, self._width)
             X: list[Array] = [np.empty(0)] * self.robot.n
             y, sample = list(X), list(X)
             for (_, joints, entries), decimator in zip(banks, decimators, strict=True):

@@ -22,8 +22,9 @@ from dynident.sections import (
     build_simulation,
     standard_values,
 )
+from dynident.simulation.loop import Loop
 from dynident.simulation.reference import Reference
-from dynident.simulation.rollout import Loop, rollout
+from dynident.simulation.rollout import rollout
 from dynident.simulation.sensors import Sensors, logged, position_noise
 from dynident.simulation.stability import check_integration, check_loop
 from dynident.stored import read_result

@@ -84,7 +84,8 @@ def forward_dynamics(
     """
     ddq = np.empty((len(q), tree.dof))
     extra = np.zeros((tree.dof, tree.dof)) if rotors is None else np.ascontiguousarray(rotors)
-    failed = _forward(tree, np.ascontiguousarray(phi), extra, *contiguous(q, dq, tau), ddq)
+    q, dq, tau = contiguous(q, dq, tau)
+    failed = _forward(tree, np.array(phi, dtype=float), extra, q, dq, tau, ddq)
     if failed >= 0:
         raise ComputationError(f"the mass matrix of sample {failed} is not positive definite")
     return ddq
@@ -105,7 +106,8 @@ def derivatives(tree: Tree, phi: Array, q: Array, dq: Array, ddq: Array) -> tupl
         A free-flying base is turned and moved along its own axes.
     """
     K, D = np.empty((2, len(q), tree.dof, tree.dof))
-    _derivatives(tree, np.ascontiguousarray(phi), *contiguous(q, dq, ddq), K, D)
+    q, dq, ddq = contiguous(q, dq, ddq)
+    _derivatives(tree, np.array(phi, dtype=float), q, dq, ddq, K, D)
     return K, D
 
 

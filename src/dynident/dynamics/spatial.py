@@ -14,7 +14,7 @@ from dynident.dynamics.kinematics import inner
 
 
 @inner
-def move(
+def move(  # type: ignore[no-untyped-def]
     kind, parent, row, rotation, translation, axis, gravity, phi, q, dq, R, p, S, V, A, F, own
 ):  # type: ignore[no-untyped-def]
     """Placements, screws, velocities, bias accelerations, forces and inertias of all bodies.

@@ -109,5 +109,5 @@ def build_tree(robot: Robot) -> Tree:
         axis=np.array(axes),
         path=np.array([p + [-1] * (longest - len(p)) for p in paths]),
         path_length=np.array([len(p) for p in paths]),
-        gravity=np.asarray(robot.gravity, dtype=float),
+        gravity=np.array(robot.gravity, dtype=float),  # a copy: kernels know one type
     )

@@ -19,9 +19,10 @@ from dynident.problem import Problem
 from dynident.recording.filters import differences
 from dynident.recording.prepare import Samples
 from dynident.simulation.controller import Controller
+from dynident.simulation.loop import Loop
 from dynident.simulation.plant import build_plant
 from dynident.simulation.reference import Reference
-from dynident.simulation.rollout import Loop, Stretch, rollout, sensitive_rollout
+from dynident.simulation.rollout import Stretch, rollout, sensitive_rollout
 
 MASS_SAMPLES = 200
 
@@ -140,7 +141,8 @@ class Auxiliary:
 
     def simulated(self, beta: Array, scale: Array | None = None) -> Problem:
         """The problem's torques on the simulated motion: rows ``[Z | y]``."""
-        return self.problem.along([(m.q, m.dq, m.ddq) for m in self.motions(beta, scale)])
+        motions = [(m.q, m.dq, m.ddq) for m in self.motions(beta, scale)]
+        return self.problem.along(motions, self.loops[0][0][2].width)
 
     def referenced(self) -> Problem:
         """The problem's torques on the references themselves: more instruments."""

@@ -127,6 +127,8 @@ def output_error(problem: Problem, simulation: Simulation, output: Output) -> Es
         if close or decrease < STALLED * cost:
             sigma = error_sigma(linear, beta)
             message = f"settled in {len(history) - 1} steps, {rollouts} rollouts"
+            if simulation.start != "least-squares":
+                message += f" after {APPROACH} pseudo-linear steps"
             estimate = finish(linear, beta, sigma, sigma, len(history) - 1, message)
             return replace(
                 estimate,

@@ -7,6 +7,7 @@ truth, and where and why the two depart. `dynident.reproduce.scenarios` has the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from dynident.inertia import Array

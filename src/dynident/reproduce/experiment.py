@@ -12,9 +12,10 @@ from dynident.inertia import Array
 from dynident.recording.recording import Recording
 from dynident.reproduce.twin import Twin
 from dynident.simulation.controller import Controller, pd
+from dynident.simulation.loop import Loop
 from dynident.simulation.plant import build_plant
 from dynident.simulation.reference import Reference, bang_bang
-from dynident.simulation.rollout import Loop, Motion, rollout
+from dynident.simulation.rollout import Motion, rollout
 from dynident.simulation.sensors import Sensors, logged, position_noise
 
 CONTROL_RATE = 5000.0

@@ -36,16 +36,19 @@ class Term:
     positive: bool
     smooth: tuple[float, float, float] | None = None
 
+    def values(self, v: Array, width: float | None = None) -> Array:
+        """The column at speeds v; with the simulation's smooth sign where a width is given."""
+        if width is None or self.smooth is None:
+            return self.column(v)
+        a, b, c = self.smooth
+        return a + b * v + c * np.tanh(v / width) if c else self.column(v)
+
 
 VISCOUS = Term("fv", lambda dq: dq, positive=True, smooth=(0.0, 1.0, 0.0))
 COULOMB = Term("fc", np.sign, positive=True, smooth=(0.0, 0.0, 1.0))
 OFFSET = Term("off", np.ones_like, positive=False, smooth=(1.0, 0.0, 0.0))
-FORWARD = Term(
-    "fcp", lambda dq: (dq > 0.0).astype(float), positive=True, smooth=(0.5, 0.0, 0.5)
-)
-BACKWARD = Term(
-    "fcn", lambda dq: -(dq < 0.0).astype(float), positive=True, smooth=(-0.5, 0.0, 0.5)
-)
+FORWARD = Term("fcp", lambda dq: (dq > 0.0).astype(float), positive=True, smooth=(0.5, 0.0, 0.5))
+BACKWARD = Term("fcn", lambda dq: -(dq < 0.0).astype(float), positive=True, smooth=(-0.5, 0.0, 0.5))
 
 FRICTIONS: dict[str, tuple[Term, ...]] = {
     "none": (),

@@ -12,7 +12,7 @@ NEWTON = 60
 CLOSE = 1e-13
 PATIENCE = 8
 """Iterations after which rounding may be what is left."""
-SMALLEST_STEP = 1e-3
+SMALLEST_STEP = 1e-6
 
 
 @inner
@@ -72,7 +72,11 @@ def implicit_stage(tree, plant, s, g, q, dq, SQ, SV, kq, kv):  # type: ignore[no
             if s.X.shape[1] and not differentiate(tree, plant, s, g, q, dq, SQ, SV):
                 return NOT_POSITIVE, 0
             return DONE, -1
-    return STUCK, 0
+    worst = 0
+    for i in range(dof):
+        if abs(step[i, 0]) > abs(step[worst, 0]):
+            worst = i
+    return STUCK, worst
 
 
 @inner

@@ -51,16 +51,22 @@ def configuration_rate(q, dq, out):  # type: ignore[no-untyped-def]
 
 
 @inner
+def fastest(dq):  # type: ignore[no-untyped-def]
+    """The first velocity that is out of bounds or no number, or -1."""
+    for i in range(len(dq)):
+        if not abs(dq[i]) < FASTEST:
+            return i
+    return -1
+
+
+@inner
 def settle(q, dq):  # type: ignore[no-untyped-def]
     """Renew the base's unit quaternion; the first velocity out of bounds, or -1."""
     if len(q) != len(dq):
         norm = np.sqrt(q[3] * q[3] + q[4] * q[4] + q[5] * q[5] + q[6] * q[6])
         for i in range(3, 7):
             q[i] /= norm
-    for i in range(len(dq)):
-        if not abs(dq[i]) < FASTEST:
-            return i
-    return -1
+    return fastest(dq)
 
 
 @inner
@@ -91,7 +97,7 @@ def advance(tree, plant, law, a, b, c, substeps, h, inputs, state, s, start, sto
                 if (k * substeps + sub) % hold == 0:
                     measure(q, noise, k, counts, joints, s.measured)
                     part = sub / substeps
-                    decide(tree, law, inputs, s, k, part, q, dq, z, SQ, SV, SZ, s.u)
+                    decide(tree, law, inputs, s, k, part, dq, z, SQ, SV, SZ, s.u)
                     next_state(law.A, law.B, law.antiwindup, s.w, z, s.v, s.raw, zs)
                     if columns and m:
                         state_tangent(
@@ -142,7 +148,7 @@ def advance(tree, plant, law, a, b, c, substeps, h, inputs, state, s, start, sto
                         s.measured[j] = qs[joints + j]
                         if len(noise):
                             s.measured[j] += noise[k, j]
-                    decide(tree, law, inputs, s, k, part, qs, dqs, zs, Qs, Vs, Zs, now)
+                    decide(tree, law, inputs, s, k, part, dqs, zs, Qs, Vs, Zs, now)
                     if flowing:
                         next_state(law.A, law.B, law.antiwindup, s.w, zs, s.v, s.raw, kz[i])
                         if columns:
@@ -152,13 +158,16 @@ def advance(tree, plant, law, a, b, c, substeps, h, inputs, state, s, start, sto
                             )  # fmt: skip
                     if columns:
                         copy_matrix(s.Snow, U[first:])
-                if len(external):
-                    interpolate(external, k, part, s.external)
                 sample = i == 0 and sub == 0
                 if not implicit or sample:
                     # an implicit integrator's sample is where it stands, not its stage
+                    if len(external):
+                        interpolate(external, k, sub / substeps if sample else part, s.external)
                     failed = respond(tree, plant, s, qs, dqs, Qs, Vs, kv[i])
                     if failed >= 0:
+                        runaway = fastest(dqs)
+                        if runaway >= 0:
+                            return DIVERGED, k, runaway
                         return NOT_POSITIVE, k, failed
                     configuration_rate(qs, dqs, kq[i])
                 if sample:
@@ -167,6 +176,8 @@ def advance(tree, plant, law, a, b, c, substeps, h, inputs, state, s, start, sto
                         SQ, SV, s.X, U,
                     )  # fmt: skip
                 if implicit:
+                    if len(external):
+                        interpolate(external, k, part, s.external)
                     copy_vector(kv[max(0, i - 1)], s.guess)
                     status, failed = implicit_stage(
                         tree, plant, s, h * a[i, i], qs, dqs, Qs, Vs, kq[i], kv[i]

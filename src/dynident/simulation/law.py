@@ -135,8 +135,28 @@ def compensated(tree, law, s, q, dq, SQ, SV, u, SU):  # type: ignore[no-untyped-
                 SU[j, c] += factor * s.Sraw[k, c] + kq * SQ[k, c] + kd * SV[k, c]
 
 
+@inner
+def between(reference, i, k, part, period, j):  # type: ignore[no-untyped-def]
+    """Derivative i of joint j's reference, `part` of the way from sample k to the next.
+
+    Cubic in position and velocity, whose slopes at the samples are known; else the order of
+    the integrator would be lost to the interpolation.
+    """
+    a = reference[i, k, j]
+    if part == 0.0 or k + 1 >= reference.shape[1]:
+        return a
+    b = reference[i, k + 1, j]
+    if i == 2:
+        return a + part * (b - a)
+    slope_a, slope_b = period * reference[i + 1, k, j], period * reference[i + 1, k + 1, j]
+    rest = 1.0 - part
+    return rest * rest * ((1.0 + 2.0 * part) * a + part * slope_a) + part * part * (
+        (1.0 + 2.0 * rest) * b - rest * slope_b
+    )
+
+
 @spliced
-def decide(tree, law, inputs, s, k, part, q, dq, z, SQ, SV, SZ, u):  # type: ignore[no-untyped-def]
+def decide(tree, law, inputs, s, k, part, dq, z, SQ, SV, SZ, u):  # type: ignore[no-untyped-def]
     """What the controllers read (s.measured is given), their outputs, and their torque u.
 
     `part` is the share of sample k that has passed. Leaves s.w, s.v, s.raw, s.Snow.
@@ -147,10 +167,8 @@ def decide(tree, law, inputs, s, k, part, q, dq, z, SQ, SV, SZ, u):  # type: ign
         inputs.reference, inputs.forward, law.gain, s.w, s.v, s.raw,
     )  # fmt: skip
     for i in range(3):
-        following = min(k + 1, reference.shape[1] - 1)
         for j in range(n):
-            value = reference[i, k, j]
-            w[j, i] = value + part * (reference[i, following, j] - value)
+            w[j, i] = between(reference, i, k, part, inputs.period, j)
     for j in range(n):
         w[j, 3], w[j, 4] = s.measured[j], dq[first + j]
     linear_output(law.C, law.D, law.limit, w, z, v, raw)
@@ -163,7 +181,7 @@ def decide(tree, law, inputs, s, k, part, q, dq, z, SQ, SV, SZ, u):  # type: ign
             for c in range(columns):
                 s.Snow[j, c] = factor * s.Sraw[j, c]
     else:
-        compensated(tree, law, s, q, dq, SQ, SV, u, s.Snow)
+        compensated(tree, law, s, s.measured, dq, SQ, SV, u, s.Snow)
     if len(forward):
         following = min(k + 1, len(forward) - 1)
         for j in range(n):

@@ -77,8 +77,22 @@ def build_plant(
     Raises
     ------
     InputError
-        When a width is not positive or a friction term has no smooth form.
+        When a width is not positive, a friction term has no smooth form, or values or columns
+        do not fit the model.
     """
+    count = len(idim.parameters)
+    if np.shape(theta) != (count,) or not np.all(np.isfinite(theta)):
+        raise InputError(f"{idim.robot.name}: parameter values have to be {count} finite numbers")
+    chosen = [int(c) for c in columns]
+    if len(set(chosen)) < len(chosen) or any(not 0 <= c < count for c in chosen):
+        raise InputError(
+            f"columns to differentiate by have to be different numbers from 0 to {count - 1}"
+        )
+    if stribeck is not None and (
+        any(np.shape(part) != (idim.robot.n,) for part in stribeck)
+        or not np.all(np.asarray(stribeck[1]) > 0.0)
+    ):
+        raise InputError(f"a Stribeck effect needs {idim.robot.n} excesses and positive speeds")
     n, first = idim.robot.n, idim.tree.dof - idim.robot.n
     if len(width) != n or not np.all(np.asarray(width) > 0.0):
         raise InputError(f"the smoothing width of the sign needs {n} positive values")
@@ -89,7 +103,7 @@ def build_plant(
     friction[:, 4] = 1.0
     rotors = np.zeros((idim.tree.dof, idim.tree.dof))
     gear, column, share = [], [], []
-    position = {int(c): k for k, c in enumerate(columns)}
+    position = {c: k for k, c in enumerate(chosen)}
     for d, drive in enumerate(idim.drive_columns):
         index = idim.inertial + d
         joint = drive.parameter.number - 1
@@ -118,7 +132,7 @@ def build_plant(
         if index < idim.inertial:
             slot[index // 10, index % 10] = k
     return Plant(
-        phi=np.ascontiguousarray(theta[: idim.inertial].reshape(-1, 10)),
+        phi=np.array(theta[: idim.inertial], dtype=float).reshape(-1, 10),
         rotors=rotors,
         gears=np.ascontiguousarray(gears),
         friction=friction,

@@ -30,6 +30,8 @@ class Inputs(NamedTuple):
         Of the measured positions, held over a sample [rad or m].
     counts : ndarray, shape (n,)
         Encoder resolution, zero for none [rad or m].
+    period : float
+        Between samples [s].
     """
 
     reference: Array
@@ -37,6 +39,7 @@ class Inputs(NamedTuple):
     external: Array
     noise: Array
     counts: Array
+    period: float
 
 
 class State(NamedTuple):
@@ -93,6 +96,8 @@ class Outputs(NamedTuple):
 
 class Scratch(NamedTuple):
     """Room for one step, so that the kernel allocates nothing.
+
+    The controllers' torque u and its sensitivities Snow are held from step to step.
 
     Of bodies: placements R, p, screws S of the velocities, motions V, A, forces F, inertias
     alone (own) and composite (C), what accelerations add (extra), B and T of `linearise`.

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from dynident.dynamics.tree import Integers
 from dynident.errors import InputError, RolloutError
-from dynident.idim import Idim
 from dynident.inertia import Array
 from dynident.simulation.controller import Controller
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.kernel import advance
 from dynident.simulation.law import COMPUTED_TORQUE, GRAVITY, PLAIN, Law
+from dynident.simulation.loop import Loop
 from dynident.simulation.plant import build_plant
 from dynident.simulation.ports import (
     DIVERGED,
@@ -25,13 +25,10 @@ from dynident.simulation.ports import (
     State,
     build_scratch,
 )
-from dynident.simulation.reference import Reference
 from dynident.text import nearest
 
 STRETCH = 4096
 """Samples rolled out at a time."""
-WIDTH_SHARE = 0.01
-"""Default smoothing width of the sign, as a share of the largest reference speed."""
 CODES = {
     "none": PLAIN,
     "feed-forward": PLAIN,
@@ -39,130 +36,6 @@ CODES = {
     "computed-torque": COMPUTED_TORQUE,
 }
 """What the kernel does for each of a controller's compensations."""
-
-
-@dataclass(frozen=True)
-class Loop:
-    """A robot's model under control, all but its parameter values.
-
-    Attributes
-    ----------
-    idim : Idim
-    controller : Controller
-    reference : Reference
-        Its clock is the log's.
-    integrator : str
-        Name in `INTEGRATORS`.
-    substeps : int
-        Integration steps a sample.
-    width : ndarray, shape (n,), optional
-        Speed over which Coulomb friction changes sign, ``sign(v) ~ tanh(v / width)``; by
-        default one per cent of the largest reference speed [rad/s or m/s].
-    external : ndarray, shape (samples, dof), optional
-        Torques from outside [Nm or N].
-    noise : ndarray, shape (samples, n), optional
-        Of the positions that the controllers see [rad or m].
-    count : ndarray, shape (n,), optional
-        Encoder resolution; zero for none [rad or m].
-    stribeck : (excess, speed), optional
-        See `dynident.simulation.plant.build_plant`.
-    model : ndarray, shape (standard parameters,), optional
-        Of the controller's model compensation.
-    q0, dq0 : ndarray, shapes (nq,) and (dof,), optional
-        Where the robot starts; on the reference by default (a free-flying base at rest in
-        the origin).
-    """
-
-    idim: Idim
-    controller: Controller
-    reference: Reference
-    integrator: str = "ode3"
-    substeps: int = 1
-    width: Array | None = None
-    external: Array | None = None
-    noise: Array | None = None
-    count: Array | None = None
-    stribeck: tuple[Array, Array] | None = None
-    model: Array | None = None
-    q0: Array | None = None
-    dq0: Array | None = None
-
-    def __post_init__(self) -> None:
-        idim, n = self.idim, self.idim.robot.n
-        name = idim.robot.name
-        if self.integrator not in INTEGRATORS:
-            known = nearest(self.integrator, INTEGRATORS)
-            raise InputError(f"integrator {self.integrator!r} is not known{known}")
-        if self.substeps < 1:
-            raise InputError(f"substeps must be 1 or more, got {self.substeps}")
-        if self.controller.n != n:
-            raise InputError(f"the controller has {self.controller.n} joints, {name} has {n}")
-        if self.reference.q.shape[1] != n:
-            raise InputError(
-                f"the reference has {self.reference.q.shape[1]} joints, {name} has {n}"
-            )
-        if self.width is None:
-            fastest = np.max(np.abs(self.reference.dq), axis=0)
-            object.__setattr__(self, "width", WIDTH_SHARE * np.maximum(fastest, 1e-3))
-        sampled = self.controller.rate is not None
-        if INTEGRATORS[self.integrator].implicit and (not sampled or idim.robot.floating):
-            raise InputError(
-                f"integrator {self.integrator!r} needs a sampled controller (give it a rate) and "
-                "a fixed base; ode1 to ode4 do not"
-            )
-        if self.count is not None and np.any(self.count) and not sampled:
-            raise InputError("an encoder's counts need a sampled controller: give it a rate")
-        if self.controller.delay > 0.0 and not sampled:
-            raise InputError("a delay needs a sampled controller: give it a rate")
-        if self.controller.compensation != "none":
-            if self.model is None:
-                raise InputError(
-                    f"compensation {self.controller.compensation!r} needs a model; the robot's "
-                    "file has no inertials"
-                )
-            if idim.robot.floating:
-                raise InputError("model compensation needs a fixed base")
-        _ = self.steps
-
-    @property
-    def rate(self) -> float:
-        """Samples per second [Hz]."""
-        return self.reference.rate
-
-    @property
-    def samples(self) -> int:
-        """Length of the reference."""
-        return len(self.reference.q)
-
-    @property
-    def steps(self) -> tuple[int, int]:
-        """Integration steps that a sampled output is held, and that it comes late.
-
-        Raises
-        ------
-        InputError
-            When the clocks do not fit.
-        """
-        if self.controller.rate is None:
-            return 0, 0
-        fast = self.rate * self.substeps
-        hold, delay = fast / self.controller.rate, fast * self.controller.delay
-        for value, name in ((hold, "period"), (delay, "delay")):
-            if abs(value - round(value)) > 1e-6 * max(1.0, value):
-                raise InputError(
-                    f"the controller's {name} is {value:.4g} integration steps of {1 / fast:g} s, "
-                    "which is not a whole number; change substeps or the controller's clock"
-                )
-        if round(hold) < 1:
-            raise InputError(
-                f"the controller's rate of {self.controller.rate:g} Hz is above that of the "
-                f"integration, {fast:g} Hz; give more substeps"
-            )
-        return round(hold), round(delay)
-
-    def scaled(self, factor: Array) -> Loop:
-        """The same loop with all gains multiplied joint by joint."""
-        return replace(self, controller=self.controller.scaled(factor))
 
 
 @dataclass(frozen=True)
@@ -248,7 +121,8 @@ def sensitive_rollout(
     """Simulate, and differentiate the motion by parameters along the way.
 
     The sensitivities are exact for the discrete motion: each operation of the integrator,
-    of the controller and of the friction is differentiated.
+    of the controller and of the friction is differentiated. The steps of an encoder are not:
+    there a position counts as read.
 
     Parameters
     ----------
@@ -270,6 +144,9 @@ def sensitive_rollout(
     idim, robot = loop.idim, loop.idim.robot
     if len(columns) and robot.floating:
         raise InputError("sensitivities need a fixed base")
+    for name in wanted:
+        if name not in SENSITIVITIES:
+            raise InputError(f"sensitivity {name!r} is not known{nearest(name, SENSITIVITIES)}")
     n, dof, c = robot.n, robot.dof, len(columns)
     assert loop.width is not None
     plant = build_plant(idim, theta, loop.width, columns, loop.stribeck)
@@ -280,7 +157,8 @@ def sensitive_rollout(
         forward=feed_forward(loop),
         external=given(loop.external, loop.samples, dof, "external torque"),
         noise=given(loop.noise, loop.samples, n, "position noise"),
-        counts=np.zeros(n) if loop.count is None else np.asarray(loop.count, dtype=float),
+        counts=np.zeros(n) if loop.count is None else np.array(loop.count, dtype=float),
+        period=1.0 / loop.rate,
     )
     scheme = INTEGRATORS[loop.integrator]
     h = 1.0 / (loop.rate * loop.substeps)
@@ -302,6 +180,11 @@ def sensitive_rollout(
         )  # fmt: skip
         if status != DONE:
             raise RolloutError(reason(loop, status, sample, velocity))
+        if not (np.all(np.isfinite(state.SQ)) and np.all(np.isfinite(state.SV))):
+            raise RolloutError(
+                f"the sensitivities overflow before t = {stop / loop.rate:.4f} s: the loop is "
+                "unstable, even where limits bound its motion"
+            )
         motion = Motion(loop.rate, out.q, out.dq, out.ddq, out.tau, out.measured)
         yield Stretch(start, motion, out.by_q, out.by_dq, out.by_ddq, out.by_tau)
 
@@ -330,8 +213,13 @@ def initial_state(loop: Loop, law: Law, columns: int) -> State:
     dq = np.concatenate([np.zeros(dof - n), loop.reference.dq[0]]) if loop.dq0 is None else loop.dq0
     if len(q) != dof + robot.floating or len(dq) != dof:
         raise InputError(f"the start has {len(q)} positions and {len(dq)} velocities")
+    if not (np.all(np.isfinite(q)) and np.all(np.isfinite(dq))):
+        raise InputError("the start holds values that are not finite")
+    q = np.array(q, dtype=float)
+    if robot.floating:
+        q[3:7] /= np.linalg.norm(q[3:7])
     return State(
-        q=np.array(q, dtype=float),
+        q=q,
         dq=np.array(dq, dtype=float),
         z=resting_states(loop.controller, np.asarray(q)[len(q) - n :]),
         ring=np.zeros((law.delay + 1, n)),
@@ -378,7 +266,9 @@ def given(signal: Array | None, samples: int, width: int, what: str) -> Array:
         return np.zeros((0, width))
     if signal.shape != (samples, width):
         raise InputError(f"the {what} has shape {signal.shape}, not {(samples, width)}")
-    return np.ascontiguousarray(signal, dtype=float)
+    if not np.all(np.isfinite(signal)):
+        raise InputError(f"the {what} holds values that are not finite")
+    return np.array(signal, dtype=float, order="C")
 
 
 def reason(loop: Loop, status: int, sample: int, velocity: int) -> str:

@@ -14,8 +14,8 @@ from dynident.dynamics.inverse import mass_matrix
 from dynident.errors import InputError
 from dynident.inertia import Array
 from dynident.simulation.integrators import INTEGRATORS
+from dynident.simulation.loop import Loop
 from dynident.simulation.plant import build_plant
-from dynident.simulation.rollout import Loop
 
 ROOM = 1e-9
 SLOWEST_GROWTH = 1e-3

@@ -1,0 +1,146 @@
+"""The closed loop that is simulated: all but the values of the robot's parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dynident.errors import InputError
+from dynident.idim import Idim
+from dynident.inertia import Array
+from dynident.simulation.controller import Controller
+from dynident.simulation.integrators import INTEGRATORS
+from dynident.simulation.reference import Reference
+from dynident.text import nearest
+
+WIDTH_SHARE = 0.01
+"""Default smoothing width of the sign, as a share of the largest reference speed."""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A robot's model under control, all but its parameter values.
+
+    Attributes
+    ----------
+    idim : Idim
+    controller : Controller
+    reference : Reference
+        Its clock is the log's.
+    integrator : str
+        Name in `INTEGRATORS`.
+    substeps : int
+        Integration steps a sample.
+    width : ndarray, shape (n,), optional
+        Speed over which Coulomb friction changes sign, ``sign(v) ~ tanh(v / width)``; by
+        default one per cent of the largest reference speed [rad/s or m/s].
+    external : ndarray, shape (samples, dof), optional
+        Torques from outside [Nm or N].
+    noise : ndarray, shape (samples, n), optional
+        Of the positions that the controllers see [rad or m].
+    count : ndarray, shape (n,), optional
+        Encoder resolution; zero for none [rad or m].
+    stribeck : (excess, speed), optional
+        See `dynident.simulation.plant.build_plant`.
+    model : ndarray, shape (standard parameters,), optional
+        Of the controller's model compensation.
+    q0, dq0 : ndarray, shapes (nq,) and (dof,), optional
+        Where the robot starts; on the reference by default (a free-flying base at rest in
+        the origin).
+    """
+
+    idim: Idim
+    controller: Controller
+    reference: Reference
+    integrator: str = "ode3"
+    substeps: int = 1
+    width: Array | None = None
+    external: Array | None = None
+    noise: Array | None = None
+    count: Array | None = None
+    stribeck: tuple[Array, Array] | None = None
+    model: Array | None = None
+    q0: Array | None = None
+    dq0: Array | None = None
+
+    def __post_init__(self) -> None:
+        idim, n = self.idim, self.idim.robot.n
+        name = idim.robot.name
+        if self.integrator not in INTEGRATORS:
+            known = nearest(self.integrator, INTEGRATORS)
+            raise InputError(f"integrator {self.integrator!r} is not known{known}")
+        if self.substeps < 1:
+            raise InputError(f"substeps must be 1 or more, got {self.substeps}")
+        if self.controller.n != n:
+            raise InputError(f"the controller has {self.controller.n} joints, {name} has {n}")
+        if self.reference.q.shape[1] != n:
+            raise InputError(
+                f"the reference has {self.reference.q.shape[1]} joints, {name} has {n}"
+            )
+        if self.width is None:
+            fastest = np.max(np.abs(self.reference.dq), axis=0)
+            object.__setattr__(self, "width", WIDTH_SHARE * np.maximum(fastest, 1e-3))
+        sampled = self.controller.rate is not None
+        if INTEGRATORS[self.integrator].implicit and (not sampled or idim.robot.floating):
+            raise InputError(
+                f"integrator {self.integrator!r} needs a sampled controller (give it a rate) and "
+                "a fixed base; ode1 to ode4 do not"
+            )
+        if self.count is not None:
+            count = np.asarray(self.count, dtype=float)
+            if count.shape != (n,) or not np.all(count >= 0.0):
+                raise InputError(f"an encoder's counts need {n} values, positive or zero")
+        if self.count is not None and np.any(self.count) and not sampled:
+            raise InputError("an encoder's counts need a sampled controller: give it a rate")
+        if self.controller.delay > 0.0 and not sampled:
+            raise InputError("a delay needs a sampled controller: give it a rate")
+        if self.controller.compensation != "none":
+            if self.model is None:
+                raise InputError(
+                    f"compensation {self.controller.compensation!r} needs a model; the robot's "
+                    "file has no inertials"
+                )
+            if idim.robot.floating:
+                raise InputError("model compensation needs a fixed base")
+        _ = self.steps
+
+    @property
+    def rate(self) -> float:
+        """Samples per second [Hz]."""
+        return self.reference.rate
+
+    @property
+    def samples(self) -> int:
+        """Length of the reference."""
+        return len(self.reference.q)
+
+    @property
+    def steps(self) -> tuple[int, int]:
+        """Integration steps that a sampled output is held, and that it comes late.
+
+        Raises
+        ------
+        InputError
+            When the clocks do not fit.
+        """
+        if self.controller.rate is None:
+            return 0, 0
+        fast = self.rate * self.substeps
+        hold, delay = fast / self.controller.rate, fast * self.controller.delay
+        if hold < 1.0 - 1e-6:
+            raise InputError(
+                f"the controller's rate of {self.controller.rate:g} Hz is above that of the "
+                f"integration, {fast:g} Hz; give more substeps"
+            )
+        for value, name in ((hold, "period"), (delay, "delay")):
+            if abs(value - round(value)) > 1e-6 * max(1.0, value):
+                raise InputError(
+                    f"the controller's {name} is {value:.4g} integration steps of {1 / fast:g} s, "
+                    "which is not a whole number; change substeps or the controller's clock"
+                )
+        return round(hold), round(delay)
+
+    def scaled(self, factor: Array) -> Loop:
+        """The same loop with all gains multiplied joint by joint."""
+        return replace(self, controller=self.controller.scaled(factor))
