@@ -202,9 +202,9 @@ def test_the_position_loops_have_the_papers_bandwidth():
 def test_references_stay_inside_the_limits_and_never_rest():
     robot = bench(1000.0)
     for reference in (robot.moves, robot.slow, *robot.checks):
-        limits = np.column_stack([robot.twin.robot.lower, robot.twin.robot.upper])
-        assert np.all(reference.q >= limits[:, 0])
-        assert np.all(reference.q <= limits[:, 1])
+        joints = robot.twin.robot.joints
+        assert np.all(reference.q >= [joint.lower for joint in joints])
+        assert np.all(reference.q <= [joint.upper for joint in joints])
         assert np.all(np.abs(reference.dq) <= VELOCITY)
     assert len(robot.moves.q) == pytest.approx(8000, abs=10)
     for points in (POINTS, *CHECKS):
@@ -212,6 +212,12 @@ def test_references_stay_inside_the_limits_and_never_rest():
         assert np.min(np.abs(ways)) > 9.0
         # the motor of joint 6 turns with joints 5 and 6, and has friction of its own
         assert np.min(np.abs(ways[:, 4] + ways[:, 5])) > 9.0
+
+
+def test_the_truth_leaves_nothing_of_noise_free_torques():
+    robot = bench(2000.0)
+    for rows in (robot.clean, robot.held_out):
+        assert overall_error(rows, robot.truth) < 1e-6
 
 
 def test_the_start_is_a_robot_that_is_wrong():
@@ -240,8 +246,8 @@ def test_the_report_fits_a_page_and_is_the_same_again(found):
     for title in ("Table I.", "Table IV.", "Table VI.", "Against the truth", "Remarks"):
         assert title in text
     assert "nan" not in text
-    assert "Computing times" not in text
-    assert "Computing times" in reported(found, timed=True).text()
+    assert "times of scenario 1" not in text
+    assert "times of scenario 1" in reported(found, timed=True).text()
 
 
 def test_a_method_that_fails_is_printed(found):

@@ -189,16 +189,16 @@ class Bench:
         return self.noise_free(self.checks)
 
     def noise_free(self, references: Sequence[Reference]) -> Problem:
-        """Rows of the true motion and the true torque."""
-        logs = []
+        """Rows of the true motion and the true torque, in which the truth leaves nothing."""
+        logs, motions = [], []
+        exact = encoders(self.twin, count=0.0)
         for reference in references:
-            exact = encoders(self.twin, count=0.0)
             trial = Experiment(self.twin, self.controller(), reference, exact, self.width)
-            motion = run_experiment(trial, "noise-free").motion
-            log = Recording("noise-free", self.rate, q=motion.q.copy(), tau=motion.tau)
-            samples = prepare(log, BANDWIDTH.tolist(), drop_below=(SLOW * self.width).tolist())
-            logs.append(samples.along(motion.q, motion.dq, motion.ddq))
-        return Problem(self.twin.robot, logs, FRICTION)
+            true = run_experiment(trial, "noise-free").motion
+            log = Recording("noise-free", self.rate, q=true.q.copy(), tau=true.tau)
+            logs.append(prepare(log, BANDWIDTH.tolist(), drop_below=(SLOW * self.width).tolist()))
+            motions.append((true.q, true.dq, true.ddq))
+        return Problem(self.twin.robot, logs, FRICTION).along(motions, self.width)
 
     @cached_property
     def rms(self) -> Array:
