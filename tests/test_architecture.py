@@ -18,7 +18,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 
 # A module imports only from layers above its own. Within a layer order is by listing.
 LAYERS = [
-    ["errors", "text", "files", "progress"],
+    ["errors", "text", "files", "progress", "threads"],
     ["inertia"],
     ["robot.friction", "robot.drives", "robot.model"],
     ["robot.spec", "robot.urdf", "robot.dh", "robot.load", "robot"],

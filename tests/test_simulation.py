@@ -15,6 +15,7 @@ import toy
 from numba import typeof
 from robots import bodies, relative
 from scipy.integrate import solve_ivp
+from scipy.interpolate import CubicHermiteSpline, CubicSpline
 from test_dynamics import BRANCHED
 
 from dynident.dynamics import forward_dynamics
@@ -190,12 +191,29 @@ def between(signal, k, share):
     return signal[k] + share * (signal[min(k + 1, len(signal) - 1)] - signal[k])
 
 
-def seen(loop, k, share, q, dq):
+def through(reference):
+    """(t) -> position, velocity and acceleration asked for then, shape (3, n).
+
+    SciPy's cubics through positions with velocities, and through velocities with
+    accelerations; a polygon of accelerations.
+    """
+    t = np.arange(len(reference.q)) / reference.rate
+    position = CubicHermiteSpline(t, reference.q, reference.dq)
+    velocity = CubicHermiteSpline(t, reference.dq, reference.ddq)
+
+    def asked(now):
+        now = min(now, t[-1])  # the last sample is held
+        acceleration = [np.interp(now, t, each) for each in reference.ddq.T]
+        return np.stack([position(now), velocity(now), acceleration])
+
+    return asked
+
+
+def seen(loop, asked, k, share, q, dq):
     """What the controllers see, shape (n, 5), without an encoder's counts."""
-    n, asked = loop.idim.robot.n, loop.reference
+    n = loop.idim.robot.n
     noise = 0.0 if loop.noise is None else loop.noise[k]
-    along = [between(signal, k, share) for signal in (asked.q, asked.dq, asked.ddq)]
-    return np.stack([*along, q[-n:] + noise, dq[-n:]], axis=1)
+    return np.stack([*asked((k + share) / loop.rate), q[-n:] + noise, dq[-n:]], axis=1)
 
 
 def relocated(w, q0):
@@ -212,8 +230,12 @@ def start_of(loop):
     return q, dq
 
 
-def simulated(loop, theta, tolerance=1e-11):
-    """The same closed loop by a method of eighth order that chooses its own steps."""
+def simulated(loop, theta, tolerance=1e-11, asked=None):
+    """The same closed loop by a method of eighth order that chooses its own steps.
+
+    `asked` takes the place of the reference's samples: (t) -> shape (3, n).
+    """
+    asked = asked or through(loop.reference)
     plant, control = Plant(loop, theta), loop.controller
     first, n, dof = plant.first, loop.idim.robot.n, loop.idim.robot.dof
     q, dq = start_of(loop)
@@ -230,7 +252,7 @@ def simulated(loop, theta, tolerance=1e-11):
         held = None
         if sampled:
             if step % hold == 0:
-                w = relocated(seen(loop, k, sub / substeps, y[:nq], y[nq : nq + dof]), q0)
+                w = relocated(seen(loop, asked, k, sub / substeps, y[:nq], y[nq : nq + dof]), q0)
                 decided = control.gain * output(control, z, w)
                 z = next_state(control, z, w)
             late = deque([decided] * delay) if late is None else late
@@ -240,7 +262,8 @@ def simulated(loop, theta, tolerance=1e-11):
         def torque(share, q, dq, z, k=k, held=held):
             if held is not None:
                 return held
-            return control.gain * output(control, z, relocated(seen(loop, k, share, q, dq), q0))
+            w = relocated(seen(loop, asked, k, share, q, dq), q0)
+            return control.gain * output(control, z, w)
 
         def rate(share, y, k=k, torque=torque):
             q, dq, z = y[:nq], y[nq : nq + dof], y[nq + dof :].reshape(n, -1)
@@ -249,9 +272,8 @@ def simulated(loop, theta, tolerance=1e-11):
                 force += between(loop.external, k, share)
             change = [turning(q, dq, first), plant.acceleration(q, dq, force)]
             if z.size:
-                change.append(
-                    next_state(control, z, relocated(seen(loop, k, share, q, dq), q0)).ravel()
-                )
+                w = relocated(seen(loop, asked, k, share, q, dq), q0)
+                change.append(next_state(control, z, w).ravel())
             return np.concatenate(change) / loop.rate
 
         if sub == 0:

@@ -23,6 +23,7 @@ from dynident.rows import ROWS
 from dynident.sections import build_simulation
 from dynident.study import Study, anywhere, study_robot, study_samples
 from dynident.text import nearest
+from dynident.threads import one_thread
 from dynident.validation import FitFigure, check_lowpass, model_figures
 
 WEAK_STD_PERCENT = 100.0
@@ -31,6 +32,7 @@ POOR_CONDITION = 1000.0
 POOR_FIT_PERCENT = 50.0
 
 
+@one_thread
 def identify(
     problem: Problem,
     method: str = "pc-idim-ls",
