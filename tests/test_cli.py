@@ -183,7 +183,7 @@ def test_help_and_version(capfd):
     out = capfd.readouterr().out
     assert "Example: dynident identify" in out
     commands = re.findall(r"^  (\w+)  ", out.partition("Commands:")[2], re.M)
-    assert commands == ["identify", "base", "validate", "export"]
+    assert commands == ["identify", "base", "validate", "export", "simulate", "reproduce"]
     assert run(["--version"]) == 0
     assert re.fullmatch(r"dynident \d+\.\d+\.\d+\n", capfd.readouterr().out)
 

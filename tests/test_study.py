@@ -159,10 +159,11 @@ def test_the_robot_section_is_checked_at_the_door(tmp_path, line, words):
     ("text", "words"),
     [
         ("", ("'robot'", "missing")),
-        ('[robot]\nfile = "arm.urdf"\n', ("'log'", "missing")),
+        ('[robot]\nfile = "arm.urdf"\n', ("no [[log]]", '"identify"')),
         ('[[log]]\nfiles = "a.csv"\n', ("'robot'", "missing")),
         (STUDY + "[identify]\n[identify]\n", ("TOML", "line 10")),
-        (STUDY + "[controller]\n", ("'controller'", "prepare")),
+        (STUDY + "[controller]\n", ("'controller.kind'", "missing")),
+        (STUDY + "[controler]\n", ("'controler'", "controller")),
         (STUDY + "=\n", ("TOML", "line 9")),
         (STUDY.replace('"a.csv"', '"a.csv"\nuse = "validate"'), ("no [[log]]", '"identify"')),
         (b'[robot]\nfile = "\xe9.urdf"\n', ("UTF-8",)),

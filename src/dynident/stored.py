@@ -209,6 +209,8 @@ def read_result(path: Path) -> StoredResult:
         )
     document = validated(Document, found, path)
     study = validated(Study, document.settings.study, f"{path}: settings.study")
+    if not study.log:
+        raise InputError(f"{path}: settings.study: has no 'log'; was the file edited?")
     section = study.robot
     if not Path(section.file).is_file():
         raise InputError(

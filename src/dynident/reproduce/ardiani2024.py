@@ -343,8 +343,8 @@ REMARKS = (
     "in-sample errors of least squares as eq. (9) has it: IV's estimate has 6 % in the same "
     "rows, and least squares is the estimate that has the least.",
     "Table III's pattern appears with weaker filters, position cutoff at four times the seed's "
-    "and torques not filtered: LS is biased (weighted and held-out errors above ten times those of "
-    "IV and DIDIM) and has about the paper's 25 %. IV's and DIDIM's error in these rows is far "
+    "and torques not filtered: LS is biased (weighted and held-out errors ten times those of IV "
+    "and DIDIM) and has about the paper's 25 %. IV's and DIDIM's error in these rows is far "
     "above LS's; about the paper's 6 to 8 % is what they have along the simulated motion, on Z, "
     "where LS has above 20 %. So the paper's figures agree with its text if its data were "
     "filtered less than II-C says and the errors of IV and DIDIM, or of all, taken on Z. Ours "
@@ -352,7 +352,7 @@ REMARKS = (
     "IV is not immune to noise in the positions where there is Coulomb friction: X holds the sign "
     "of a noisy velocity, whose mean is not the sign of the true one, so that E(Z^T eps) = 0 "
     "fails. With the position filter widened alone IV falls behind LS and at last cannot be "
-    "simulated; without Coulomb friction it stays. DIDIM, which does not use "
+    "simulated, while without Coulomb friction it can and loses little. DIDIM, which does not use "
     "the measured motion, does not feel it.",
     "Scenario 4: IV keeps its accuracy. DIDIM is lost, with several times IV's parameter error, "
     "but converges, where the paper says that it fails; the paper's PC-DIDIM has 33 %. How "
@@ -363,12 +363,12 @@ REMARKS = (
     "V is so small that the test sees the estimate's own error in the simulated motion, and "
     "rows correlated in time count as independent in it. The size of Pi - I tells the scenarios "
     "apart: in sigma of IV it is negligible in 1, 2 and 5 and large in 4. Exogeneity of X is "
-    "rejected rightly, since the random torques move the robot; at the seed's filters the bias "
-    "that this makes is below the scatter.",
+    "rejected because the random torques move the robot (correlated rows add to it); at the "
+    "seed's filters the bias that this makes is below the scatter.",
     "Scenario 5: the robot's friction at standstill is twice fc, falling over 0.2 rad/s, and a "
     "second log of 8 s at a quarter of the speed is added. Inertial parameters move, but their "
-    "errors stay at one standard deviation; those of friction rise to four. The methods do not "
-    "differ.",
+    "errors stay at one standard deviation, which has grown with the residuals; those of "
+    "friction rise to four. The methods do not differ.",
     "Scenario 3 is one of constraints. Computing times are those of one machine and left out "
     "unless asked for.",
 )
