@@ -323,6 +323,13 @@ def test_columns_and_names_that_do_not_exist_are_refused(columns, wanted, messag
         list(sensitive_rollout(loop, theta, columns, wanted))
 
 
+@pytest.mark.xfail(strict=True, reason="1.5 is taken for 1")
+def test_half_a_column_is_refused():
+    loop, theta, _ = case("chain", "pd", **PD)
+    with pytest.raises(InputError):
+        list(sensitive_rollout(loop, theta, [1.5]))
+
+
 def test_sensitivities_without_bound_end_in_a_reason():
     control = pd(1e6, -20.0, n=3, rate=500.0, limit=1e4)
     loop, theta = closed(ROBOTS["chain"], control, wave(3, 16.0, 500.0))

@@ -719,7 +719,7 @@ def test_computed_torque_makes_the_error_a_linear_system(name, clock):
         fade = np.exp(-damping * t[:, None] / 2)
         a, b = -0.2, (0.5 - 0.2 * damping / 2) / w
         expected = fade * (a * np.cos(w * t[:, None]) + b * np.sin(w * t[:, None]))
-        # the reference is a polygon between its samples
+        # the accelerations asked for are a polygon between their samples
         np.testing.assert_allclose(error, expected, atol=2e-5)
 
 
@@ -987,6 +987,17 @@ def test_a_wild_gain_diverges_on_a_floating_base_too():
         rollout(loop, theta)
 
 
+@pytest.mark.xfail(
+    strict=True, reason="an implicit step that overflows is taken for a singular mass matrix"
+)
+@pytest.mark.parametrize(("name", "gain"), [("chain", 1e200), ("tree", 1e100)])
+def test_a_wild_gain_is_no_matter_of_the_robot(name, gain):
+    control = pd(gain, 0.0, n=ROBOTS[name].n, rate=RATE)
+    loop, theta = closed(ROBOTS[name], control, integrator="sdirk2")
+    with pytest.raises(RolloutError, match="diverges at t = |no solution at t = "):
+        rollout(loop, theta)
+
+
 def test_instability_shows_in_the_base_as_well():
     robot = ROBOTS["floating"]
     loop, theta = closed(robot, pd(-500.0, -50.0, n=robot.n))
@@ -1012,7 +1023,10 @@ def test_instability_shows_in_the_base_as_well():
             {"controller": pd(1.0, 1.0, n=3, rate=RATE, delay=0.003)},
             r"delay is 1\.5 integration steps of 0\.002 s, which is not a whole number",
         ),
-        ({"controller": pd(1.0, 1.0, n=3, rate=2 * RATE)}, "the controller's .*substeps"),
+        (
+            {"controller": pd(1.0, 1.0, n=3, rate=2 * RATE)},
+            "rate of 1000 Hz is above that of the integration, 500 Hz; give more substeps",
+        ),
         ({"controller": pd(1.0, 1.0, n=3, rate=1e9)}, r"rate of 1e\+09 Hz is above that of the"),
         ({"controller": pd(1.0, 1.0, n=3, compensation="gravity")}, "'gravity' needs a model"),
     ],
@@ -1063,6 +1077,36 @@ def test_inputs_of_the_wrong_shape_are_refused(options, message):
         rollout(loop, theta)
 
 
+UNCHECKED = {
+    "start of two axes": {"q0": np.zeros((3, 3))},
+    "speeds of two axes": {"dq0": np.zeros((3, 1))},
+    "width of two axes": {"width": np.ones((3, 1))},
+    "half an effect": {"stribeck": (np.ones(3),)},
+    "excess that is no number": {"stribeck": (np.full(3, np.nan), np.ones(3))},
+    "infinite counts": {"count": np.full(3, np.inf)},
+}
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="not checked: an error of NumPy, of Numba or of Python, or a motion that diverges",
+)
+@pytest.mark.parametrize("name", UNCHECKED)
+def test_all_that_does_not_fit_is_refused(name):
+    loop, theta = closed(ROBOTS["chain"], pd(80.0, 9.0, n=3, rate=RATE))
+    with pytest.raises(InputError):
+        rollout(replace(loop, **UNCHECKED[name]), theta)
+
+
+@pytest.mark.xfail(
+    strict=True, reason="divided by its length: a warning of NumPy, and the mass matrix is blamed"
+)
+def test_a_start_without_an_orientation_is_refused():
+    loop, theta = closed(ROBOTS["floating"], pd(80.0, 9.0, n=5))
+    with pytest.raises(InputError):
+        rollout(replace(loop, q0=np.zeros(12)), theta)
+
+
 def test_friction_without_a_smooth_form_is_refused(monkeypatch):
     monkeypatch.setitem(FRICTIONS, "viscous", (replace(VISCOUS, smooth=None),))
     loop, theta = closed(ROBOTS["chain"], pd(80.0, 9.0, n=3), friction="viscous")
@@ -1099,19 +1143,53 @@ def test_parameters_of_another_robot_are_refused(compensation, change):
             rollout(*attempt)
 
 
-@pytest.mark.parametrize("what", ["robot of a file", "theta", "external"])
-def test_one_compilation_serves_all(what):
-    def type_of(read_only):
-        robot = ROBOTS["chain"]
-        gravity = np.array(robot.gravity)
-        theta, signal = standard(build_idim(robot)), np.zeros((9, 3))
-        for array, name in ((gravity, "robot of a file"), (theta, "theta"), (signal, "external")):
-            array.setflags(write=not (read_only and name == what))
-        idim = build_idim(replace(robot, gravity=gravity))
-        plant = build_plant(idim, theta, np.ones(3))
-        return typeof((idim.tree, plant, module.given(signal, 9, 3, what)))
+LAYOUTS = {
+    "read-only": lambda array: array,  # all of them are made so below
+    "every other": lambda array: np.repeat(array, 2, axis=0)[::2],
+    "by columns": np.asfortranarray,
+    "short": lambda array: array.astype(np.float32),
+}
 
-    assert type_of(read_only=True) == type_of(read_only=False)
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    "what",
+    ["gravity", "theta", "model", "width", "count", "noise", "external", "stribeck", "q0", "dq0"],
+)
+def test_one_compilation_serves_all(monkeypatch, what, layout):
+    n, types = 3, []
+
+    def advance(*arguments):
+        types.append(typeof(arguments))
+        return 0, 0, -1
+
+    monkeypatch.setattr(module, "advance", advance)
+    control = pd(80.0, 9.0, n=n, rate=RATE, compensation="gravity")
+    loop, theta = closed(ROBOTS["chain"], control)
+    given = {
+        "model": theta,
+        "width": np.ones(n),
+        "count": np.ones(n),
+        "noise": np.zeros((300, n)),
+        "external": np.zeros((300, n)),
+        "q0": np.zeros(n),
+        "dq0": np.zeros(n),
+    }
+    parts = {"gravity": np.array(SLANTED), "theta": theta, "excess": np.ones(n)}
+    for altered in (False, True):
+
+        def shaped(name, array, altered=altered):
+            if altered and name == what:
+                array = LAYOUTS[layout](array.copy())
+                array.setflags(write=False)
+            return array
+
+        robot = replace(ROBOTS["chain"], gravity=shaped("gravity", parts["gravity"]))
+        arrays = {name: shaped(name, array) for name, array in given.items()}
+        arrays["stribeck"] = (shaped("stribeck", parts["excess"]),) * 2
+        whole = replace(loop, idim=build_idim(robot), **arrays)
+        next(module.sensitive_rollout(whole, shaped("theta", theta), [0, 3]))
+    assert types[0] == types[1]
 
 
 POISON = {
@@ -1130,10 +1208,10 @@ def poisoned(samples, n):
 
 @pytest.mark.parametrize("clock", ["continuous", "slow and late", "differences"])
 @pytest.mark.parametrize("what", POISON)
-def test_what_is_not_a_number_comes_out_as_an_error(what, clock):
+def test_what_is_not_a_number_is_refused(what, clock):
     control = pd(80.0, 9.0, n=3, limit=20.0, **CLOCKS[clock])
     loop, theta = closed(ROBOTS["chain"], control)
-    with pytest.raises((RolloutError, InputError)):
+    with pytest.raises(InputError, match="holds values that are not finite"):
         rollout(POISON[what](loop), theta)
 
 

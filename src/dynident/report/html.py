@@ -26,6 +26,8 @@ from dynident.report.summary import (
     log_words,
     row_words,
     rows_words,
+    simulation_words,
+    test_words,
     time_words,
 )
 from dynident.report.words import common, counted, number, percent
@@ -249,6 +251,8 @@ def facts(result: Identification) -> tuple[tuple[str, str], ...]:
         ("Prior", estimate.prior or "none"),
         ("Covariance", estimate.covariance.name),
         ("Iterations", f"{estimate.iterations}, {estimate.message}"),
+        *(("Simulation", simulation_words(figure)) for figure in result.simulated),
+        *(("Test", test_words(test)) for test in estimate.tests),
         ("Time", time_words(result)),
     )
 
