@@ -145,6 +145,9 @@ def test_identity_test_accepts_equal_means_and_rejects_others():
 
     assert not identity_test(system(X)).rejected
     assert identity_test(system(X + 0.05 * Z)).rejected
+    # a column that is its own instrument says nothing
+    X[:, 2] = Z[:, 2] = 1.0
+    assert not identity_test(system(X)).rejected
 
 
 def test_squared_residual_of_a_fit():
