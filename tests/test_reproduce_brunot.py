@@ -135,16 +135,13 @@ def test_a_mismatch_of_friction_moves_cloe_and_clie_alike(found):
     assert 0.7 * bias["clie"] < bias["cloe"] < 1.3 * bias["clie"]
 
 
-def test_slow_rows_bias_what_regresses_on_the_sign(found):
+def test_slow_rows_bias_what_regresses_on_the_sign_of_a_measured_speed(found):
     kept, dropped = biases(found, "nothing; slow rows are kept"), biases(found, "nothing")
-    for method in ("ols", "didim"):
-        assert kept[method] > 5.0
-        assert dropped[method] < 1.5
-    for method in ("clie", "cloe"):
+    assert kept["ols"] > 5.0
+    assert dropped["ols"] < 1.5
+    # these have the simulation's smooth sign
+    for method in ("didim", "clie", "cloe"):
         assert max(kept[method], dropped[method]) < 0.1
-    answers = next(a for s, _, a in found.noises if "slow rows" in s.label)
-    clie, didim = answers["decimated", "clie"], answers["decimated", "didim"]
-    assert np.max(np.abs(clie.value - didim.value) / didim.std) > 3.0
 
 
 def test_white_noise_of_the_log_leaves_residuals_white_anyway(found):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dynident.reproduce.ardiani2024 import run as ardiani2024
-from dynident.reproduce.brunot2019 import run as brunot2019
+from dynident.reproduce import ardiani2024, brunot2019
 from dynident.reproduce.tables import Reproduction
 
 REPRODUCTIONS: dict[str, Callable[..., Reproduction]] = {
-    "ardiani2024": ardiani2024,
-    "brunot2019": brunot2019,
+    "ardiani2024": ardiani2024.run,
+    "brunot2019": brunot2019.run,
 }
 """Experiments by name; each takes ``progress`` and ``reduced``."""

@@ -373,9 +373,9 @@ REMARKS = (
     "of the twin's the F-test rejects that, and joints 2 and 3 keep residuals that are not white "
     "even with decimation (Table 8): the twin has a moment my2 that Table 1 leaves out.",
     "Slow rows: rows of a joint slower than 1 % of its largest speed are not fitted, which the "
-    "paper does not mention. Where they are kept, LS and DIDIM find too little Coulomb friction "
-    "without any error in the data (Table 6): their columns hold the sign of a velocity that is "
-    "next to zero. Some friction parameters of DIDIM are then more than three sigma from CLIE's.",
+    "paper does not mention. Where they are kept, LS finds too little Coulomb friction without "
+    "any error in the data (Table 6): its columns hold the sign of a velocity that is next to "
+    "zero. Those of DIDIM turn as smoothly as the simulated friction and are not affected.",
     "Friction: the robot's sign turns within 0.1 % of a joint's largest speed, the estimators' "
     "within 0.3 % (0.6 % in the reduced form), about as sharply as ode3 bears. In Tables 6 and 7 "
     "both turn within the latter width unless a row says otherwise.",
