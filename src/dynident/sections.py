@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from pydantic import AfterValidator, Field
@@ -20,12 +20,13 @@ from dynident.recording.prepare import Samples
 from dynident.robot.model import Robot
 from dynident.robot.spec import Flag, Name, Number, Spec
 from dynident.simulation.controller import COMPENSATIONS, CONTROLLERS, Common, Controller
-from dynident.simulation.gains import Gains, identify_gains
 from dynident.simulation.integrators import INTEGRATORS
-from dynident.simulation.reconstruct import reconstruct
 from dynident.simulation.reference import REFERENCES, Reference
 from dynident.simulation.sensors import Sensors
 from dynident.text import nearest
+
+if TYPE_CHECKING:
+    from dynident.simulation.gains import Gains
 
 
 def one_of(choices: Iterable[str]) -> AfterValidator:
@@ -272,6 +273,8 @@ def build_simulation(
     references: tuple[Reference, ...] | None = None
     notes = []
     if reference.kind == "reconstructed":
+        from dynident.simulation.reconstruct import reconstruct  # scipy.optimize is slow to load
+
         lag = 0.0 if reference.lag is None else reference.lag
         found = [reconstruct(log.measured, log.rate, log.runs, lag=lag) for log in logs]
         references = tuple(r.reference for r in found)
@@ -313,6 +316,8 @@ def identified_controller(
     log = next((log for log in logs if log.qref is not None), None)
     if log is None or log.qref is None:
         raise InputError("[controller] gains = 'identify' needs a log with a reference (qref)")
+    from dynident.simulation.gains import identify_gains
+
     gain = np.broadcast_to(np.asarray(1.0 if section.gain is None else section.gain), (robot.n,))
     limit = None if section.limit is None else np.broadcast_to(section.limit, (robot.n,))
     run = slice(*log.runs[0])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from scipy import optimize
 
 from dynident.errors import ComputationError, InputError, RolloutError
 from dynident.estimators.auxiliary import Auxiliary
@@ -74,6 +73,8 @@ def nominal_values(problem: Problem) -> Array:
     InputError
         When the file has no inertials.
     """
+    from scipy import optimize  # a quarter of a second that few runs need
+
     idim, base = problem.idim, problem.base
     if not problem.robot.has_nominal:
         raise InputError(f"{problem.robot.name}: start 'nominal', but its file has no inertials")
