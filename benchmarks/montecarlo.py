@@ -291,6 +291,8 @@ class Outcome:
         return 100.0 * float(np.mean([name.startswith("hac") for name in self.covariances]))
 
 
+PROCESSES = [1]
+"""How many; `main` takes all cores."""
 shared: list[tuple[Arm, tuple[Method, ...]]] = []
 """What the forked processes work on: friction models hold functions, which no pipe takes."""
 
@@ -314,8 +316,11 @@ def study(arm: Arm, runs: int, methods: tuple[Method, ...] = METHODS) -> list[Ou
     """All methods on the same runs."""
     sys.stderr.write(f"{arm.name}, {arm.idim.friction}: {runs} runs\n")
     shared.append((arm, methods))
-    with multiprocessing.get_context("fork").Pool(os.cpu_count()) as pool:
-        of_runs = pool.map(one_run, range(runs), chunksize=4)
+    if PROCESSES[0] == 1:
+        of_runs = [one_run(run) for run in range(runs)]
+    else:
+        with multiprocessing.get_context("fork").Pool(PROCESSES[0]) as pool:
+            of_runs = pool.map(one_run, range(runs), chunksize=4)
     # refused ones are None; how often is told
     found = [[e for e in estimates if e is not None] for estimates in zip(*of_runs, strict=True)]
     outcomes = []
@@ -583,6 +588,7 @@ Noise:
 
 
 def main() -> None:
+    PROCESSES[0] = os.cpu_count() or 1
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 500
     head = INTRODUCTION.format(runs=runs, seconds=SECONDS, rate=RATE)
     viscous, white, coulomb, tables, logged, shown, noise = [], [], [], [], [], [], []

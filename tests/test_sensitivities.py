@@ -323,7 +323,6 @@ def test_columns_and_names_that_do_not_exist_are_refused(columns, wanted, messag
         list(sensitive_rollout(loop, theta, columns, wanted))
 
 
-@pytest.mark.xfail(strict=True, reason="1.5 is taken for 1")
 def test_half_a_column_is_refused():
     loop, theta, _ = case("chain", "pd", **PD)
     with pytest.raises(InputError):

@@ -209,7 +209,7 @@ def through(reference):
     """(t) -> position, velocity and acceleration asked for then, shape (3, n).
 
     SciPy's cubics through positions with velocities, and through velocities with
-    accelerations; a polygon of accelerations.
+    accelerations, and the slope of the latter.
     """
     t = np.arange(len(reference.q)) / reference.rate
     position = CubicHermiteSpline(t, reference.q, reference.dq)
@@ -217,8 +217,7 @@ def through(reference):
 
     def asked(now):
         now = min(now, t[-1])  # the last sample is held
-        acceleration = [np.interp(now, t, each) for each in reference.ddq.T]
-        return np.stack([position(now), velocity(now), acceleration])
+        return np.stack([position(now), velocity(now), velocity(now, 1)])
 
     return asked
 
@@ -987,9 +986,6 @@ def test_a_wild_gain_diverges_on_a_floating_base_too():
         rollout(loop, theta)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="an implicit step that overflows is taken for a singular mass matrix"
-)
 @pytest.mark.parametrize(("name", "gain"), [("chain", 1e200), ("tree", 1e100)])
 def test_a_wild_gain_is_no_matter_of_the_robot(name, gain):
     control = pd(gain, 0.0, n=ROBOTS[name].n, rate=RATE)
@@ -1066,8 +1062,8 @@ def test_what_a_floating_base_cannot_have_is_refused():
         ({"width": np.array([0.1, 0.0, 0.1])}, "width of the sign needs 3 positive values"),
         ({"width": np.full(2, 0.1)}, "width of the sign needs 3 positive values"),
         ({"width": np.array([0.1, np.nan, 0.1])}, "width of the sign needs 3 positive values"),
-        ({"q0": np.zeros(2)}, "the start has 2 positions and 3 velocities"),
-        ({"dq0": np.zeros(4)}, "the start has 3 positions and 4 velocities"),
+        ({"q0": np.zeros(2)}, "the start has shapes"),
+        ({"dq0": np.zeros(4)}, "the start has shapes"),
     ],
     ids=str,
 )
@@ -1087,10 +1083,6 @@ UNCHECKED = {
 }
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="not checked: an error of NumPy, of Numba or of Python, or a motion that diverges",
-)
 @pytest.mark.parametrize("name", UNCHECKED)
 def test_all_that_does_not_fit_is_refused(name):
     loop, theta = closed(ROBOTS["chain"], pd(80.0, 9.0, n=3, rate=RATE))
@@ -1098,9 +1090,6 @@ def test_all_that_does_not_fit_is_refused(name):
         rollout(replace(loop, **UNCHECKED[name]), theta)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="divided by its length: a warning of NumPy, and the mass matrix is blamed"
-)
 def test_a_start_without_an_orientation_is_refused():
     loop, theta = closed(ROBOTS["floating"], pd(80.0, 9.0, n=5))
     with pytest.raises(InputError):
@@ -1117,9 +1106,9 @@ def test_friction_without_a_smooth_form_is_refused(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"count": np.array([1e-3])}, "an encoder's counts need 3 values"),
-        ({"count": np.array([1e-3, -1e-3, 0.0])}, "counts need 3 values, positive or zero"),
-        ({"count": np.array([1e-3, np.nan, 0.0])}, "counts need 3 values, positive or zero"),
+        ({"count": np.array([1e-3])}, "an encoder's counts need 3 finite values"),
+        ({"count": np.array([1e-3, -1e-3, 0.0])}, "counts need 3 finite values, positive or zero"),
+        ({"count": np.array([1e-3, np.nan, 0.0])}, "counts need 3 finite values, positive or zero"),
         ({"stribeck": (np.ones(2), np.ones(2))}, "a Stribeck effect needs 3 excesses"),
         ({"stribeck": (np.ones(3), np.array([1.0, 0.0, 1.0]))}, "positive speeds"),
         ({"stribeck": (np.ones(3), np.array([1.0, np.nan, 1.0]))}, "positive speeds"),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dynident.errors import ComputationError as ComputationError
     from dynident.errors import DynidentError as DynidentError
     from dynident.errors import InputError as InputError
+    from dynident.estimators.auxiliary import Simulation as Simulation
     from dynident.facade import identify as identify
     from dynident.facade import run_study as run_study
     from dynident.facade import validate as validate
@@ -31,20 +32,29 @@ if TYPE_CHECKING:
     from dynident.recording.recording import Recording as Recording
     from dynident.robot import load_robot as load_robot
     from dynident.robot.model import Robot as Robot
+    from dynident.simulation.controller import Controller as Controller
+    from dynident.simulation.loop import Loop as Loop
+    from dynident.simulation.reference import Reference as Reference
+    from dynident.simulation.rollout import rollout as rollout
     from dynident.study import Study as Study
     from dynident.study import read_study as read_study
+    from dynident.synthesis import simulate_study as simulate_study
 
 __version__ = "0.1.0"
 
 _PUBLIC = {
     "ComputationError": "dynident.errors",
+    "Controller": "dynident.simulation.controller",
     "DynidentError": "dynident.errors",
     "Identification": "dynident.identification",
     "InputError": "dynident.errors",
+    "Loop": "dynident.simulation.loop",
     "Problem": "dynident.problem",
     "Recording": "dynident.recording.recording",
+    "Reference": "dynident.simulation.reference",
     "Robot": "dynident.robot.model",
     "Samples": "dynident.recording.prepare",
+    "Simulation": "dynident.estimators.auxiliary",
     "Study": "dynident.study",
     "base_parameters": "dynident.base",
     "build_idim": "dynident.idim",
@@ -53,7 +63,9 @@ _PUBLIC = {
     "prepare": "dynident.recording.prepare",
     "read_log": "dynident.recording.read",
     "read_study": "dynident.study",
+    "rollout": "dynident.simulation.rollout",
     "run_study": "dynident.facade",
+    "simulate_study": "dynident.synthesis",
     "validate": "dynident.facade",
 }
 """Public names and where they live, loaded on first use so that --help is quick."""

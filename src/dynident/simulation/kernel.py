@@ -183,6 +183,9 @@ def advance(tree, plant, law, a, b, c, substeps, h, inputs, state, s, start, sto
                         tree, plant, s, h * a[i, i], qs, dqs, Qs, Vs, kq[i], kv[i]
                     )
                     if status != DONE:
+                        runaway = fastest(dqs)
+                        if runaway >= 0:
+                            return DIVERGED, k, runaway
                         return status, k, failed
                 if columns:
                     copy_matrix(Vs, KQ[i])

@@ -139,15 +139,17 @@ def compensated(tree, law, s, q, dq, SQ, SV, u, SU):  # type: ignore[no-untyped-
 def between(reference, i, k, part, period, j):  # type: ignore[no-untyped-def]
     """Derivative i of joint j's reference, `part` of the way from sample k to the next.
 
-    Cubic in position and velocity, whose slopes at the samples are known; else the order of
-    the integrator would be lost to the interpolation.
+    Cubic in position and velocity, whose slopes at the samples are known, and in acceleration
+    the slope of the latter; else the order of the integrator would be lost.
     """
     a = reference[i, k, j]
     if part == 0.0 or k + 1 >= reference.shape[1]:
         return a
     b = reference[i, k + 1, j]
     if i == 2:
-        return a + part * (b - a)
+        rise = (reference[1, k + 1, j] - reference[1, k, j]) / period
+        bend = 6.0 * part * (1.0 - part) * rise
+        return bend + (1.0 - part) * (1.0 - 3.0 * part) * a + part * (3.0 * part - 2.0) * b
     slope_a, slope_b = period * reference[i + 1, k, j], period * reference[i + 1, k + 1, j]
     rest = 1.0 - part
     return rest * rest * ((1.0 + 2.0 * part) * a + part * slope_a) + part * part * (

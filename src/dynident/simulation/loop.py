@@ -89,8 +89,8 @@ class Loop:
             )
         if self.count is not None:
             count = np.asarray(self.count, dtype=float)
-            if count.shape != (n,) or not np.all(count >= 0.0):
-                raise InputError(f"an encoder's counts need {n} values, positive or zero")
+            if count.shape != (n,) or not np.all((count >= 0.0) & np.isfinite(count)):
+                raise InputError(f"an encoder's counts need {n} finite values, positive or zero")
         if self.count is not None and np.any(self.count) and not sampled:
             raise InputError("an encoder's counts need a sampled controller: give it a rate")
         if self.controller.delay > 0.0 and not sampled:

@@ -84,17 +84,20 @@ def build_plant(
     if np.shape(theta) != (count,) or not np.all(np.isfinite(theta)):
         raise InputError(f"{idim.robot.name}: parameter values have to be {count} finite numbers")
     chosen = [int(c) for c in columns]
-    if len(set(chosen)) < len(chosen) or any(not 0 <= c < count for c in chosen):
+    whole = all(c == k for c, k in zip(columns, chosen, strict=True))
+    if not whole or len(set(chosen)) < len(chosen) or any(not 0 <= c < count for c in chosen):
         raise InputError(
             f"columns to differentiate by have to be different numbers from 0 to {count - 1}"
         )
     if stribeck is not None and (
-        any(np.shape(part) != (idim.robot.n,) for part in stribeck)
+        len(stribeck) != 2
+        or any(np.shape(part) != (idim.robot.n,) for part in stribeck)
+        or not np.all(np.isfinite(stribeck))
         or not np.all(np.asarray(stribeck[1]) > 0.0)
     ):
         raise InputError(f"a Stribeck effect needs {idim.robot.n} excesses and positive speeds")
     n, first = idim.robot.n, idim.tree.dof - idim.robot.n
-    if len(width) != n or not np.all(np.asarray(width) > 0.0):
+    if np.shape(width) != (n,) or not np.all(np.asarray(width) > 0.0):
         raise InputError(f"the smoothing width of the sign needs {n} positive values")
     rows = [(j, np.eye(n)[j]) for j in range(n)]
     rows += [(j, idim.robot.drives.turns[j]) for j in range(n) if idim.robot.drives.coupled(j)]

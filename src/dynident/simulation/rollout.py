@@ -211,13 +211,19 @@ def initial_state(loop: Loop, law: Law, columns: int) -> State:
     base = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]) if robot.floating else np.zeros(0)
     q = np.concatenate([base, loop.reference.q[0]]) if loop.q0 is None else loop.q0
     dq = np.concatenate([np.zeros(dof - n), loop.reference.dq[0]]) if loop.dq0 is None else loop.dq0
-    if len(q) != dof + robot.floating or len(dq) != dof:
-        raise InputError(f"the start has {len(q)} positions and {len(dq)} velocities")
+    if np.shape(q) != (dof + robot.floating,) or np.shape(dq) != (dof,):
+        raise InputError(
+            f"the start has shapes {np.shape(q)} and {np.shape(dq)}, not {(dof + robot.floating,)} "
+            f"and {(dof,)}"
+        )
     if not (np.all(np.isfinite(q)) and np.all(np.isfinite(dq))):
         raise InputError("the start holds values that are not finite")
     q = np.array(q, dtype=float)
     if robot.floating:
-        q[3:7] /= np.linalg.norm(q[3:7])
+        norm = float(np.linalg.norm(q[3:7]))
+        if norm == 0.0:
+            raise InputError("the start's quaternion (x, y, z, w) is zero")
+        q[3:7] /= norm
     return State(
         q=q,
         dq=np.array(dq, dtype=float),
