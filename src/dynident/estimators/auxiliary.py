@@ -76,6 +76,9 @@ class Simulation:
             "control_rate_hz": control.rate,
             "delay": control.delay,
             "compensation": control.compensation,
+            "controller": {
+                name: getattr(control, name).tolist() for name in ("A", "B", "C", "D", "antiwindup")
+            },
             "gain": control.gain.tolist(),
             "limit": [x if np.isfinite(x) else None for x in control.limit.tolist()],
         }
