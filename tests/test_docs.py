@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -92,11 +92,15 @@ def desk(arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     from dynident.facade import OPTIONS_OF
     from dynident.recording.readers import READERS
     from dynident.robot.friction import FRICTIONS
+    from dynident.simulation.controller import CONTROLLERS
+    from dynident.simulation.integrators import INTEGRATORS
+    from dynident.simulation.reference import REFERENCES
 
     shutil.copytree(arm, tmp_path, dirs_exist_ok=True)
     (tmp_path / "examples").symlink_to(TOP / "examples")
     monkeypatch.chdir(tmp_path)
-    registries = [CONSTRAINTS, ESTIMATORS, OPTIONS_OF, READERS, FRICTIONS]
+    registries: list[dict[str, Any]] = [CONSTRAINTS, ESTIMATORS, OPTIONS_OF, READERS, FRICTIONS]
+    registries += [CONTROLLERS, INTEGRATORS, REFERENCES]
     saved = [dict(registry) for registry in registries]
     yield tmp_path
     for registry, entries in zip(registries, saved, strict=True):
@@ -235,12 +239,19 @@ def test_pages_name_every_method_model_rule_and_prior() -> None:
     from dynident.constraints import PRIORS
     from dynident.essential import RULES
     from dynident.estimators import ESTIMATORS
+    from dynident.estimators.iteration import STARTS
     from dynident.estimators.least_squares import LOSSES
     from dynident.recording.readers import READERS
     from dynident.robot.friction import FRICTIONS
+    from dynident.rows import ROWS
+    from dynident.simulation.controller import COMPENSATIONS, CONTROLLERS, VELOCITIES
+    from dynident.simulation.integrators import INTEGRATORS
+    from dynident.simulation.reference import REFERENCES
 
-    names = {*ESTIMATORS, *FRICTIONS, *RULES, *LOSSES, *PRIORS}
-    assert names <= words("study.md")
+    names = {*ESTIMATORS, *FRICTIONS, *RULES, *LOSSES, *PRIORS, *ROWS, *STARTS}
+    loop = {*CONTROLLERS, *COMPENSATIONS, *REFERENCES, *INTEGRATORS}
+    assert names | loop | set(VELOCITIES) <= words("study.md")
+    assert loop <= words("simulation.md")
     assert {*ESTIMATORS, *FRICTIONS, *RULES, *LOSSES} <= words("choosing-a-method.md")
     assert set(READERS) <= words("logs.md")
 
@@ -261,10 +272,17 @@ def test_command_line_page_names_every_option(capsys: pytest.CaptureFixture[str]
 def test_result_page_names_every_key(desk: Path) -> None:
     import json
 
-    arguments = "--robot arm.urdf --log run1.csv --validate run2.csv --bandwidth 5"
+    logs = "--robot arm.urdf --log run1.csv --validate run2.csv --bandwidth 5"
+    study = next(b for b in blocks(DOCS / "closed-loop.md") if b.file == "loop.toml")
+    (desk / "loop.toml").write_text(study.body)
+    assert run(["simulate", "arm_loop.toml", "-o", "loop.csv"]) == 0
     known = words("result.md")
-    for method in ("--method pc-idim-ls", "--method wls --essential f-test"):
-        assert run(f"identify {arguments} {method} --no-report -o out".split()) == 0
+    for arguments in (
+        f"{logs} --method pc-idim-ls",
+        f"{logs} --method wls --essential f-test",
+        "loop.toml",
+    ):
+        assert run(f"identify {arguments} --no-report -o out".split()) == 0
         document = json.loads((desk / "out" / "result.json").read_text())
         # of these the content depends on the robot, the machine or the study
         for free in ("timings", "study"):
