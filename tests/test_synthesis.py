@@ -77,6 +77,36 @@ def test_gains_are_identified_from_the_log(folder, capsys):
     assert "shoulder kp 9" in note
 
 
+def test_what_would_be_ignored_is_refused(folder, capsys):
+    study = folder / "arm_loop.toml"
+    assert run(["simulate", str(study), "-o", str(folder / "loop.csv")]) == 0
+    text = study.read_text()
+    start, end = text.index("[reference]"), text.index("[simulation.parameters]")
+    tail = text[end:] + IDENTIFY.replace("METHOD", "idim-iv")
+    capsys.readouterr()
+    study.write_text(text[:start] + '[reference]\nkind = "log"\nvelocity = 3.0\n' + tail)
+    assert run(["identify", str(study)]) == 2
+    assert "[reference] log has no 'velocity'" in capsys.readouterr().err
+    study.write_text(
+        text[:start].replace("[controller]", '[controller]\ngains = "identify"') + tail
+    )
+    assert run(["identify", str(study)]) == 2
+    assert "gains = 'identify' finds 'kd' itself" in capsys.readouterr().err
+
+
+def test_a_loop_that_chatters_is_said(folder, capsys):
+    study = folder / "arm_loop.toml"
+    assert run(["simulate", str(study), "-o", str(folder / "loop.csv")]) == 0
+    text = study.read_text()
+    start, end = text.index("[reference]"), text.index("[simulation.parameters]")
+    narrow = "[simulation]\nwidth = 1e-6\n\n"
+    study.write_text(text[:start] + narrow + text[end:] + IDENTIFY.replace("METHOD", "idim-iv"))
+    capsys.readouterr()
+    assert run(["identify", str(study), "--json"]) == 0
+    warnings = json.loads(capsys.readouterr().out)["warnings"]
+    assert any("the simulated loop chatters" in note for note in warnings)
+
+
 def test_same_seed_same_log(folder):
     study = read_study(folder / "arm_loop.toml", use=None)
     first, second = simulate_study(study).to_csv(), simulate_study(study).to_csv()

@@ -11,7 +11,13 @@ import numpy as np
 from dynident.errors import ComputationError, InputError
 from dynident.essential import Essential, essential_parameters
 from dynident.estimators import ESTIMATORS, Estimate
-from dynident.estimators.auxiliary import Simulation, auxiliary_model, simulated_figures
+from dynident.estimators.auxiliary import (
+    SimulatedFigure,
+    Simulation,
+    auxiliary_model,
+    simulated_figures,
+    stiffness_warnings,
+)
 from dynident.estimators.least_squares import essential_fit, weakest_combination
 from dynident.factors import UNEXCITED, System
 from dynident.identification import Identification, ValidationFigures
@@ -121,11 +127,12 @@ def identify(
     base = problem.base
     theta = base.standard(estimate.beta) if estimate.theta is None else estimate.theta
     identification, of_nominal = model_figures(problem, theta, lowpass_hz)
-    simulated = (
-        ()
-        if simulation is None
-        else simulated_figures(auxiliary_model(problem, simulation), estimate.beta)
-    )
+    simulated: tuple[SimulatedFigure, ...] = ()
+    stiff: list[str] = []
+    if simulation is not None:
+        auxiliary = auxiliary_model(problem, simulation)
+        simulated = simulated_figures(auxiliary, estimate.beta)
+        stiff = stiffness_warnings(auxiliary, theta)
     held_out = tuple(
         ValidationFigures(log.name, *model_figures(problem.on(log), theta, lowpass_hz))
         for log in validation
@@ -142,6 +149,7 @@ def identify(
         *unfitted_warnings(problem),
         *poor_fit_warnings(identification[0]),
         *estimate.warnings,
+        *stiff,
         *excitation_warnings(problem, system, estimate, reduced),
     ]
     return Identification(

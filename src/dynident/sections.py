@@ -48,6 +48,8 @@ Positive = Annotated[Number, Field(gt=0.0)]
 Whole = Annotated[int, Field(strict=True, ge=1)]
 Seed = Annotated[int, Field(strict=True, ge=0)]
 
+OF_LOGS: dict[str, tuple[str, ...]] = {"log": (), "reconstructed": ("lag",)}
+"""References that come from a log, and what they take."""
 IDENTIFIED = ("p-p", "pd")
 """Kinds of controller whose gains can be identified from a log."""
 
@@ -230,7 +232,7 @@ def build_reference(section: ReferenceSection) -> Reference:
     ------
     InputError
     """
-    if section.kind in ("log", "reconstructed"):
+    if section.kind in OF_LOGS:
         raise InputError(f"[reference] kind {section.kind!r} needs a [[log]]")
     maker = REFERENCES[section.kind]
     return maker(**options_of(section, maker, ("kind",), f"[reference] {section.kind}"))
@@ -272,6 +274,9 @@ def build_simulation(
     """
     references: tuple[Reference, ...] | None = None
     notes = []
+    if reference.kind in OF_LOGS:
+        for key in sorted(reference.model_fields_set - {"kind", *OF_LOGS[reference.kind]}):
+            raise InputError(f"[reference] {reference.kind} has no {key!r}")
     if reference.kind == "reconstructed":
         from dynident.simulation.reconstruct import reconstruct  # scipy.optimize is slow to load
 
@@ -313,6 +318,8 @@ def identified_controller(
         raise InputError(
             f"[controller] gains of {section.kind!r} cannot be identified; p-p and pd can"
         )
+    for key in sorted(section.model_fields_set - {"kind", "gains", "gain", "limit"}):
+        raise InputError(f"[controller] gains = 'identify' finds {key!r} itself; leave it out")
     log = next((log for log in logs if log.qref is not None), None)
     if log is None or log.qref is None:
         raise InputError("[controller] gains = 'identify' needs a log with a reference (qref)")

@@ -16,6 +16,7 @@ from dynident.progress import Progress, silent
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
 from dynident.sections import (
+    OF_LOGS,
     build_controller,
     build_reference,
     build_sensors,
@@ -114,7 +115,7 @@ def simulate_study(study: Study, progress: Progress = silent) -> SimulatedLog:
     idim = build_idim(robot, study.robot.friction, study.robot.rotor)
     theta = study_values(study, idim)
     logs: tuple[Samples, ...] = ()
-    if study.reference.kind in ("log", "reconstructed"):
+    if study.reference.kind in OF_LOGS:
         if not study.log:
             raise InputError("[reference] needs a kind and its values, or a [[log]] that has qref")
         logs = (study_samples(study.log[0], robot, study.prepare),)

@@ -23,6 +23,7 @@ from dynident.simulation.loop import Loop
 from dynident.simulation.plant import build_plant
 from dynident.simulation.reference import Reference
 from dynident.simulation.rollout import Stretch, rollout, sensitive_rollout
+from dynident.simulation.stability import check_integration
 
 MASS_SAMPLES = 200
 
@@ -204,6 +205,18 @@ def simulated_figures(auxiliary: Auxiliary, beta: Array) -> tuple[SimulatedFigur
             )
         )
     return tuple(figures)
+
+
+def stiffness_warnings(auxiliary: Auxiliary, theta: Array) -> list[str]:
+    """Loops whose integration steps are too long for the estimate's friction, in words."""
+    notes = []
+    for loops in auxiliary.loops:
+        for _, _, loop in loops[:1]:
+            try:
+                check_integration(loop, theta)
+            except InputError as error:
+                notes.append(f"the simulated loop chatters: {error}")
+    return notes
 
 
 def percent(error: Array, signal: Array) -> Array:

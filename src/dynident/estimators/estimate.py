@@ -35,8 +35,9 @@ class Estimate:
         Those that belong to the method, beside the whiteness of the residuals.
     history : ndarray, shape (iterations + 1, base parameters), or None
         The estimates of an iterative method, from its start.
-    singular_values : ndarray, shape (base parameters,), or None
-        Of the unweighted matrix that the method inverts, largest first.
+    singular_values : ndarray or None
+        Of the unweighted rows that carry the method: the simulated regressor Z (of 2sls with
+        all its instruments), or the Jacobian; largest first.
     """
 
     beta: Array
