@@ -7,7 +7,6 @@ Coulomb friction is steepest.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import expm
 
 from dynident.dynamics.forward import derivatives
 from dynident.dynamics.inverse import mass_matrix
@@ -144,6 +143,8 @@ def loop_growth(loop: Loop, theta: Array) -> tuple[float, str]:
         worst = int(np.argmax(values.real))
         return float(values[worst].real), named(loop, vectors[: 2 * n, worst])
     # exact over a control period with the torque held (zero-order hold), then delayed
+    from scipy.linalg import expm
+
     hold, delay = loop.steps
     period = 1.0 / control.rate
     whole = expm(np.block([[free, push], [np.zeros((n, 3 * n))]]) * period)
