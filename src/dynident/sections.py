@@ -343,15 +343,17 @@ def identified_controller(
 def controller_of(found: Gains, gain: Array, limit: Array | None, rate: float) -> Controller:
     """The controller of identified gains, sampled with the log."""
     limits = np.inf if limit is None else limit
+    # one delay serves all joints: the longest found (an early output is that of a late q)
+    delay = max(0, int(np.max(found.shift))) / rate
     lag = [max(1, int(k)) for k in found.lag]
     if found.kind == "p-p":
         return CONTROLLERS["p-p"](
             found.kp, found.kv, found.feedforward, gain=gain, limit=limits, rate=rate,
-            velocity="differences", lag=lag,
+            velocity="differences", lag=lag, delay=delay,
         )  # fmt: skip
     return CONTROLLERS["pd"](
         found.kp, found.kv, velocity_reference=bool(np.all(found.feedforward > 0.5)), gain=gain,
-        limit=limits, rate=rate, velocity="differences", lag=lag,
+        limit=limits, rate=rate, velocity="differences", lag=lag, delay=delay,
     )  # fmt: skip
 
 
@@ -359,9 +361,9 @@ def gain_words(found: Gains, robot: Robot, log: Samples) -> str:
     """What was identified of the controllers, in words."""
     each = [
         f"{name} kp {kp:.5g}, {'kv' if found.kind == 'p-p' else 'kd'} {kv:.5g} (output within "
-        f"{error:.2g} %)"
-        for name, kp, kv, error in zip(
-            robot.joint_names, found.kp, found.kv, found.relative_error, strict=True
+        f"{error:.2g} %" + (f", {int(shift)} samples late)" if shift else ")")
+        for name, kp, kv, error, shift in zip(
+            robot.joint_names, found.kp, found.kv, found.relative_error, found.shift, strict=True
         )
     ]
     return f"the controllers' gains were identified from {log.name}: {'; '.join(each)}"
