@@ -89,7 +89,7 @@ def desk(arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     """A directory as the guide assumes it; registries that a page extends are restored."""
     from dynident.constraints import CONSTRAINTS
     from dynident.estimators import ESTIMATORS
-    from dynident.facade import OPTIONS_OF
+    from dynident.options import OPTIONS_OF
     from dynident.recording.readers import READERS
     from dynident.robot.friction import FRICTIONS
     from dynident.simulation.controller import CONTROLLERS
@@ -236,11 +236,13 @@ def test_robot_page_names_every_key() -> None:
 
 
 def test_pages_name_every_method_model_rule_and_prior() -> None:
-    from dynident.constraints import PRIORS
+    from dynident.admissible import CENTRES
+    from dynident.constraints import CONSISTENCY, CONSTRAINTS
     from dynident.essential import RULES
     from dynident.estimators import ESTIMATORS
     from dynident.estimators.iteration import STARTS
     from dynident.estimators.least_squares import LOSSES
+    from dynident.priors import METRICS
     from dynident.recording.readers import READERS
     from dynident.robot.friction import FRICTIONS
     from dynident.rows import ROWS
@@ -248,7 +250,8 @@ def test_pages_name_every_method_model_rule_and_prior() -> None:
     from dynident.simulation.integrators import INTEGRATORS
     from dynident.simulation.reference import REFERENCES
 
-    names = {*ESTIMATORS, *FRICTIONS, *RULES, *LOSSES, *PRIORS, *ROWS, *STARTS}
+    names = {*ESTIMATORS, *FRICTIONS, *RULES, *LOSSES, *CENTRES, *ROWS, *STARTS}
+    names |= {*METRICS, *CONSISTENCY, *CONSTRAINTS}
     loop = {*CONTROLLERS, *COMPENSATIONS, *REFERENCES, *INTEGRATORS}
     assert names | loop | set(VELOCITIES) <= words("study.md")
     assert loop <= words("simulation.md")

@@ -2,10 +2,12 @@ import numpy as np
 import pytest
 import toy
 
+from dynident.admissible import Knowledge
 from dynident.errors import ComputationError, InputError
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.least_squares import weighted_solution
-from dynident.facade import OPTIONS_OF, identify
+from dynident.facade import identify
+from dynident.options import OPTIONS_OF
 from dynident.inertia import pseudo_inertia
 from dynident.problem import Problem
 from dynident.recording.prepare import prepare
@@ -74,7 +76,12 @@ def build_tau(problem_theta, robot, noise, rng):
 
 @pytest.mark.parametrize(
     ("method", "options"),
-    [("ols", {}), ("wls", {}), ("irls", {}), ("pc-idim-ls", {"prior": "none"})],
+    [
+        ("ols", {}),
+        ("wls", {}),
+        ("irls", {}),
+        ("pc-idim-ls", {"knowledge": Knowledge(prior="none")}),
+    ],
 )
 def test_intervals_cover_under_unequal_noise(method, options):
     # the joints' noises differ tenfold: eq. (9) with equal weights would cover a few per cent
@@ -85,7 +92,12 @@ def test_intervals_cover_under_unequal_noise(method, options):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "options"),
-    [("ols", {}), ("wls", {}), ("irls", {}), ("pc-idim-ls", {"prior": "none"})],
+    [
+        ("ols", {}),
+        ("wls", {}),
+        ("irls", {}),
+        ("pc-idim-ls", {"knowledge": Knowledge(prior="none")}),
+    ],
 )
 def test_intervals_cover_in_many_runs(method, options):
     share = coverage(method, 500, np.array([0.5, 5.0]), **options)
@@ -122,7 +134,7 @@ def test_consistent_whatever_the_noise(seed):
     """Noise so large that least squares is inconsistent; checked by eigenvalues here."""
     problem, _ = exact_problem(toy.arm(4), noise=60.0, seed=seed)
     for prior in ("nominal", "none"):
-        estimate = ESTIMATORS["pc-idim-ls"](problem, prior=prior)
+        estimate = ESTIMATORS["pc-idim-ls"](problem, Knowledge(prior=prior))
         bodies = estimate.theta[: problem.idim.inertial].reshape(-1, 10)
         assert np.linalg.eigvalsh(pseudo_inertia(bodies)).min() > 0.0
         positive = [p.positive for p in problem.idim.parameters]
@@ -135,7 +147,7 @@ def test_consistent_whatever_the_noise(seed):
 def test_inside_the_cones_it_predicts_what_wls_predicts():
     problem, _ = exact_problem(toy.arm(3, nominal=True), noise=0.01)
     free = ESTIMATORS["wls"](problem)
-    bound = ESTIMATORS["pc-idim-ls"](problem, prior="none")
+    bound = ESTIMATORS["pc-idim-ls"](problem, Knowledge(prior="none"))
     assert not bound.active
     difference = problem.factors.squared_residuals  # ||X(beta_c - beta_u)|| from the factors
     shift = [g.factor[:, :-1] @ (bound.beta - free.beta) for g in problem.factors.groups]
@@ -181,7 +193,7 @@ def test_prior_is_weak_and_says_so():
     [
         ("pc-idim-lss", {}, "did you mean 'pc-idim-ls'"),
         ("pc-idim-ls", {"prior": "nominale"}, "did you mean 'nominal'"),
-        ("ols", {"prior": "nominal"}, "method ols has no option 'prior'; pc-idim-ls has"),
+        ("ols", {"prior": "nominal"}, "method ols has no option 'prior'; pc-idim-ls, pc-idim-iv, .* have"),
         ("irls", {"loss": "hubert"}, "did you mean 'huber'"),
         ("wls", {"essential": "ratios"}, "did you mean 'ratio'"),
     ],

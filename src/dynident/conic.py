@@ -1,8 +1,9 @@
-"""The one cone problem under every constrained estimator, solved by Clarabel.
+"""The one cone problem under every constrained estimator: ``min ||A x - b||^2``.
 
-``min ||A x - b||^2`` subject to linear cones. Always in the auxiliary form
-``min r^T r, A x - r = b``: a normal matrix ``A^T A`` would square the condition number
-and has been seen to give wrong answers on large robots.
+Clarabel finds the active constraints, in the auxiliary form ``min r^T r, R x - r = b``: a
+normal matrix ``A^T A`` would square the condition number and has been seen to give wrong
+answers on large robots. Newton's method on their face then takes the answer to rounding
+(see `dynident.faces`), and the certificate is computed from the answer itself.
 """
 
 from __future__ import annotations
@@ -13,57 +14,25 @@ from dataclasses import dataclass
 import clarabel
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import solve_triangular
 
-from dynident.errors import ComputationError
+from dynident.cones import Cone, Definite, Equal, Positive, names_of, slack, smat, svec, violation
+from dynident.errors import ComputationError, InfeasibleError
+from dynident.faces import Certificate, certify, polished
 from dynident.inertia import Array
 
 SOLVED = "Solved"
-ATTEMPTS = ((30.0, 1e-9), (1000.0, 1e-9), (1.0, 1e-9), (30.0, 1e-8), (1000.0, 1e-8))
+INFEASIBLE = "PrimalInfeasible"
+ATTEMPTS = ((30.0, 1e-9), (1000.0, 1e-9), (1.0, 1e-9), (30.0, 1e-8), (1000.0, 1e-11))
 """Unit of the step (in standard deviations, where rows are whitened) and tolerance, tried
-in turn; the first that is solved is taken. An almost solved problem never is."""
-
-
-@dataclass(frozen=True)
-class Positive:
-    """``G x >= h``, row by row."""
-
-    name: tuple[str, ...]
-    G: Array
-    h: Array
-
-
-@dataclass(frozen=True)
-class Definite:
-    """``sum_k x_k basis[k] - floor`` is positive semidefinite.
-
-    Attributes
-    ----------
-    name : str
-    basis : ndarray, shape (variables, d, d)
-    floor : ndarray, shape (d, d)
-    """
-
-    name: str
-    basis: Array
-    floor: Array
-
-
-Cone = Positive | Definite
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """What the solver proves about its answer.
-
-    Attributes
-    ----------
-    primal, dual, gap : float
-        Relative residuals of feasibility and the relative duality gap.
-    """
-
-    primal: float
-    dual: float
-    gap: float
+in turn. An almost solved problem is never passed on, unless its face proves it."""
+LARGE = 200
+"""Unknowns above which Clarabel's supernodal factorisation is the faster one."""
+ACCURATE = 1e-8
+"""Certificate below which an answer needs no other attempt."""
+ACCEPTED = 1e-7
+SINGULAR = 1e-12
+"""Diagonal of R over its largest below which there is no unique answer to polish."""
 
 
 @dataclass(frozen=True)
@@ -74,13 +43,13 @@ class ConeSolution:
     ----------
     x : ndarray
     multipliers : tuple of ndarray
-        One per cone: a vector for `Positive`, a symmetric matrix for `Definite`.
+        One per cone: a vector for linear constraints, a symmetric matrix for `Definite`.
     faces : tuple of ndarray
-        What holds the answer back, one per cone: rows of `Positive` that are active, as a
-        mask; for `Definite` the null directions of the matrix, shape (d, k). Active means
-        that the multiplier outweighs the slack and is visible.
+        What holds the answer back, one per cone: rows that are active, as a mask; for
+        `Definite` the null directions of the matrix, shape (d, k).
     certificate : Certificate
     iterations : int
+        Of the interior-point method; 0 where none was needed.
     """
 
     x: Array
@@ -89,68 +58,43 @@ class ConeSolution:
     certificate: Certificate
     iterations: int
 
+    def visible(self, cones: Sequence[Cone], least: float) -> tuple[np.ndarray, ...]:
+        """The faces of the multipliers that are larger than `least`."""
+        shown = []
+        for cone, face, multiplier in zip(cones, self.faces, self.multipliers, strict=True):
+            if isinstance(cone, Definite):
+                forces = np.einsum("ik,ij,jk->k", face, multiplier, face)
+                shown.append(face[:, forces > least])
+            else:
+                shown.append(face & (np.abs(multiplier) > least))
+        return tuple(shown)
 
-def inside(cone: Cone, x: Array) -> bool:
-    """Whether a point satisfies a constraint."""
-    if isinstance(cone, Positive):
-        return bool(np.all(cone.G @ x >= cone.h))
-    return bool(np.linalg.eigvalsh(np.tensordot(x, cone.basis, axes=1) - cone.floor)[0] >= 0.0)
 
-
-def unconstrained(A: Array, b: Array, x: Array, cones: Sequence[Cone]) -> ConeSolution:
-    """The least-squares answer as a solution: no constraint holds it back."""
-    gradient = float(np.linalg.norm(A.T @ (A @ x - b)))
-    scale = max(float(np.linalg.norm(A.T @ b)), np.finfo(float).tiny)
-    multipliers: list[Array] = []
+def free_faces(cones: Sequence[Cone]) -> tuple[tuple[np.ndarray, ...], tuple[Array, ...]]:
+    """Faces and multipliers of an answer that nothing holds back."""
     faces: list[np.ndarray] = []
+    multipliers: list[Array] = []
     for cone in cones:
-        if isinstance(cone, Positive):
-            multipliers.append(np.zeros(len(cone.h)))
-            faces.append(np.zeros(len(cone.h), dtype=bool))
-        else:
-            multipliers.append(np.zeros_like(cone.floor))
-            faces.append(np.zeros((len(cone.floor), 0)))
-    certificate = Certificate(0.0, gradient / scale, 0.0)
-    return ConeSolution(x, tuple(multipliers), tuple(faces), certificate, 0)
-
-
-def svec(matrix: Array) -> Array:
-    """Upper triangle column by column, off-diagonal entries times sqrt(2)."""
-    d = matrix.shape[-1]
-    rows, columns = triangle(d)
-    scale = np.where(rows == columns, 1.0, np.sqrt(2.0))
-    return np.asarray(matrix[..., rows, columns] * scale)
-
-
-def smat(vector: Array) -> Array:
-    """Symmetric matrix of an svec."""
-    d = int((np.sqrt(8 * len(vector) + 1) - 1) / 2)
-    rows, columns = triangle(d)
-    matrix = np.zeros((d, d))
-    matrix[rows, columns] = vector / np.where(rows == columns, 1.0, np.sqrt(2.0))
-    return matrix + np.triu(matrix, 1).T
-
-
-def triangle(d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Indices of the upper triangle, column by column."""
-    pairs = [(i, j) for j in range(d) for i in range(j + 1)]
-    rows, columns = zip(*pairs, strict=True)
-    return np.array(rows), np.array(columns)
+        definite = isinstance(cone, Definite)
+        shape = cone.floor.shape if isinstance(cone, Definite) else cone.h.shape
+        faces.append(np.zeros((shape[0], 0)) if definite else np.zeros(shape, dtype=bool))
+        multipliers.append(np.zeros(shape))
+    return tuple(faces), tuple(multipliers)
 
 
 def solve_cone_problem(
-    A: Array, b: Array, cones: Sequence[Cone], visible: float = 0.0
+    A: Array, b: Array, cones: Sequence[Cone], warm: ConeSolution | None = None
 ) -> ConeSolution:
     """Minimise ``||A x - b||^2`` subject to cones.
 
     Parameters
     ----------
-    A : ndarray, shape (rows, variables)
-        Need not have full column rank where the cones or a prior settle the rest.
+    A : ndarray, shape (rows, unknowns)
+        Need not have full column rank where the cones settle the rest.
     b : ndarray, shape (rows,)
     cones : sequence of Cone
-    visible : float
-        Multipliers below this do not count as active.
+    warm : ConeSolution, optional
+        Answer to a problem nearby with the same cones: its face is tried first.
 
     Returns
     -------
@@ -164,70 +108,211 @@ def solve_cone_problem(
 
     Raises
     ------
+    InfeasibleError
+        When the constraints contradict each other, with the names of those in conflict.
     ComputationError
-        When the constraints contradict each other or no certified answer was reached.
+        When no certified answer was reached.
     """
-    rows, variables = A.shape
-    start = np.asarray(np.linalg.lstsq(A, b, rcond=None)[0], dtype=np.float64)
-    free = b - A @ start
-    if all(inside(cone, start) for cone in cones):
-        return unconstrained(A, b, start, cones)
-    blocks = [sp.hstack([sp.csc_matrix(A), -sp.identity(rows)])]
-    right = [free]
-    kinds: list[object] = [clarabel.ZeroConeT(rows)]
-    padding = {}
-    for cone in cones:
-        if isinstance(cone, Positive):
-            matrix, vector = cone.G, cone.h
-            kinds.append(clarabel.NonnegativeConeT(len(vector)))
-        else:
-            matrix, vector = svec(cone.basis).T, svec(cone.floor)
-            kinds.append(clarabel.PSDTriangleConeT(cone.floor.shape[0]))
-        if len(vector) not in padding:
-            padding[len(vector)] = sp.csc_matrix((len(vector), rows))
-        blocks.append(sp.hstack([sp.csc_matrix(-matrix), padding[len(vector)]]))
-        right.append(matrix @ start - vector)
-    constraints = sp.vstack(blocks, format="csc")
-    offsets = np.concatenate(right)
-    weights = np.concatenate([np.zeros(variables), np.full(rows, 2.0)])
-    P = sp.diags(weights, format="csc")
-    status = ""
-    for scale, tolerance in ATTEMPTS:
-        settings = clarabel.DefaultSettings()
-        settings.verbose = False
-        settings.max_threads = 1
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
-        solver = clarabel.DefaultSolver(
-            P, np.zeros(variables + rows), constraints, offsets / scale, kinds, settings
-        )
-        solution = solver.solve()
-        status = str(solution.status)
-        if status == SOLVED:
-            break
-        if "Infeasible" in status:
-            raise ComputationError(
-                "the constraints contradict each other: no parameters satisfy all of them"
-            )
+    n = A.shape[1]
+    R, c = compressed(A, b)
+    diagonal = np.abs(np.diag(R))
+    unique = len(diagonal) == n and bool(np.all(diagonal > SINGULAR * diagonal.max(initial=0.0)))
+    if unique:
+        start = np.asarray(solve_triangular(R, c, check_finite=False))
     else:
+        start = np.asarray(np.linalg.lstsq(R, c, rcond=None)[0], dtype=np.float64)
+    if all(violation(cone, start) == 0.0 for cone in cones):
+        faces, multipliers = free_faces(cones)
+        certificate = certify(A, b, start, cones, multipliers)
+        return ConeSolution(start, multipliers, faces, certificate, 0)
+    if warm is not None and unique:
+        half = [0.5 * m for m in warm.multipliers]
+        found = finished(A, b, cones, polished(R, c, cones, warm.x, warm.faces, half), 0)
+        if found is not None and found.certificate.worst <= ACCURATE:
+            return found
+    best: ConeSolution | None = None
+    status, iterations = "", 0
+    form = Form(R, c, cones, start)
+    for unit, tolerance in ATTEMPTS:
+        outcome = form.solve(unit, tolerance)
+        status = str(outcome.status)
+        iterations += int(outcome.iterations)
+        if status == INFEASIBLE:
+            raise InfeasibleError(conflict(cones, np.array(outcome.z)[len(R) :], start))
+        answer = form.answer(outcome, unit)
+        refined = polished(R, c, cones, *answer) if unique else None
+        candidates = [finished(A, b, cones, refined, iterations)]
+        if status == SOLVED:
+            candidates.append(finished(A, b, cones, answer, iterations))
+        for found in candidates:
+            if found is not None and (
+                best is None or found.certificate.worst < best.certificate.worst
+            ):
+                best = found
+        if best is not None and best.certificate.worst <= ACCURATE:
+            return best
+    if best is None or best.certificate.worst > ACCEPTED:
         raise ComputationError(
             f"the cone problem was not solved ({status}); check the scale of the torques and units"
         )
-    x = start + scale * np.array(solution.x[:variables])
-    dual, slack = scale * np.array(solution.z), scale * np.array(solution.s)
-    multipliers, faces = [], []
-    position = rows
-    for cone in cones:
-        size = len(cone.h) if isinstance(cone, Positive) else len(svec(cone.floor))
-        z, s = dual[position : position + size], slack[position : position + size]
-        if isinstance(cone, Positive):
-            multipliers.append(z)
-            faces.append((z > s) & (z > visible))
+    return best
+
+
+def compressed(A: Array, b: Array) -> tuple[Array, Array]:
+    """Triangular R and c with ``||A x - b||^2 = ||R x - c||^2 + constant``."""
+    n = A.shape[1]
+    R = np.asarray(np.linalg.qr(np.column_stack([A, b]), mode="r"))[:n]
+    return R[:, :n], R[:, n]
+
+
+def finished(
+    A: Array,
+    b: Array,
+    cones: Sequence[Cone],
+    answer: tuple[Array, Sequence[np.ndarray], Sequence[Array]] | None,
+    iterations: int,
+) -> ConeSolution | None:
+    """A candidate with multipliers of the whole criterion, their signs made right."""
+    if answer is None:
+        return None
+    x, faces, halves = answer
+    multipliers: list[Array] = []
+    for cone, half in zip(cones, halves, strict=True):
+        if isinstance(cone, Equal):
+            multipliers.append(2.0 * half)
+        elif isinstance(cone, Positive):
+            multipliers.append(2.0 * np.maximum(half, 0.0))
         else:
-            multipliers.append(smat(z))
-            values, vectors = np.linalg.eigh(smat(z) - smat(s))
-            forces = np.einsum("ik,ij,jk->k", vectors, smat(z), vectors)
-            faces.append(vectors[:, (values > 0.0) & (forces > visible)])
-        position += size
-    gap = abs(solution.obj_val - solution.obj_val_dual) / max(1.0, abs(solution.obj_val))
-    certificate = Certificate(float(solution.r_prim), float(solution.r_dual), float(gap))
-    return ConeSolution(x, tuple(multipliers), tuple(faces), certificate, int(solution.iterations))
+            values, vectors = np.linalg.eigh(half)
+            multipliers.append(2.0 * (vectors * np.maximum(values, 0.0)) @ vectors.T)
+    certificate = certify(A, b, x, cones, multipliers)
+    return ConeSolution(x, tuple(multipliers), tuple(faces), certificate, iterations)
+
+
+class Form:
+    """A problem as Clarabel has it: ``min r^T r, R x - r = c - R start``, cones on x.
+
+    Parameters
+    ----------
+    R : ndarray, shape (rows, unknowns)
+    c : ndarray, shape (rows,)
+    cones : sequence of Cone
+    start : ndarray, shape (unknowns,)
+        What x is counted from.
+    """
+
+    def __init__(self, R: Array, c: Array, cones: Sequence[Cone], start: Array) -> None:
+        self.rows, self.unknowns = R.shape
+        self.cones, self.start = cones, start
+        blocks, right = [R], [c - R @ start]
+        self.kinds: list[object] = [clarabel.ZeroConeT(self.rows)]
+        for cone in cones:
+            matrix, vector = linear_form(cone)
+            if isinstance(cone, Equal):
+                self.kinds.append(clarabel.ZeroConeT(len(vector)))
+            elif isinstance(cone, Positive):
+                self.kinds.append(clarabel.NonnegativeConeT(len(vector)))
+            else:
+                self.kinds.append(clarabel.PSDTriangleConeT(len(cone.floor)))
+            blocks.append(-matrix)
+            right.append(matrix @ start - vector)
+        stacked = sp.csc_matrix(np.vstack(blocks))
+        count = stacked.shape[0]
+        minus = sp.csc_matrix(
+            (np.full(self.rows, -1.0), np.arange(self.rows), np.arange(self.rows + 1)),
+            shape=(count, self.rows),
+        )
+        self.A = sp.hstack([stacked, minus], format="csc")
+        self.b = np.concatenate(right)
+        weights = np.concatenate([np.zeros(self.unknowns), np.full(self.rows, 2.0)])
+        self.P = sp.diags_array(weights, format="csc")
+
+    def solve(self, unit: float, tolerance: float) -> clarabel.DefaultSolution:
+        """Clarabel's solution for the step in a unit of length."""
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        settings.max_threads = 1
+        settings.presolve_enable = False
+        settings.chordal_decomposition_enable = False
+        settings.direct_solve_method = "faer" if self.unknowns > LARGE else "qdldl"
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
+        q = np.zeros(self.unknowns + self.rows)
+        solver = clarabel.DefaultSolver(self.P, q, self.A, self.b / unit, self.kinds, settings)
+        return solver.solve()
+
+    def answer(
+        self, outcome: clarabel.DefaultSolution, unit: float
+    ) -> tuple[Array, list[np.ndarray], list[Array]]:
+        """The point, its face and the multipliers of half the criterion."""
+        x = self.start + unit * np.array(outcome.x[: self.unknowns])
+        duals, slacks = 0.5 * unit * np.array(outcome.z), unit * np.array(outcome.s)
+        faces: list[np.ndarray] = []
+        multipliers: list[Array] = []
+        position = self.rows
+        for cone in self.cones:
+            size = len(svec(cone.floor)) if isinstance(cone, Definite) else len(cone.h)
+            z, s = duals[position : position + size], slacks[position : position + size]
+            position += size
+            if isinstance(cone, Equal):
+                faces.append(np.ones(size, dtype=bool))
+                multipliers.append(-z)
+            elif isinstance(cone, Positive):
+                faces.append(z > s)
+                multipliers.append(z)
+            else:
+                values, vectors = np.linalg.eigh(smat(z) - smat(s))
+                faces.append(vectors[:, values > 0.0])
+                multipliers.append(smat(z))
+        return x, faces, multipliers
+
+
+def linear_form(cone: Cone) -> tuple[Array, Array]:
+    """Rows and right-hand side of a constraint, matrices as `svec`."""
+    if isinstance(cone, Definite):
+        return svec(cone.basis).T, svec(cone.floor)
+    return cone.G, cone.h
+
+
+def conflict(cones: Sequence[Cone], proof: Array, near: Array) -> tuple[str, ...]:
+    """Names of constraints that contradict each other, none of which could be spared.
+
+    Parameters
+    ----------
+    cones : sequence of Cone
+    proof : ndarray
+        Multipliers of Farkas' lemma: only constraints with one of them can be in conflict.
+    near : ndarray
+        A point; feasibility is decided by the point nearest to it.
+    """
+    rows: list[Cone] = []
+    weights: list[float] = []
+    position = 0
+    for cone in cones:
+        matrix, vector = linear_form(cone)
+        z = proof[position : position + len(vector)]
+        position += len(vector)
+        if isinstance(cone, Definite):
+            rows.append(cone)
+            weights.append(float(np.linalg.norm(matrix.T @ z) + abs(vector @ z)))
+            continue
+        for k, name in enumerate(cone.name):
+            rows.append(type(cone)((name,), cone.G[k : k + 1], cone.h[k : k + 1]))
+            weights.append(float(np.linalg.norm(matrix[k] * z[k]) + abs(vector[k] * z[k])))
+    least = 1e-6 * max(weights)
+    kept = [row for row, weight in zip(rows, weights, strict=True) if weight > least]
+    if feasible(kept, near):
+        kept = rows
+    for row in list(kept):
+        others = [other for other in kept if other is not row]
+        if not feasible(others, near):
+            kept = others
+    return names_of(kept)
+
+
+def feasible(cones: Sequence[Cone], near: Array) -> bool:
+    """Whether some point satisfies all constraints; undecided counts as yes."""
+    form = Form(np.eye(len(near)), near, cones, near)
+    return all(str(form.solve(unit, 1e-8).status) != INFEASIBLE for unit in (1.0, 30.0))
+
+
+__all__ = ["Certificate", "ConeSolution", "conflict", "slack", "solve_cone_problem"]

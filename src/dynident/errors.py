@@ -20,3 +20,20 @@ class ComputationError(DynidentError):
 
 class RolloutError(ComputationError):
     """A simulation that could not go on: no robot's mass matrix, or a motion that diverges."""
+
+
+class InfeasibleError(ComputationError):
+    """Constraints that contradict each other.
+
+    Parameters
+    ----------
+    conflict : tuple of str
+        Names of constraints that cannot all hold, none of which could be spared.
+    """
+
+    def __init__(self, conflict: tuple[str, ...]) -> None:
+        self.conflict = conflict
+        shown = ", ".join(conflict[:8])
+        if len(conflict) > 8:
+            shown += f" and {len(conflict) - 8} more"
+        super().__init__(f"the constraints contradict each other: {shown} cannot all hold")

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from dynident.constraint_section import build_constraints
+from dynident.constraints import Constraint, described
 from dynident.errors import ComputationError, InputError
 from dynident.essential import Essential, essential_parameters
 from dynident.estimators import ESTIMATORS, Estimate
@@ -21,6 +23,7 @@ from dynident.estimators.auxiliary import (
 from dynident.estimators.least_squares import essential_fit, weakest_combination
 from dynident.factors import UNEXCITED, System
 from dynident.identification import Identification, ValidationFigures
+from dynident.options import KNOWLEDGE, OPTIONS_OF, arguments, check_options
 from dynident.problem import Problem
 from dynident.progress import Progress, Stopwatch, silent
 from dynident.recording.prepare import Samples
@@ -44,6 +47,11 @@ def identify(
     method: str = "pc-idim-ls",
     *,
     prior: str | None = None,
+    metric: str | None = None,
+    prior_weight: float | str | None = None,
+    consistency: str | None = None,
+    constraints: Sequence[Constraint] | None = None,
+    bootstrap: int | None = None,
     loss: str | None = None,
     essential: str | None = None,
     simulation: Simulation | None = None,
@@ -62,6 +70,18 @@ def identify(
         Name in `ESTIMATORS`.
     prior : {"nominal", "none"}, optional
         Of constrained methods; the robot file's inertials where it has any.
+    metric : str, optional
+        Of the prior: a name in `dynident.priors.METRICS`, "pullback" by default.
+    prior_weight : float or "held-out", optional
+        Of the prior, 1 by default: each link is believed within its own size.
+    consistency : str, optional
+        Of constrained methods: a name in `dynident.constraints.CONSISTENCY`,
+        "pseudo-inertia" by default.
+    constraints : sequence of Constraint, optional
+        Of constrained methods: more of what is known; see `dynident.constraints`.
+    bootstrap : int, optional
+        Of constrained methods: replicates of the block bootstrap of the error bars where
+        constraints are active, none by default.
     loss : {"huber", "bisquare"}, optional
         Of irls.
     essential : {"ratio", "f-test", "torque-range"}, optional
@@ -94,6 +114,11 @@ def identify(
     watch = Stopwatch()
     options: dict[str, Any] = {
         "prior": prior,
+        "metric": metric,
+        "prior_weight": prior_weight,
+        "consistency": consistency,
+        "constraints": None if constraints is None else tuple(constraints),
+        "bootstrap": bootstrap,
         "loss": loss,
         "essential": essential,
         "simulation": simulation,
@@ -118,7 +143,7 @@ def identify(
         reduced = surviving(fitted, method, essential)
         estimate = essential_fit(fitted, method, reduced.kept)
     else:
-        estimate = ESTIMATORS[method](fitted, **{k: v for k, v in options.items() if v is not None})
+        estimate = ESTIMATORS[method](fitted, **arguments(method, options))
     watch.lap("estimate")
 
     progress("validation", 0.0)
@@ -172,40 +197,6 @@ def identify(
         warnings=tuple(dict.fromkeys(warnings)),
         timings=watch.total(),
     )
-
-
-OPTIONS_OF = {
-    "ols": ("essential",),
-    "wls": ("essential",),
-    "irls": ("loss",),
-    "idim-iv": ("simulation", "gain_update"),
-    "2sls": ("simulation", "gain_update"),
-    "didim": ("simulation", "gain_update"),
-    "cloe": ("simulation",),
-    "clie": ("simulation",),
-    "pc-idim-ls": ("prior",),
-}
-"""Options that each method has."""
-
-
-def check_options(method: str, options: Mapping[str, object]) -> None:
-    """Refuse unknown methods, options that a method does not have, and missing controllers.
-
-    Raises
-    ------
-    InputError
-    """
-    if method not in ESTIMATORS:
-        raise InputError(f"method {method!r} is not known{nearest(method, ESTIMATORS)}")
-    for name, value in options.items():
-        if value is not None and name not in OPTIONS_OF[method]:
-            having = ", ".join(m for m, known in OPTIONS_OF.items() if name in known)
-            raise InputError(f"method {method} has no option {name!r}; {having} has")
-    if "simulation" in OPTIONS_OF[method] and options.get("simulation") is None:
-        raise InputError(
-            f"method {method} simulates the closed loop and needs its controller: add a "
-            "[controller] section to the study (simulation=Simulation(controller) in Python)"
-        )
 
 
 def surviving(problem: Problem, method: str, rule: str) -> Essential:
@@ -272,7 +263,7 @@ def settings_of(
         **{
             name: value
             for name, value in options.items()
-            if value is not None and name != "simulation"
+            if value is not None and name not in ("simulation", "constraints")
         },
         "prior": prior_name(estimate),
         "prior_in_words": estimate.prior or "none",
@@ -283,6 +274,8 @@ def settings_of(
         "gravity": [float(g) for g in problem.robot.gravity],
         "robot_file": str(problem.robot.source) if problem.robot.source else None,
     }
+    if options["constraints"]:
+        settings["constraints"] = [described(c) for c in options["constraints"]]
     if options["simulation"] is not None:
         settings["simulation"] = options["simulation"].settings()
     if reduced is not None:
@@ -310,7 +303,11 @@ def run_study(study: Study, progress: Progress = silent) -> Identification:
     """
     watch = Stopwatch()
     chosen = study.identify
-    options = chosen.model_dump(include={"prior", "loss", "essential", "gain_update"})
+    options = chosen.model_dump(
+        include={*KNOWLEDGE, "bootstrap", "loss", "essential", "gain_update"}
+    )
+    constraints = build_constraints(study.constraint) if study.constraint else None
+    options["constraints"] = constraints
     check_options(chosen.method, {**options, "simulation": study_simulates(study)})
     progress("reading", 0.0)
     robot = study_robot(study.robot)

@@ -226,10 +226,10 @@ class System:
         norms[norms == 0.0] = 1.0
         return self.A / norms, norms
 
-    def solve(self) -> Array:
+    def solve(self, rcond: float = 1.0 / UNEXCITED) -> Array:
         """Least-squares estimate; of minimum scaled norm where the rows leave it open."""
         scaled, norms = self._scaled()
-        return np.asarray(np.linalg.lstsq(scaled, self.b, rcond=1.0 / UNEXCITED)[0] / norms)
+        return np.asarray(np.linalg.lstsq(scaled, self.b, rcond=rcond)[0] / norms)
 
     def inverse(self) -> Array:
         """Pseudo-inverse of A, open directions left out, shape (p, p)."""

@@ -6,14 +6,14 @@ the residuals themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
 from dynident.inertia import Array
-from dynident.problem import Problem
+from dynident.problem import Problem, Rows
 
 SIGNIFICANCE = 0.01
 LAGS = 10
@@ -172,24 +172,9 @@ def score_covariance(
     """
     p = problem.scores
     total = np.zeros((p, p))
-    count = 0
-    for log, stretches in zip(problem.samples, problem.passes(), strict=True):
-        step = min(f.step for f in log.filters)
+    for log in score_series(problem, beta, sigma, influence):
         tail, end = np.zeros((0, p)), 0
-        for rows in stretches:
-            if not any(len(s) for s in rows.sample):
-                continue
-            first = min(int(s[0]) for s in rows.sample if len(s)) // step
-            last = max(int(s[-1]) for s in rows.sample if len(s)) // step
-            # one row an instant; instants whose rows were dropped stay zero
-            u = np.zeros((last - first + 1, p))
-            pairs = zip(problem.columns, problem.instruments, strict=True)
-            for j, (columns, instruments) in enumerate(pairs):
-                error = influence((rows.y[j] - rows.X[j] @ beta[columns]) / sigma[j])
-                u[np.ix_(rows.sample[j] // step - first, instruments)] += (
-                    rows.scores[j] * (error / sigma[j])[:, None]
-                )
-                count += len(error)
+        for first, u in log:
             pause = min(max(first - end, 0), lag)
             series = np.vstack([tail, np.zeros((pause, p)), u])
             old = len(series) - len(u)
@@ -199,8 +184,50 @@ def score_covariance(
                 early = series[max(old, k) - k : len(series) - k]
                 product = (1.0 - k / (lag + 1.0)) * (late.T @ early)
                 total += product + product.T
-            tail, end = series[max(0, len(series) - lag) :] if lag else tail, last + 1
+            tail, end = series[max(0, len(series) - lag) :] if lag else tail, first + len(u)
+    count = sum(group.rows for group in problem.factors.groups)
     return total * count / max(1, count - problem.base.count)
+
+
+def score_series(
+    problem: Problem,
+    beta: Array,
+    sigma: Array,
+    influence: Callable[[Array], Array] = lambda e: e,
+) -> Iterator[Iterator[tuple[int, Array]]]:
+    """Scores u_t of each log, as (first instant, one row an instant) stretch by stretch.
+
+    See `score_covariance`.
+    """
+    for log, stretches in zip(problem.samples, problem.passes(), strict=True):
+        step = min(f.step for f in log.filters)
+        yield (
+            scores(problem, rows, step, beta, sigma, influence)
+            for rows in stretches
+            if any(len(s) for s in rows.sample)
+        )
+
+
+def scores(
+    problem: Problem,
+    rows: Rows,
+    step: int,
+    beta: Array,
+    sigma: Array,
+    influence: Callable[[Array], Array],
+) -> tuple[int, Array]:
+    """First instant of a stretch, and its scores; instants without rows are zero."""
+    first = min(int(s[0]) for s in rows.sample if len(s)) // step
+    last = max(int(s[-1]) for s in rows.sample if len(s)) // step
+    u = np.zeros((last - first + 1, problem.scores))
+    for j, (columns, instruments) in enumerate(
+        zip(problem.columns, problem.instruments, strict=True)
+    ):
+        error = influence((rows.y[j] - rows.X[j] @ beta[columns]) / sigma[j])
+        u[np.ix_(rows.sample[j] // step - first, instruments)] += (
+            rows.scores[j] * (error / sigma[j])[:, None]
+        )
+    return first, u
 
 
 @dataclass(frozen=True)

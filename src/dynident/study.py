@@ -7,11 +7,15 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from dynident.constraints import PRIORS
+from dynident.admissible import CENTRES
+from dynident.constraint_section import ConstraintSection
+from dynident.constraints import CONSISTENCY
 from dynident.errors import InputError
 from dynident.essential import RULES
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.least_squares import LOSSES
+from dynident.estimators.weight import HELD_OUT
+from dynident.priors import METRICS
 from dynident.recording.prepare import Samples, prepare
 from dynident.recording.read import read_log
 from dynident.robot import load_robot
@@ -166,6 +170,14 @@ class IdentifySection(Spec):
         Name in `dynident.estimators.ESTIMATORS`.
     prior : str, optional
         Of constrained methods: "nominal" or "none".
+    metric : str, optional
+        Of the prior.
+    prior_weight : float or "held-out", optional
+        Of the prior.
+    consistency : str, optional
+        Of constrained methods: what consistency means.
+    bootstrap : int, optional
+        Of constrained methods: replicates of the block bootstrap.
     loss : str, optional
         Of irls: "huber" or "bisquare".
     essential : str, optional
@@ -181,7 +193,13 @@ class IdentifySection(Spec):
     """
 
     method: Annotated[Name, one_of(ESTIMATORS)] = "pc-idim-ls"
-    prior: Annotated[Name, one_of(PRIORS)] | None = None
+    prior: Annotated[Name, one_of(CENTRES)] | None = None
+    metric: Annotated[Name, one_of(METRICS)] | None = None
+    prior_weight: Annotated[Number, Field(ge=0.0)] | Annotated[Name, one_of((HELD_OUT,))] | None = (
+        None
+    )
+    consistency: Annotated[Name, one_of(CONSISTENCY)] | None = None
+    bootstrap: Row | None = None
     loss: Annotated[Name, one_of(LOSSES)] | None = None
     essential: Annotated[Name, one_of(RULES)] | None = None
     rows: Annotated[Name, one_of(ROWS)] = "decimated"
@@ -199,6 +217,8 @@ class Study(Spec):
     log : tuple of LogSection
     prepare : PrepareSection
     identify : IdentifySection
+    constraint : tuple of ConstraintSection
+        More that is known of the robot.
     controller : ControllerSection, optional
         For methods that simulate the closed loop, and for `dynident simulate`.
     reference : ReferenceSection
@@ -211,6 +231,7 @@ class Study(Spec):
     log: tuple[LogSection, ...] = ()
     prepare: PrepareSection = PrepareSection()
     identify: IdentifySection = IdentifySection()
+    constraint: tuple[ConstraintSection, ...] = ()
     controller: ControllerSection | None = None
     reference: ReferenceSection = ReferenceSection()
     noise: NoiseSection = NoiseSection()

@@ -40,13 +40,30 @@ def identify(
         str | None,
         typer.Option(
             "--method",
-            help="pc-idim-ls (default), ols, wls, irls, idim-iv, 2sls, didim, cloe or clie.",
+            help="pc-idim-ls (default), pc-idim-iv, pc-didim, pc-clie, or without constraints "
+            "ols, wls, irls, idim-iv, 2sls, didim, cloe, clie.",
         ),
     ] = None,
     friction: FrictionOption = None,
     prior: Annotated[
         str | None,
         typer.Option("--prior", help="nominal (default where the file has inertials) or none."),
+    ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option("--metric", help="Of the prior: pullback, euclidean, weighted or entropic."),
+    ] = None,
+    prior_weight: Annotated[
+        str | None,
+        typer.Option("--prior-weight", help="Of the prior: a number (1), or held-out."),
+    ] = None,
+    consistency: Annotated[
+        str | None,
+        typer.Option("--consistency", help="pseudo-inertia (default), inertia, base or none."),
+    ] = None,
+    bootstrap: Annotated[
+        int | None,
+        typer.Option("--bootstrap", help="Replicates for error bars on active constraints."),
     ] = None,
     essential: Annotated[
         str | None,
@@ -85,12 +102,18 @@ def identify(
         chosen = flag_study(robot, log, validate or [], rate)
     chosen = overridden(
         chosen,
-        method=method,
         friction=friction,
-        prior=prior,
-        essential=essential,
         bandwidth=bandwidth,
-        lowpass=lowpass,
+        identify={
+            "method": method,
+            "prior": prior,
+            "metric": metric,
+            "prior_weight": weight_of(prior_weight),
+            "consistency": consistency,
+            "bootstrap": bootstrap,
+            "essential": essential,
+            "lowpass_hz": lowpass,
+        },
     )
     from dynident.progress import progress_on_stderr
 
@@ -124,36 +147,34 @@ def flag_study(robot: Path, logs: list[str], held_out: list[str], rate: float | 
     return validated(Study, {"robot": {"file": str(robot)}, "log": sections}, "command line")
 
 
+def weight_of(text: str | None) -> float | str | None:
+    """A prior's weight as a study has it."""
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text
+
+
 def overridden(
     study: Study,
     *,
-    method: str | None,
     friction: str | None,
-    prior: str | None,
-    essential: str | None,
     bandwidth: float | None,
-    lowpass: float | None,
+    identify: dict[str, object],
 ) -> Study:
     """The study with what the command line says instead."""
     from dynident.robot.spec import validated
     from dynident.study import IdentifySection, PrepareSection, RobotSection
 
-    def section(kind: type[Any], now: Any, **changes: Any) -> Any:
+    def section(kind: type[Any], now: Any, changes: dict[str, object]) -> Any:
         given = {key: value for key, value in changes.items() if value is not None}
         return validated(kind, {**now.model_dump(), **given}, "command line") if given else now
 
     return study.model_copy(
         update={
-            "robot": section(RobotSection, study.robot, friction=friction),
-            "prepare": section(PrepareSection, study.prepare, bandwidth=bandwidth),
-            "identify": section(
-                IdentifySection,
-                study.identify,
-                method=method,
-                prior=prior,
-                essential=essential,
-                lowpass_hz=lowpass,
-            ),
+            "robot": section(RobotSection, study.robot, {"friction": friction}),
+            "prepare": section(PrepareSection, study.prepare, {"bandwidth": bandwidth}),
+            "identify": section(IdentifySection, study.identify, identify),
         }
     )
 

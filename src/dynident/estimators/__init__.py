@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dynident.estimators.constrained import pc_idim_ls
+from dynident.estimators.constrained import pc_clie, pc_didim, pc_idim_iv, pc_idim_ls
 from dynident.estimators.didim import didim
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.instrumental import idim_iv, two_stage_least_squares
@@ -21,6 +21,9 @@ ESTIMATORS: dict[str, Callable[..., Estimate]] = {
     "cloe": cloe,
     "clie": clie,
     "pc-idim-ls": pc_idim_ls,
+    "pc-idim-iv": pc_idim_iv,
+    "pc-didim": pc_didim,
+    "pc-clie": pc_clie,
 }
 
 __all__ = ["ESTIMATORS", "Estimate"]

@@ -111,11 +111,13 @@ class Auxiliary:
     Attributes
     ----------
     problem : Problem
+    simulation : Simulation
     loops : tuple of tuple of (start, stop, Loop)
         Runs of each log.
     """
 
     problem: Problem
+    simulation: Simulation
     loops: tuple[tuple[tuple[int, int, Loop], ...], ...] = field(repr=False)
 
     def motions(self, beta: Array, scale: Array | None = None) -> tuple[Samples, ...]:
@@ -280,7 +282,7 @@ def auxiliary_model(problem: Problem, simulation: Simulation) -> Auxiliary:
                 for start, stop in log.runs
             )
         )
-    return Auxiliary(problem, tuple(loops))
+    return Auxiliary(problem, simulation, tuple(loops))
 
 
 def compensation_model(problem: Problem) -> Array | None:

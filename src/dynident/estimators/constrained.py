@@ -1,23 +1,37 @@
-"""PC-IDIM-LS: physically consistent least squares over the standard parameters."""
+"""Physically consistent estimators: PC-IDIM-LS, PC-IDIM-IV, PC-DIDIM and PC-CLIE.
+
+The iterations are those of the unconstrained methods; the linear problem inside them is
+the cone problem of `dynident.admissible` (ardiani2024, eq. 20 and 29).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynident.base import BaseParameters
-from dynident.conic import Cone, ConeSolution, Positive, solve_cone_problem
-from dynident.constraints import CONSTRAINTS, PRIORS, Prior, scales
-from dynident.errors import ComputationError, InputError
-from dynident.estimators.estimate import Estimate
-from dynident.estimators.least_squares import (
-    seed_std,
-    weakest_combination,
-    weighted_solution,
+from dynident.admissible import (
+    Admissible,
+    Held,
+    Knowledge,
+    admissible,
+    names_held,
+    require_consistent,
 )
-from dynident.factors import UNEXCITED
-from dynident.inertia import Array, smallest_eigenvalue
+from dynident.estimators.auxiliary import Auxiliary, Simulation, auxiliary_model
+from dynident.estimators.bootstrap import bootstrap_covariance, check_replicates
+from dynident.estimators.didim import direct_inverse
+from dynident.estimators.estimate import Estimate
+from dynident.estimators.inner import Constrained
+from dynident.estimators.instrumental import instrument_words, instrumental
+from dynident.estimators.instrumental import seed_std as instrument_std
+from dynident.estimators.iteration import start_values
+from dynident.estimators.least_squares import seed_std, weakest_combination, weighted_solution
+from dynident.estimators.output_error import TORQUE, output_error
+from dynident.estimators.restriction import restriction, sensitivity
+from dynident.estimators.weight import HELD_OUT, chosen_weight
+from dynident.factors import UNEXCITED, System
+from dynident.inertia import Array
 from dynident.problem import Problem
 from dynident.statistics import (
     Covariance,
@@ -25,165 +39,297 @@ from dynident.statistics import (
     long_run_ratio,
     residuals,
     score_covariance,
+    score_series,
     whiteness_rejected,
 )
-from dynident.text import nearest
 
-EQUIVALENT = 1e-2
-"""Pull towards small parameters along directions that nothing else sees, in standard
-deviations: among sets with equal torques, and of drives that never moved."""
+DEFAULT = Knowledge()
 VISIBLE = 1e-2
 """Multiplier, in chi-squared per unit of a scaled parameter, that counts as active."""
 
 
-def pc_idim_ls(problem: Problem, prior: str | None = None) -> Estimate:
-    """Weighted least squares with every link consistent and Ia, fv, fc positive.
+@dataclass(frozen=True)
+class Setting:
+    """What a constrained method works with.
 
-    ``min ||A [I K] theta - b||^2 + kappa^2 ||P (theta - theta_0)||^2`` over the standard
-    parameters, subject to the cones of `CONSTRAINTS` (ardiani2024, eq. 19 and 20). A, b
-    come from the sigma-weighted factors; kappa^2 is the long-run variance ratio of the
-    residuals, since correlated rows inform less than their number says.
-
-    Parameters
+    Attributes
     ----------
     problem : Problem
-    prior : {"nominal", "none"}, optional
-        By default the robot file's inertials where it has any.
+    knowledge : Knowledge
+    admitted : Admissible
+    sigma : ndarray, shape (n,)
+        Of the unconstrained weighted least squares.
+    rounds : int
+        Until they settled.
+    system : System
+        Its factors.
+    bootstrap : int
+    """
+
+    problem: Problem
+    knowledge: Knowledge
+    admitted: Admissible
+    sigma: Array
+    rounds: int
+    system: System
+    bootstrap: int
+
+
+def setting(problem: Problem, knowledge: Knowledge, bootstrap: int) -> Setting:
+    """The admissible set of a problem, scaled by its rows.
+
+    kappa^2, the prior's variance in units of the rows, is the long-run variance ratio of
+    the residuals of least squares: correlated rows inform less than their number says.
 
     Raises
     ------
     InputError
-        When the prior is not known, or the file has no inertials for it.
+    """
+    factors = problem.factors
+    free, sigma, rounds = weighted_solution(factors)
+    errors = residuals(problem, free).error
+    kappa = np.sqrt(long_run_ratio(errors)) if whiteness_rejected(errors) else 1.0
+    system = factors.weighted(sigma)
+    if knowledge.prior_weight == HELD_OUT:
+        knowledge = chosen_weight(problem, knowledge, sigma, float(kappa))
+    admitted = admissible(problem.base, system, knowledge, float(kappa))
+    check_replicates(bootstrap)
+    return Setting(problem, knowledge, admitted, sigma, rounds, system, bootstrap)
+
+
+def pc_idim_ls(problem: Problem, knowledge: Knowledge = DEFAULT, bootstrap: int = 0) -> Estimate:
+    """Weighted least squares over the admitted parameters (ardiani2024, eq. 19 and 20).
+
+    Parameters
+    ----------
+    problem : Problem
+    knowledge : Knowledge
+        Consistency, constraints and prior; by default every link consistent, Ia, fv, fc
+        positive, and the robot file's inertials as a weak prior where it has any.
+    bootstrap : int
+        Replicates of the block bootstrap where constraints are active; 0 for none.
+
+    Raises
+    ------
+    InputError
+        When the prior is not known, the file has no inertials for it, or a constraint does
+        not fit the robot.
     ComputationError
         When no certified consistent answer was reached.
     """
-    idim, base = problem.idim, problem.base
-    belief = choose_prior(problem, prior)
-    factors = problem.factors
-    free, sigma, rounds = weighted_solution(factors)
-    free_residuals = residuals(problem, free)
-    correlated = whiteness_rejected(free_residuals.error)
-    lag = automatic_lag(free_residuals.error) if correlated else 0
-    kappa = np.sqrt(long_run_ratio(free_residuals.error)) if correlated else 1.0
-    system = factors.weighted(sigma)
-    data = system.A @ base.matrix
-    unit = scales(idim, data, system.b)
-    pull = kappa * belief.rows * unit
-    equivalent = EQUIVALENT * open_directions(np.vstack([data * unit, pull]))
-    target = np.concatenate([kappa * belief.target, np.zeros(len(equivalent))])
-    pull = np.vstack([pull, equivalent])
-    cones = [cone for build in CONSTRAINTS.values() for cone in build(idim)]
-    solution = solve_cone_problem(
-        np.vstack([data * unit, pull]), np.concatenate([system.b, target]), cones, VISIBLE
+    given = setting(problem, knowledge, bootstrap)
+    held = given.admitted.solve(given.system)
+    return concluded(
+        given, held, problem, given.system, given.sigma, seed_std(given.system),
+        f"solved; sigma settled in {given.rounds} rounds", held.solution.iterations,
+    )  # fmt: skip
+
+
+def pc_idim_iv(
+    problem: Problem,
+    simulation: Simulation,
+    knowledge: Knowledge = DEFAULT,
+    gain_update: bool = False,
+    bootstrap: int = 0,
+) -> Estimate:
+    """Constrained instrumental variables (ardiani2024, section III-I).
+
+    An outer IV iteration, and inside it ``min ||R_ZX beta - r_Zy||^2``, eq. 28, over the
+    admitted parameters.
+
+    Parameters
+    ----------
+    problem : Problem
+    simulation : Simulation
+    knowledge : Knowledge
+        As of `pc_idim_ls`; consistency "base" without a prior is the seed's own, eq. 27.
+    gain_update : bool
+        See `dynident.estimators.iteration.gain_scale`.
+    bootstrap : int
+        Replicates of the block bootstrap where constraints are active; 0 for none.
+
+    Raises
+    ------
+    InputError
+        As `pc_idim_ls`, and when a log has no reference or the controller does not fit.
+    ComputationError
+        When no certified consistent answer was reached, the loop cannot be simulated, or
+        the iterations do not settle.
+    """
+    given = setting(problem, knowledge, bootstrap)
+    inner = Constrained(given.admitted)
+    auxiliary = auxiliary_model(problem, simulation)
+    found = instrumental(auxiliary, constrained_start(given, auxiliary), gain_update, False, inner)
+    system = found.problem.instrument_factors.weighted(found.sigma)
+    estimate = concluded(
+        given, inner.held, found.problem, system.projected, found.sigma, instrument_std(system),
+        f"instruments settled in {len(found.history) - 1} simulations",
+        len(found.history) - 1, Pi=system.Pi,
+    )  # fmt: skip
+    tests, words = instrument_words(system, estimate.beta, estimate.covariance.std)
+    singular_values = found.problem.instrument_factors.without("X").singular_values()
+    return replace(
+        simulated(estimate, auxiliary, found.history, singular_values),
+        message=f"{estimate.message}; {words}",
+        tests=tests,
     )
-    theta = solution.x * unit
-    bodies = theta[: idim.inertial].reshape(-1, 10)
-    positive = np.array([p.positive for p in idim.parameters])
-    if smallest_eigenvalue(bodies).min() <= 0.0 or np.any(theta[positive] <= 0.0):
-        raise ComputationError(
-            "the solver's answer is not physically consistent; check units and scale of the torques"
-        )
-    beta = base.matrix @ theta
-    found = residuals(problem, beta)
-    score = base.matrix.T @ score_covariance(problem, beta, sigma, lag) @ base.matrix
-    matrix = face_covariance(base, data, pull, kappa, score, unit, cones, solution)
-    active = active_names(cones, solution)
-    name = ("posterior, " if len(belief.rows) else "") + (
+
+
+def pc_didim(
+    problem: Problem,
+    simulation: Simulation,
+    knowledge: Knowledge = DEFAULT,
+    gain_update: bool = False,
+    bootstrap: int = 0,
+) -> Estimate:
+    """Constrained DIDIM: ``min ||Z beta - y||^2`` along the simulated motion, iterated.
+
+    Parameters and errors as `pc_idim_iv`.
+
+    Raises
+    ------
+    InputError, ComputationError
+    """
+    given = setting(problem, knowledge, bootstrap)
+    inner = Constrained(given.admitted)
+    auxiliary = auxiliary_model(problem, simulation)
+    found = direct_inverse(auxiliary, constrained_start(given, auxiliary), gain_update, inner)
+    factors = found.simulated.factors
+    system = factors.weighted(found.sigma)
+    estimate = concluded(
+        given, inner.held, found.simulated, system, found.sigma, seed_std(system),
+        f"settled in {len(found.history) - 1} simulations", len(found.history) - 1,
+    )  # fmt: skip
+    return simulated(estimate, auxiliary, found.history, factors.singular_values())
+
+
+def pc_clie(
+    problem: Problem,
+    simulation: Simulation,
+    knowledge: Knowledge = DEFAULT,
+    bootstrap: int = 0,
+) -> Estimate:
+    """Constrained closed-loop input error, each step a cone problem.
+
+    Parameters and errors as `pc_idim_iv`.
+
+    Raises
+    ------
+    InputError, ComputationError
+    """
+    given = setting(problem, knowledge, bootstrap)
+    inner = Constrained(given.admitted)
+    auxiliary = auxiliary_model(problem, simulation)
+    found = output_error(auxiliary, constrained_start(given, auxiliary), TORQUE, inner)
+    factors = found.linear.factors
+    system = factors.weighted(found.sigma)
+    # the last step was damped; without it the multipliers are those of the criterion
+    inner(system)
+    estimate = concluded(
+        given, inner.held, found.linear, system, found.sigma, seed_std(system),
+        found.message, len(found.history) - 1,
+    )  # fmt: skip
+    return simulated(estimate, auxiliary, found.history, factors.singular_values())
+
+
+def constrained_start(given: Setting, auxiliary: Auxiliary) -> Array:
+    """Where iterations start: the admitted least-squares estimate, or what was asked for."""
+    if auxiliary.simulation.start == "least-squares":
+        return given.admitted.solve(given.system).beta
+    return start_values(given.problem, auxiliary.simulation.start)
+
+
+def simulated(
+    estimate: Estimate, auxiliary: Auxiliary, history: Array, singular_values: Array
+) -> Estimate:
+    """An estimate with what belongs to iterations over simulations."""
+    assumed = auxiliary.simulation.assumed
+    warnings = estimate.warnings if assumed is None else (assumed, *estimate.warnings)
+    return replace(estimate, history=history, singular_values=singular_values, warnings=warnings)
+
+
+def concluded(
+    given: Setting,
+    held: Held,
+    scored: Problem,
+    system: System,
+    sigma: Array,
+    seed: Array,
+    message: str,
+    iterations: int,
+    Pi: Array | None = None,
+) -> Estimate:
+    """Residuals, covariance, certificate and restriction of a constrained answer.
+
+    Parameters
+    ----------
+    held : Held
+    scored : Problem
+        Whose scores, those of its instruments where it has any, are zero at a free answer.
+    system : System
+        ``||A beta - b||^2``.
+    seed : ndarray, shape (base parameters,)
+        Standard deviations of the literature's formula.
+    Pi : ndarray, optional
+        ``(Z^T Z)^-1 Z^T X`` of instruments.
+    """
+    problem, admitted = given.problem, given.admitted
+    if held.theta is not None:
+        require_consistent(problem.base, held.theta, given.knowledge.consistency)
+    errors = residuals(scored, held.beta)
+    lag = automatic_lag(errors.error) if whiteness_rejected(errors.error) else 0
+    score = score_covariance(scored, held.beta, sigma, lag)
+    if Pi is not None:
+        score = Pi.T @ score @ Pi
+    faces = held.solution.visible(admitted.cones, VISIBLE)
+    active = names_held(admitted.cones, faces)
+    follows = sensitivity(admitted, held, faces)
+    pull = held.A[held.data :]
+    middle = admitted.space.matrix.T @ score @ admitted.space.matrix
+    middle = middle + admitted.kappa**2 * pull.T @ pull
+    image = admitted.space.matrix @ follows
+    matrix = image @ middle @ image.T
+    name = ("posterior, " if admitted.prior.words != "none" else "") + (
         f"hac rows (residuals are not white), Bartlett lag {lag}" if lag else "white rows"
     )
-    if active:
-        name += f", on the faces of {len(active)} active constraints (first order)"
+    if active and given.bootstrap:
+        name += (
+            f"; moving-block bootstrap of the cone problem, {given.bootstrap} replicates "
+            f"({len(active)} active constraints)"
+        )
+        series = tuple(
+            np.vstack([u for _, u in log]) for log in score_series(scored, held.beta, sigma)
+        )
+        if Pi is not None:
+            series = tuple(u @ Pi for u in series)
+        matrix = bootstrap_covariance(
+            admitted, held, system, series, max(1, 2 * lag), given.bootstrap
+        )
+    elif active:
+        name += f", on the faces of {len(active)} active constraints"
     warnings = []
     condition, rank, _ = system.condition()
     if condition > UNEXCITED:
         weakest = weakest_combination(problem, system)
         warnings.append(
             f"the log does not excite {weakest} (condition {condition:.1e}, rank {rank} of "
-            f"{base.count}); those values rest on the prior and the constraints"
+            f"{problem.base.count}); those values rest on the prior and the constraints"
         )
+    held_back = restriction(admitted, held, system, faces)
+    if held_back is not None and held_back.rejected:
+        warnings.append(held_back.verdict)
     return Estimate(
-        beta,
-        theta,
+        held.beta,
+        held.theta,
         sigma,
-        Covariance(name, matrix, seed_std(system)),
-        found,
-        solution.iterations,
+        Covariance(name, np.asarray(matrix), seed),
+        errors,
+        iterations,
         True,
-        f"solved; sigma settled in {rounds} rounds",
-        certificate=solution.certificate,
+        message,
+        certificate=held.solution.certificate,
         active=active,
-        prior=belief.words,
+        prior=admitted.prior.words,
+        restriction=held_back,
         warnings=tuple(warnings),
     )
-
-
-def choose_prior(problem: Problem, name: str | None) -> Prior:
-    """The prior of a name, or the default.
-
-    Raises
-    ------
-    InputError
-    """
-    if name is None:
-        name = "nominal" if problem.robot.has_nominal else "none"
-    if name not in PRIORS:
-        raise InputError(f"prior {name!r} is not known{nearest(name, PRIORS)}")
-    if name == "nominal" and not problem.robot.has_nominal:
-        raise InputError(f"{problem.robot.name}: prior 'nominal', but its file has no inertials")
-    return PRIORS[name](problem.idim)
-
-
-def open_directions(rows: Array) -> Array:
-    """Unit directions of scaled parameters that neither data nor prior can be said to see."""
-    _, s, vt = np.linalg.svd(rows)
-    return np.asarray(vt[int(np.sum(s > EQUIVALENT)) :])
-
-
-def active_names(cones: Sequence[Cone], solution: ConeSolution) -> tuple[str, ...]:
-    """Names of the constraints whose multipliers outweigh their slack."""
-    names: list[str] = []
-    for cone, face in zip(cones, solution.faces, strict=True):
-        if isinstance(cone, Positive):
-            names += [name for name, on in zip(cone.name, face, strict=True) if on]
-        elif face.shape[1]:
-            names.append(cone.name)
-    return tuple(names)
-
-
-def null_space(C: Array) -> Array:
-    """Orthonormal basis of the null space of C, shape (columns, k)."""
-    _, s, vt = np.linalg.svd(C)
-    return np.asarray(vt[int(np.sum(s > 1e-12 * s[0])) :].T)
-
-
-def face_covariance(
-    base: BaseParameters,
-    data: Array,
-    pull: Array,
-    kappa: float,
-    score: Array,
-    unit: Array,
-    cones: Sequence[Cone],
-    solution: ConeSolution,
-) -> Array:
-    """Covariance of the base parameters with the active constraints held.
-
-    With C the linearised active constraints, N a basis of their null space and
-    ``H = A^T A + kappa^2 P^T P``: ``N (N^T H N)^-1 N^T S N (N^T H N)^-1 N^T``, where S is
-    the covariance of the data's scores plus that of the prior's, which is kappa^4 P^T P.
-    To first order: faces move with the data, which this leaves out.
-    """
-    held = []
-    for cone, face in zip(cones, solution.faces, strict=True):
-        if isinstance(cone, Positive):
-            held.append(cone.G[face])
-        else:
-            pairs = [(i, j) for i in range(face.shape[1]) for j in range(i + 1)]
-            held += [(face[:, i] @ cone.basis @ face[:, j])[None] for i, j in pairs]
-    C = np.vstack(held) if held else np.zeros((0, len(unit)))
-    N = null_space(C) if len(C) else np.eye(len(unit))
-    stacked = np.vstack([data * unit, pull]) @ N
-    inverse = np.linalg.pinv(stacked, rcond=1e-12)
-    middle = score * np.outer(unit, unit) + kappa**2 * pull.T @ pull
-    image = base.matrix * unit @ N @ (inverse @ inverse.T)
-    return np.asarray(image @ (N.T @ middle @ N) @ image.T)

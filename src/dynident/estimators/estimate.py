@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dynident.conic import Certificate
+from dynident.estimators.restriction import Restriction
+from dynident.faces import Certificate
 from dynident.inertia import Array
 from dynident.statistics import Covariance, Residuals, TestResult
 
@@ -30,6 +31,8 @@ class Estimate:
         Names of the constraints that hold the estimate back.
     prior : str or None
         The prior that acted, in words.
+    restriction : Restriction or None
+        What the active constraints do.
     warnings : tuple of str
     tests : tuple of TestResult
         Those that belong to the method, beside the whiteness of the residuals.
@@ -51,6 +54,7 @@ class Estimate:
     certificate: Certificate | None = None
     active: tuple[str, ...] = ()
     prior: str | None = None
+    restriction: Restriction | None = None
     warnings: tuple[str, ...] = ()
     tests: tuple[TestResult, ...] = ()
     history: Array | None = None

@@ -6,11 +6,14 @@ of the auxiliary model under the current estimate, iterated until eq. (46) holds
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dynident.errors import ComputationError, RolloutError
 from dynident.estimators.auxiliary import Auxiliary, Simulation, auxiliary_model
 from dynident.estimators.estimate import Estimate
+from dynident.estimators.inner import Free, Inner
 from dynident.estimators.iteration import (
     explained,
     gain_scale,
@@ -24,7 +27,7 @@ from dynident.estimators.least_squares import (
     require_excitation,
     weakest_combination,
 )
-from dynident.factors import UNEXCITED, InstrumentFactors, InstrumentSystem
+from dynident.factors import UNEXCITED, InstrumentFactors, InstrumentSystem, System
 from dynident.inertia import Array
 from dynident.problem import Problem
 from dynident.statistics import (
@@ -64,7 +67,7 @@ def idim_iv(problem: Problem, simulation: Simulation, gain_update: bool = False)
         When the loop cannot be simulated, the instruments are weak, or the iterations do
         not settle.
     """
-    return instrumental(problem, simulation, gain_update, extra=False)
+    return free_instrumental(problem, simulation, gain_update, extra=False)
 
 
 def two_stage_least_squares(
@@ -80,16 +83,71 @@ def two_stage_least_squares(
     ------
     InputError, ComputationError
     """
-    return instrumental(problem, simulation, gain_update, extra=True)
+    return free_instrumental(problem, simulation, gain_update, extra=True)
+
+
+def free_instrumental(
+    problem: Problem, simulation: Simulation, gain_update: bool, extra: bool
+) -> Estimate:
+    """IDIM-IV and 2SLS without constraints."""
+    require_excitation(problem, problem.factors.weighted(np.ones(problem.robot.n)))
+
+    def refuse(system: System) -> None:
+        condition, _, _ = system.condition()
+        if condition > UNEXCITED:
+            raise ComputationError(
+                f"the instruments do not reach {weakest_combination(problem, system)} (condition "
+                f"{condition:.1e}): the simulated motion does not resemble the measured one"
+            )
+
+    auxiliary = auxiliary_model(problem, simulation)
+    start = start_values(problem, simulation.start)
+    return finish(instrumental(auxiliary, start, gain_update, extra, Free(refuse)))
+
+
+@dataclass(frozen=True)
+class Instrumented:
+    """Where an instrumental iteration ended.
+
+    Attributes
+    ----------
+    auxiliary : Auxiliary
+    problem : Problem
+        With its instruments.
+    beta : ndarray, shape (base parameters,)
+    sigma : ndarray, shape (n,)
+    history : ndarray, shape (iterations + 1, base parameters)
+    """
+
+    auxiliary: Auxiliary
+    problem: Problem
+    beta: Array
+    sigma: Array
+    history: Array
 
 
 def instrumental(
-    problem: Problem, simulation: Simulation, gain_update: bool, extra: bool
-) -> Estimate:
-    """The iteration behind `idim_iv` and `two_stage_least_squares`."""
-    auxiliary = auxiliary_model(problem, simulation)
-    require_excitation(problem, problem.factors.weighted(np.ones(problem.robot.n)))
-    beta = start_values(problem, simulation.start)
+    auxiliary: Auxiliary, start: Array, gain_update: bool, extra: bool, inner: Inner
+) -> Instrumented:
+    """The iteration behind IDIM-IV, 2SLS and PC-IDIM-IV (ardiani2024, section III-I).
+
+    Parameters
+    ----------
+    auxiliary : Auxiliary
+    start : ndarray, shape (base parameters,)
+    gain_update : bool
+    extra : bool
+        Whether the reference's regressor is a second set of instruments.
+    inner : Inner
+        Minimises ``||R_ZX beta - r_Zy||^2`` over what is admitted.
+
+    Raises
+    ------
+    ComputationError
+        When the loop cannot be simulated or the iterations do not settle.
+    """
+    problem, simulation = auxiliary.problem, auxiliary.simulation
+    beta = start
     history, simulatable = [beta], beta
     scale = gain_scale(auxiliary, gain_update)
     more = (auxiliary.referenced(),) if extra else ()
@@ -102,48 +160,33 @@ def instrumental(
         simulatable = simulatable + 0.5**halvings * (beta - simulatable)
         instrumented = problem.with_instruments(simulated, *more)
         factors = instrumented.instrument_factors
-        new, sigma = weighted_instruments(problem, factors, sigma)
+        sigma = instrument_sigma(factors, sigma)
         system = factors.weighted(sigma)
-        std = seed_std(system)
-        done = halvings == 0 and settled(new, beta, std, CONVERGED)
+        new = inner(system.projected)
+        done = halvings == 0 and settled(new, beta, seed_std(system), CONVERGED)
         beta = new
         history.append(beta)
         if done:
-            return finish(auxiliary, instrumented, simulation, beta, sigma, np.array(history))
+            return Instrumented(auxiliary, instrumented, beta, sigma, np.array(history))
     raise ComputationError(
         f"the estimate did not settle in {ITERATIONS} simulations; the controller or the "
         "reference may not be the robot's"
     )
 
 
-def weighted_instruments(
-    problem: Problem, factors: InstrumentFactors, sigma: Array
-) -> tuple[Array, Array]:
-    """IV estimate and the joints' sigmas of its errors, renewed a few times.
+def instrument_sigma(factors: InstrumentFactors, sigma: Array) -> Array:
+    """The joints' sigmas of the unconstrained IV estimate's errors, renewed a few times.
 
     They need not agree while the instruments are poor: the simulations go on until they do.
-
-    Raises
-    ------
-    ComputationError
-        When the instruments leave a combination open.
     """
     plain = factors.without("Z")
     for _ in range(ROUNDS):
-        system = factors.weighted(sigma).projected
-        condition, _, _ = system.condition()
-        if condition > UNEXCITED:
-            raise ComputationError(
-                f"the instruments do not reach {weakest_combination(problem, system)} (condition "
-                f"{condition:.1e}): the simulated motion does not resemble the measured one"
-            )
-        beta = system.solve()
-        new = group_sigma(plain, beta, sigma)
+        new = group_sigma(plain, factors.weighted(sigma).projected.solve(), sigma)
         done = np.all(np.abs(new - sigma) <= TOLERANCE * new)
         sigma = new
         if done:
             break
-    return beta, sigma
+    return sigma
 
 
 def seed_std(system: InstrumentSystem) -> Array:
@@ -153,50 +196,52 @@ def seed_std(system: InstrumentSystem) -> Array:
     return np.asarray(np.sqrt(np.sum(np.linalg.pinv(factor, rcond=1.0 / UNEXCITED) ** 2, axis=1)))
 
 
-def finish(
-    auxiliary: Auxiliary,
-    instrumented: Problem,
-    simulation: Simulation,
-    beta: Array,
-    sigma: Array,
-    history: Array,
-) -> Estimate:
+def finish(found: Instrumented) -> Estimate:
     """Residuals, covariance and tests of a converged IV estimate."""
+    auxiliary, instrumented = found.auxiliary, found.problem
+    beta, sigma, history = found.beta, found.sigma, found.history
     system = instrumented.instrument_factors.weighted(sigma)
-    z = system.instruments
-    found = residuals(auxiliary.problem, beta)
+    errors = residuals(auxiliary.problem, beta)
     gain = system.gain
-    if whiteness_rejected(found.error):
-        lag = automatic_lag(found.error)
+    if whiteness_rejected(errors.error):
+        lag = automatic_lag(errors.error)
         name = f"hac sandwich of the instruments (residuals are not white), Bartlett lag {lag}"
         matrix = gain @ score_covariance(instrumented, beta, sigma, lag) @ gain.T
     else:
         name = "sandwich of the instruments, (Z' W X)^-1 Z' W Z (X' W Z)^-1"
         root = np.linalg.pinv(system.projected.A, rcond=1.0 / UNEXCITED)
         matrix = root @ root.T
-    square = z == len(beta)  # Pi = I is a statement about one instrument a parameter
-    tests = (*((identity_test(system),) if square else ()), endogeneity_test(system))
-    warnings = [] if simulation.assumed is None else [simulation.assumed]
-    rank = int(np.linalg.matrix_rank(system.Pi))
-    words = f"Pi has rank {rank} of {len(beta)}"
-    if square:
-        shift = np.max(np.abs(system.Pi @ beta - beta) / np.sqrt(np.diag(matrix)))
-        words += f"; Pi beta is up to {shift:.1f} sigma from beta"
+    tests, words = instrument_words(system, beta, np.sqrt(np.diag(matrix)))
+    assumed = auxiliary.simulation.assumed
     iterations = len(history) - 1
     return Estimate(
         beta,
         None,
         sigma,
         Covariance(name, np.asarray(matrix), seed_std(system)),
-        found,
+        errors,
         iterations,
         True,
         f"instruments settled in {iterations} simulations; {words}",
-        warnings=tuple(warnings),
+        warnings=() if assumed is None else (assumed,),
         tests=tests,
         history=history,
         singular_values=instrumented.instrument_factors.without("X").singular_values(),
     )
+
+
+def instrument_words(
+    system: InstrumentSystem, beta: Array, std: Array
+) -> tuple[tuple[TestResult, ...], str]:
+    """Tests of the instruments, and what Pi says of them in words."""
+    square = system.instruments == len(beta)  # Pi = I is of one instrument a parameter
+    tests = (*((identity_test(system),) if square else ()), endogeneity_test(system))
+    words = f"Pi has rank {int(np.linalg.matrix_rank(system.Pi))} of {len(beta)}"
+    if square:
+        gap = np.abs(system.Pi @ beta - beta)
+        shift = np.max(gap / np.maximum(std, np.finfo(float).tiny))
+        words += f"; Pi beta is up to {shift:.1f} sigma from beta"
+    return tests, words
 
 
 def identity_test(system: InstrumentSystem) -> TestResult:

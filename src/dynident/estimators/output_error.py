@@ -7,13 +7,14 @@ to 23), from one rollout for all parameters.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dynident.errors import ComputationError, RolloutError
 from dynident.estimators.auxiliary import Auxiliary, Simulation, auxiliary_model
 from dynident.estimators.estimate import Estimate
+from dynident.estimators.inner import Free, Inner
 from dynident.estimators.instrumental import CONVERGED
 from dynident.estimators.iteration import (
     explained,
@@ -64,7 +65,7 @@ def cloe(problem: Problem, simulation: Simulation) -> Estimate:
     ComputationError
         When the loop cannot be simulated or the iterations do not settle.
     """
-    estimate = output_error(problem, simulation, POSITION)
+    estimate = free_output_error(problem, simulation, POSITION)
     # sigma is a torque's everywhere else: that of the inverse model's errors
     ones = np.ones(problem.robot.n)
     return replace(estimate, sigma=group_sigma(problem.factors, estimate.beta, ones))
@@ -79,39 +80,92 @@ def clie(problem: Problem, simulation: Simulation) -> Estimate:
     ------
     InputError, ComputationError
     """
-    return output_error(problem, simulation, TORQUE)
+    return free_output_error(problem, simulation, TORQUE)
 
 
-def output_error(problem: Problem, simulation: Simulation, output: Output) -> Estimate:
+def free_output_error(problem: Problem, simulation: Simulation, output: Output) -> Estimate:
+    """CLOE and CLIE without constraints."""
+    auxiliary = auxiliary_model(problem, simulation)
+    start = start_values(problem, simulation.start)
+    return finished(output_error(auxiliary, start, output, Free(rcond=1e-12)), simulation)
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Where a Levenberg-Marquardt iteration ended.
+
+    Attributes
+    ----------
+    linear : Problem
+        Rows ``[Psi | e + Psi beta]`` of the simulated output around the estimate.
+    beta : ndarray, shape (base parameters,)
+    sigma : ndarray, shape (n,)
+    history : ndarray, shape (steps + 1, base parameters)
+    message : str
+    """
+
+    linear: Problem
+    beta: Array
+    sigma: Array
+    history: Array
+    message: str
+
+
+def finished(found: Linear, simulation: Simulation) -> Estimate:
+    """An unconstrained estimate of an output error."""
+    steps = len(found.history) - 1
+    estimate = finish(found.linear, found.beta, found.sigma, found.sigma, steps, found.message)
+    return replace(
+        estimate,
+        history=found.history,
+        warnings=() if simulation.assumed is None else (simulation.assumed,),
+        singular_values=found.linear.factors.singular_values(),
+    )
+
+
+def output_error(auxiliary: Auxiliary, start: Array, output: Output, inner: Inner) -> Linear:
     """Levenberg-Marquardt on ``sum_j ||e_j||^2 / sigma_j^2`` with sigma_j renewed each step.
+
+    Parameters
+    ----------
+    auxiliary : Auxiliary
+    start : ndarray, shape (base parameters,)
+    output : Output
+    inner : Inner
+        Minimises the damped linear problem over what is admitted.
 
     Raises
     ------
     ComputationError
     """
-    auxiliary = auxiliary_model(problem, simulation)
-    beta = start_values(problem, simulation.start)
-    history, damping, rollouts = [beta], DAMPING, 1
+    simulation = auxiliary.simulation
+    beta, damping, rollouts = start, DAMPING, 1
+    history = [beta]
     try:
         if simulation.start != "least-squares":
-            beta = approached(auxiliary, beta)
+            beta = approached(auxiliary, beta, inner)
         linear = linearised(auxiliary, beta, output)
     except RolloutError as error:
         raise explained(error, 1, simulation.start) from error
+    penalty = np.inf  # of the start nothing is known yet
     for _ in range(ITERATIONS):
         factors = linear.factors
         sigma = error_sigma(linear, beta)
         system = factors.weighted(sigma)
-        cost = float(np.sum(factors.squared_residuals(beta) / sigma**2))
+        errors = float(np.sum(factors.squared_residuals(beta) / sigma**2))
         while True:
-            new = damped_solution(system, beta, damping)
+            new = inner(damped(system, beta, damping))
+            if not np.isfinite(penalty):
+                penalty = inner.penalty
+            cost = errors + penalty
             rollouts += 1
             try:
                 trial = linearised(auxiliary, new, output)
             except RolloutError:
                 decrease = -np.inf
             else:
-                decrease = cost - float(np.sum(trial.factors.squared_residuals(new) / sigma**2))
+                after = float(np.sum(trial.factors.squared_residuals(new) / sigma**2))
+                decrease = cost - after - inner.penalty
             close = settled(new, beta, seed_std(system), CONVERGED)
             if decrease > 0.0 or (close and decrease > -STALLED * cost):
                 break
@@ -122,26 +176,20 @@ def output_error(problem: Problem, simulation: Simulation, output: Output) -> Es
                     "start, or idim-iv first"
                 )
         damping = 0.1 * damping if damping > 1e-9 else 0.0
-        beta, linear = new, trial
+        beta, linear, penalty = new, trial, inner.penalty
         history.append(beta)
         if close or decrease < STALLED * cost:
             sigma = error_sigma(linear, beta)
             message = f"settled in {len(history) - 1} steps, {rollouts} rollouts"
             if simulation.start != "least-squares":
                 message += f" after {APPROACH} pseudo-linear steps"
-            estimate = finish(linear, beta, sigma, sigma, len(history) - 1, message)
-            return replace(
-                estimate,
-                history=np.array(history),
-                warnings=() if simulation.assumed is None else (simulation.assumed,),
-                singular_values=linear.factors.singular_values(),
-            )
+            return Linear(linear, beta, sigma, np.array(history), message)
     raise ComputationError(
         f"the output error did not settle in {ITERATIONS} steps; try another start"
     )
 
 
-def approached(auxiliary: Auxiliary, beta: Array) -> Array:
+def approached(auxiliary: Auxiliary, beta: Array, inner: Inner) -> Array:
     """A few pseudo-linear steps towards the torques (those of DIDIM), which cost one rollout.
 
     Far from the answer an exact Jacobian is no better a guide, and many times as dear.
@@ -156,7 +204,8 @@ def approached(auxiliary: Auxiliary, beta: Array) -> Array:
     for _ in range(APPROACH):
         simulated, halvings = simulated_towards(auxiliary, simulatable, beta, scale)
         simulatable = simulatable + 0.5**halvings * (beta - simulatable)
-        beta = weighted_solution(simulated.factors)[0]
+        factors = simulated.factors
+        beta = inner(factors.weighted(weighted_solution(factors)[1]))
     _, halvings = simulated_towards(auxiliary, simulatable, beta)
     return np.asarray(simulatable + 0.5**halvings * (beta - simulatable))
 
@@ -169,13 +218,14 @@ def error_sigma(linear: Problem, beta: Array) -> Array:
     return np.asarray(np.maximum(sigma, 1e-9 * max(float(sigma.max()), 1e-300)))
 
 
-def damped_solution(system: System, beta: Array, damping: float) -> Array:
-    """``beta + d`` with d of ``min ||A d - r||^2 + damping ||diag(A^T A)^(1/2) d||^2``."""
+def damped(system: System, beta: Array, damping: float) -> System:
+    """A system with rows ``sqrt(damping) diag(A^T A)^(1/2) (new - beta)`` added."""
     norms = np.linalg.norm(system.A, axis=0)
     norms = np.maximum(norms, 1e-12 * max(float(norms.max()), 1e-300))
-    scaled = np.vstack([system.A / norms, np.sqrt(damping) * np.eye(len(beta))])
-    target = np.concatenate([system.b - system.A @ beta, np.zeros(len(beta))])
-    return np.asarray(beta + np.linalg.lstsq(scaled, target, rcond=1e-12)[0] / norms)
+    rows = np.sqrt(damping) * norms
+    return System(
+        np.vstack([system.A, np.diag(rows)]), np.concatenate([system.b, rows * beta]), system.rest
+    )
 
 
 def linearised(auxiliary: Auxiliary, beta: Array, output: Output) -> Problem:

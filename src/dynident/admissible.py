@@ -1,0 +1,285 @@
+"""The set of parameters that is admitted, and the point of it that fits rows best.
+
+Whatever the method, its factors give ``(A, b)`` in base parameters, and the constrained
+estimate is ``min ||A M x - b||^2 + kappa^2 w d^2(x)`` subject to the cones, with M the
+regrouping, d the distance from the prior's centre and kappa^2 the variance ratio of rows
+that are correlated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.base import BaseParameters
+from dynident.cones import Cone
+from dynident.conic import ConeSolution, solve_cone_problem
+from dynident.constraints import CONSISTENCY, ON_BASE, Constraint
+from dynident.errors import ComputationError, InputError
+from dynident.factors import System
+from dynident.inertia import Array, smallest_eigenvalue
+from dynident.priors import NO_PRIOR, Prior, believed, check_metric
+from dynident.robot.model import Robot
+from dynident.space import Space, base_space, standard_space
+from dynident.text import nearest
+
+CENTRES = ("nominal", "none")
+"""Of priors: the robot file's inertials, or nothing."""
+EQUIVALENT = 1e-2
+"""Pull towards small parameters along directions that nothing else sees, in standard
+deviations: among sets with equal torques, and of drives that never moved."""
+NEWTON_STEPS = 60
+"""Of priors whose metric is not quadratic."""
+HALVINGS = 40
+DECREMENT = 1e-12
+"""Relative decrease of the criterion that ends them."""
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """All that is known of a robot beside its log.
+
+    Attributes
+    ----------
+    prior : {"nominal", "none"}, optional
+        Centre; the robot file's inertials where it has any, by default.
+    metric : str
+        Name in `dynident.priors.METRICS`.
+    prior_weight : float or "held-out"
+        Of the squared distance from the centre; 1 believes each link within its own size,
+        "held-out" lets blocks of the log choose.
+    consistency : str
+        Name in `dynident.constraints.CONSISTENCY`.
+    constraints : tuple of Constraint
+    """
+
+    prior: str | None = None
+    metric: str = "pullback"
+    prior_weight: float | str = 1.0
+    consistency: str = "pseudo-inertia"
+    constraints: tuple[Constraint, ...] = ()
+
+    def of(self, robot: Robot) -> Prior:
+        """The prior of a robot.
+
+        Raises
+        ------
+        InputError
+            For unknown names, and a file without inertials.
+        """
+        if self.consistency not in CONSISTENCY:
+            raise InputError(
+                f"consistency {self.consistency!r} is not known"
+                f"{nearest(self.consistency, CONSISTENCY)}"
+            )
+        check_metric(self.metric)
+        weight = self.prior_weight
+        if isinstance(weight, str) or not 0.0 <= weight < np.inf:
+            raise InputError(f"prior_weight {weight!r} is neither 'held-out' nor at least 0")
+        on_base = self.consistency in ON_BASE
+        name = self.prior
+        if name is None:
+            name = "nominal" if robot.has_nominal and not on_base else "none"
+        if name not in CENTRES:
+            raise InputError(f"prior {name!r} is not known{nearest(name, CENTRES)}")
+        if name == "none":
+            return NO_PRIOR
+        if not robot.has_nominal:
+            raise InputError(f"{robot.name}: prior 'nominal', but its file has no inertials")
+        if on_base:
+            raise InputError(
+                f"consistency {self.consistency!r} is said on base parameters, which have no "
+                "prior; leave the prior out"
+            )
+        return Prior(believed(robot.nominal, robot.links), self.metric, weight)
+
+
+@dataclass(frozen=True)
+class Admissible:
+    """Unknowns, cones and prior of one problem.
+
+    Attributes
+    ----------
+    space : Space
+    cones : tuple of Cone
+    prior : Prior
+    kappa : float
+        Standard deviation of the prior in units of the weighted rows.
+    open : ndarray, shape (k, unknowns)
+        Directions that neither rows nor prior can be said to see, with a slight pull.
+    """
+
+    space: Space
+    cones: tuple[Cone, ...]
+    prior: Prior
+    kappa: float
+    open: Array
+
+    def solve(self, system: System, warm: Held | None = None) -> Held:
+        """The admitted parameters that fit a system best.
+
+        Parameters
+        ----------
+        system : System
+            ``||A beta - b||^2`` in base parameters.
+        warm : Held, optional
+            Answer to a system nearby.
+
+        Raises
+        ------
+        InfeasibleError
+            When no parameters are admitted, with the constraints in conflict.
+        ComputationError
+            When no certified answer was reached.
+        """
+        data = system.A @ self.space.matrix
+        held = warm
+        if self.prior.fixed or not self.prior.belief.bodies or self.prior.weight == 0.0:
+            return self._quadratic(data, system.b, None, held)
+        x = None if held is None else held.x
+        cost = np.inf if x is None else self._criterion(data, system.b, x)
+        for _ in range(NEWTON_STEPS):
+            new = self._quadratic(data, system.b, x, held)
+            if x is None:
+                x, held = new.x, new
+                cost = self._criterion(data, system.b, x)
+                continue
+            step = 1.0
+            for _ in range(HALVINGS):
+                trial = self._criterion(data, system.b, x + step * (new.x - x))
+                if trial <= cost:
+                    break
+                step *= 0.5
+            else:
+                return new
+            x, held, before, cost = x + step * (new.x - x), new, cost, trial
+            if step == 1.0 and before - cost <= DECREMENT * max(1.0, cost):
+                return new
+        raise ComputationError(
+            f"the prior's metric {self.prior.metric!r} did not settle in {NEWTON_STEPS} steps; "
+            "try 'pullback', which is its quadratic form"
+        )
+
+    def _pull(self, x: Array | None) -> tuple[Array, Array]:
+        """Rows and target of prior and open directions."""
+        if not self.space.standard:
+            return self.open, np.zeros(len(self.open))
+        theta = None if x is None else self.space.value(x)
+        rows, target = self.prior.rows(len(self.space.unit), theta)
+        pull = np.vstack([self.kappa * rows * self.space.unit, self.open])
+        return pull, np.concatenate([self.kappa * target, np.zeros(len(self.open))])
+
+    def _criterion(self, data: Array, b: Array, x: Array) -> float:
+        """What a metric that is not quadratic has minimised."""
+        pull = self.kappa**2 * self.prior.distance(self.space.value(x))
+        return float(np.sum((data @ x - b) ** 2) + pull + np.sum((self.open @ x) ** 2))
+
+    def _quadratic(self, data: Array, b: Array, at: Array | None, warm: Held | None) -> Held:
+        pull, target = self._pull(at)
+        A, right = np.vstack([data, pull]), np.concatenate([b, target])
+        solution = solve_cone_problem(A, right, self.cones, None if warm is None else warm.solution)
+        x = solution.x
+        theta = self.space.value(x) if self.space.standard else None
+        return Held(x, np.asarray(self.space.matrix @ x), theta, solution, A, right, len(data))
+
+
+@dataclass(frozen=True)
+class Held:
+    """An estimate that constraints may hold back.
+
+    Attributes
+    ----------
+    x : ndarray, shape (unknowns,)
+        Scaled.
+    beta : ndarray, shape (base parameters,)
+    theta : ndarray, shape (standard parameters,), or None
+    solution : ConeSolution
+    A, b : ndarray
+        Rows of the criterion, those of prior and open directions after `data` ones.
+    data : int
+    """
+
+    x: Array
+    beta: Array
+    theta: Array | None
+    solution: ConeSolution
+    A: Array
+    b: Array
+    data: int
+
+    @property
+    def penalty(self) -> float:
+        """What prior and open directions add to the criterion."""
+        return float(np.sum((self.A[self.data :] @ self.x - self.b[self.data :]) ** 2))
+
+
+def admissible(
+    base: BaseParameters, system: System, knowledge: Knowledge, kappa: float = 1.0
+) -> Admissible:
+    """The admissible set of a problem.
+
+    Parameters
+    ----------
+    base : BaseParameters
+    system : System
+        Weighted rows that scale the unknowns and tell which directions are open.
+    knowledge : Knowledge
+    kappa : float
+        See `Admissible`.
+
+    Raises
+    ------
+    InputError
+        For unknown names and constraints that do not fit the robot.
+    """
+    prior = knowledge.of(base.idim.robot)
+    make = base_space if knowledge.consistency in ON_BASE else standard_space
+    space = make(base, system.A, system.b)
+    cones = [
+        cone
+        for constraint in (*CONSISTENCY[knowledge.consistency], *knowledge.constraints)
+        for cone in constraint.cones(space)
+    ]
+    rows = system.A @ space.matrix
+    if space.standard:
+        rows = np.vstack([rows, kappa * prior.rows(len(space.unit))[0] * space.unit])
+    return Admissible(space, tuple(cones), prior, kappa, EQUIVALENT * open_directions(rows))
+
+
+def open_directions(rows: Array) -> Array:
+    """Unit directions of scaled unknowns that rows cannot be said to see."""
+    R = np.linalg.qr(rows, mode="r")
+    _, s, vt = np.linalg.svd(R)
+    return np.asarray(vt[int(np.sum(s > EQUIVALENT)) :])
+
+
+def require_consistent(base: BaseParameters, theta: Array, consistency: str) -> None:
+    """Check a consistent answer without the solver's words.
+
+    Raises
+    ------
+    ComputationError
+        When a body's pseudo-inertia or a drive's parameter is not positive.
+    """
+    if consistency != "pseudo-inertia":
+        return
+    idim = base.idim
+    bodies = theta[: idim.inertial].reshape(-1, 10)
+    positive = np.array([p.positive for p in idim.parameters])
+    if smallest_eigenvalue(bodies).min() <= 0.0 or np.any(theta[positive] <= 0.0):
+        raise ComputationError(
+            "the solver's answer is not physically consistent; check units and scale of the torques"
+        )
+
+
+def names_held(cones: Sequence[Cone], faces: Sequence[np.ndarray]) -> tuple[str, ...]:
+    """Names of the constraints on whose faces an answer lies."""
+    names: list[str] = []
+    for cone, face in zip(cones, faces, strict=True):
+        if isinstance(cone.name, str):
+            names += [cone.name] * bool(face.shape[1])
+        else:
+            names += [name for name, on in zip(cone.name, face, strict=True) if on]
+    return tuple(names)

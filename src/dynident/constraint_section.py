@@ -1,0 +1,75 @@
+"""``[[constraint]]`` of a study: what is known of the robot, by kind."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from dynident.constraints import CONSTRAINTS, Constraint
+from dynident.robot.spec import Flag, Name, Number, Spec, Vector3
+from dynident.sections import one_of, options_of
+
+Names = Name | Annotated[tuple[Name, ...], Field(min_length=1)]
+
+
+class ConstraintSection(Spec):
+    """``[[constraint]]``: see `dynident.constraints`; each kind has some of the keys.
+
+    Attributes
+    ----------
+    kind : str
+        Name in `dynident.constraints.CONSTRAINTS`.
+    parameters : str or tuple of str
+        Standard or base parameters.
+    links : str or tuple of str
+        Links by name, or "all".
+    link, left, right : str
+    value : float
+    lower, upper : float or 3 floats
+    centre, axes, rotation, com : 3 floats
+    radius, margin, mass : float
+    points : tuple of 3 floats each
+    inertia : 6 floats
+    plane : {"xz", "xy", "yz"}
+    drives : bool
+    of : {"mass", "com"}
+    """
+
+    kind: Annotated[Name, one_of(CONSTRAINTS)]
+    parameters: Names | None = None
+    links: Names | None = None
+    link: Name | None = None
+    left: Name | None = None
+    right: Name | None = None
+    value: Number | None = None
+    lower: Number | Vector3 | None = None
+    upper: Number | Vector3 | None = None
+    centre: Vector3 | None = None
+    axes: Vector3 | None = None
+    rotation: Vector3 | None = None
+    com: Vector3 | None = None
+    radius: Annotated[Number, Field(gt=0.0)] | None = None
+    margin: Number | None = None
+    mass: Annotated[Number, Field(gt=0.0)] | None = None
+    points: Annotated[tuple[Vector3, ...], Field(min_length=4)] | None = None
+    inertia: tuple[Number, Number, Number, Number, Number, Number] | None = None
+    plane: Literal["xz", "xy", "yz"] | None = None
+    drives: Flag | None = None
+    of: Literal["mass", "com"] | None = None
+
+
+def build_constraints(sections: tuple[ConstraintSection, ...]) -> tuple[Constraint, ...]:
+    """Constraints of a study.
+
+    Raises
+    ------
+    InputError
+        Naming the key that a kind does not have, or lacks.
+    """
+    built = []
+    for section in sections:
+        make = CONSTRAINTS[section.kind]
+        options = options_of(section, make, ("kind",), f"[[constraint]] {section.kind}")
+        built.append(make(**options))
+    return tuple(built)

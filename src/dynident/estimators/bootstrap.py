@@ -1,0 +1,88 @@
+"""Block bootstrap of a constrained estimate: what its error bars are on a boundary.
+
+Where constraints are active the estimate is no smooth function of the data and its
+distribution no normal one. Each replicate redraws the scores of the rows in blocks, as
+long as their correlation lasts, and solves the cone problem anew.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynident.admissible import Admissible, Held
+from dynident.conic import solve_cone_problem
+from dynident.errors import InputError
+from dynident.factors import System
+from dynident.inertia import Array
+
+FEWEST = 20
+"""Replicates that give a standard deviation within 16 %."""
+SEED = 0
+
+
+def check_replicates(count: int) -> int:
+    """A number of replicates.
+
+    Raises
+    ------
+    InputError
+    """
+    if count and count < FEWEST:
+        raise InputError(f"bootstrap = {count}: at least {FEWEST} replicates, or 0 for none")
+    return count
+
+
+def bootstrap_covariance(
+    admitted: Admissible,
+    held: Held,
+    system: System,
+    series: tuple[Array, ...],
+    length: int,
+    replicates: int,
+    seed: int = SEED,
+) -> Array:
+    """Covariance of the base parameters over moving-block replicates (Kuensch 1989).
+
+    ``A^T b* = A^T b + sum over drawn blocks of (their score - the mean one)``: the rows'
+    regressor stays, their errors are redrawn. The prior's targets move by their own
+    standard deviation.
+
+    Parameters
+    ----------
+    admitted : Admissible
+    held : Held
+    system : System
+        ``||A beta - b||^2``.
+    series : tuple of ndarray, shapes (instants, base parameters)
+        Scores of the rows, one log each.
+    length : int
+        Of a block, in instants.
+    replicates : int
+    seed : int
+
+    Returns
+    -------
+    ndarray, shape (base parameters, base parameters)
+    """
+    generator = np.random.default_rng(seed)
+    inverse = system.inverse()
+    windows = []
+    for scores in series:
+        span = min(length, len(scores))
+        sums = np.vstack([np.zeros(scores.shape[1]), np.cumsum(scores, axis=0)])
+        sums = sums[span:] - sums[:-span]
+        windows.append((sums - np.mean(sums, axis=0), round(len(scores) / span)))
+    betas = np.empty((replicates, len(held.beta)))
+    warm = held.solution
+    for k in range(replicates):
+        drawn = sum(
+            np.sum(sums[generator.integers(len(sums), size=count)], axis=0)
+            for sums, count in windows
+        )
+        b = held.b.copy()
+        b[: held.data] += inverse.T @ drawn
+        extra = len(b) - held.data - len(admitted.open)
+        b[held.data : held.data + extra] += admitted.kappa * generator.normal(size=extra)
+        solution = solve_cone_problem(held.A, b, admitted.cones, warm)
+        betas[k] = admitted.space.matrix @ solution.x
+    return np.asarray(np.cov(betas, rowvar=False))

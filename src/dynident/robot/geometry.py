@@ -1,0 +1,284 @@
+"""The shapes that a URDF gives a body, as points whose convex hull contains them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from lxml import etree
+
+from dynident.errors import InputError
+from dynident.inertia import Array
+from dynident.robot.model import Robot
+from dynident.robot.urdf import library_messages, parse_xml
+from dynident.text import nearest
+
+if TYPE_CHECKING:
+    import pinocchio as pin
+
+SIDES = 10
+"""Sides of the polygon around a circle: with its two ends a cylinder has twelve facets."""
+LATITUDES = np.pi / 12.0 * np.array([-5.0, -3.0, -1.0, 1.0, 3.0, 5.0])
+"""Corners of the polygon of twelve sides around a meridian [rad]."""
+SCHEMES = ("package://", "model://")
+
+Shape = Any
+"""A geometry of coal, which has no types."""
+
+
+def link_points(robot: Robot, link: str) -> Array:
+    """Points whose convex hull contains a body, as its URDF draws it.
+
+    Vertices of meshes, corners of boxes, and corners of polyhedra around spheres,
+    cylinders and capsules. Each link of the file is taken by its collision geometry, or
+    by its visual one where it has no other.
+
+    Parameters
+    ----------
+    robot : Robot
+    link : str
+        A body of the robot. What is fixed to it is part of it, as are links behind locked
+        joints.
+
+    Returns
+    -------
+    ndarray, shape (points, 3)
+        In the body's joint frame [m].
+
+    Raises
+    ------
+    InputError
+        When the robot has no URDF or the body no geometry, or for a mesh that is missing
+        or cannot be read.
+    """
+    import pinocchio as pin
+
+    if link not in robot.links:
+        raise InputError(f"{robot.name}: there is no link {link!r}{nearest(link, robot.links)}")
+    path = robot.source
+    if path is None or path.suffix.lower() == ".toml":
+        raise InputError(
+            f"{robot.name}: the robot has no URDF, so that the shape of {link} is not known; "
+            "give points"
+        )
+    root = parse_xml(path).getroot()
+    free = (pin.JointModelFreeFlyer(),) if robot.floating else ()
+    with library_messages():
+        try:
+            model = pin.buildModelFromXML(etree.tostring(root, encoding="unicode"), *free)
+        except (ValueError, RuntimeError) as error:
+            raise InputError(f"{path}: {str(error).splitlines()[0]}") from error
+    carriers = [carrier(model, robot, joint) for joint in range(model.njoints)]
+    # bodies are the moving joints' in order, after the universe
+    moving = [j for j in range(1, model.njoints) if carriers[j] == j]
+    if len(moving) != len(robot.links):
+        raise InputError(f"{path}: its joints are no longer those of the robot; read it again")
+    body = moving[robot.links.index(link)]
+    members = {
+        frame.name
+        for frame in model.frames
+        if frame.type == pin.FrameType.BODY and carriers[frame.parentJoint] == body
+    }
+    keep_geometry(root, members, path)
+    placements = joint_placements(model, robot)
+    clouds = [
+        placed(placements[body].actInv(placements[shape.parentJoint] * shape.placement), shape)
+        for shape in shapes(model, root, path)
+    ]
+    if not clouds:
+        raise InputError(
+            f"{path}: link {link!r} has neither collision nor visual geometry; give points"
+        )
+    return np.vstack(clouds)
+
+
+def carrier(model: pin.Model, robot: Robot, joint: int) -> int:
+    """The joint that moves what a joint carries: itself, or the first that is not locked."""
+    while model.names[joint] in robot.locked:
+        joint = int(model.parents[joint])
+    return joint
+
+
+def joint_placements(model: pin.Model, robot: Robot) -> list[pin.SE3]:
+    """Placements of all joints in the base frame, locked ones at their values."""
+    import pinocchio as pin
+
+    q = pin.neutral(model)
+    for name, value in robot.locked.items():
+        joint = model.joints[model.getJointId(name)]
+        # continuous joints are (cos, sin)
+        q[joint.idx_q : joint.idx_q + joint.nq] = (
+            value if joint.nq == 1 else (np.cos(value), np.sin(value))
+        )
+    data = model.createData()
+    pin.forwardKinematics(model, data, q)
+    return list(data.oMi)
+
+
+def keep_geometry(root: etree._Element, members: set[str], path: Path) -> None:
+    """Leave one kind of geometry of some links, its meshes with their paths, and no other.
+
+    What is not asked for is not loaded, so that its meshes may be missing.
+
+    Parameters
+    ----------
+    root : element
+        The URDF's, changed in place.
+    members : set of str
+        The links.
+    path : Path
+        The URDF.
+
+    Raises
+    ------
+    InputError
+        For meshes that are not found.
+    """
+    for link in root.iterchildren("link"):
+        collisions, visuals = link.findall("collision"), link.findall("visual")
+        if link.get("name") not in members:
+            dropped = [*collisions, *visuals]
+        else:
+            dropped = visuals if collisions else []
+        for element in dropped:
+            link.remove(element)
+        for mesh in link.iterfind("*/geometry/mesh"):
+            place = f"{path}, line {mesh.sourceline}"
+            mesh.set("filename", str(mesh_file(mesh.get("filename", ""), path, place)))
+
+
+def mesh_file(name: str, path: Path, place: str) -> Path:
+    """Where a mesh is.
+
+    Parameters
+    ----------
+    name : str
+        As the URDF has it: ``package://name/...``, ``file://...``, or a path, which is
+        relative to the URDF. A package is a folder with its name in one of the URDF's
+        parents, or in one of ROS_PACKAGE_PATH.
+    path : Path
+        The URDF.
+    place : str
+        Where it says so, for messages.
+
+    Raises
+    ------
+    InputError
+        When there is no such file.
+    """
+    folders = [path.resolve().parent]
+    tail, advice = name.removeprefix("file://"), ""
+    for scheme in SCHEMES:
+        if name.startswith(scheme):
+            tail = name.removeprefix(scheme).lstrip("/")
+            extra = os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep)
+            folders = [*path.resolve().parents, *(Path(folder) for folder in extra if folder)]
+            advice = (
+                f"; put the package {tail.split('/')[0]} into a folder above the URDF, or name "
+                "the folder that has it in ROS_PACKAGE_PATH"
+            )
+    for folder in folders:
+        if (folder / tail).is_file():
+            return folder / tail
+    raise InputError(f"{place}: there is no mesh {name!r}{advice}")
+
+
+def shapes(model: pin.Model, root: etree._Element, path: Path) -> list[pin.GeometryObject]:
+    """Everything that a URDF draws, on the joints of a model.
+
+    Raises
+    ------
+    InputError
+        For meshes that cannot be read.
+    """
+    import pinocchio as pin
+
+    text = etree.tostring(root, encoding="unicode")
+    found: list[pin.GeometryObject] = []
+    with library_messages():
+        try:
+            for kind in (pin.GeometryType.COLLISION, pin.GeometryType.VISUAL):
+                geometry = pin.buildGeomFromUrdfString(model, text, kind)
+                found += list(geometry.geometryObjects)
+        except (ValueError, RuntimeError) as error:
+            reason = " ".join(str(error).split())
+            raise InputError(f"{path}: its geometry cannot be read ({reason})") from error
+    return found
+
+
+def placed(placement: pin.SE3, shape: pin.GeometryObject) -> Array:
+    """Points around a shape, in the frame that it is placed in."""
+    points = around(shape.geometry, shape.name)
+    return np.asarray(points @ placement.rotation.T + placement.translation)
+
+
+def around(shape: Shape, name: str) -> Array:
+    """Points whose convex hull contains a shape, in the shape's own frame [m].
+
+    Raises
+    ------
+    InputError
+        For kinds of shapes that a URDF does not have.
+    """
+    kind = type(shape).__name__
+    for prefix, points in SHAPES.items():
+        if kind.startswith(prefix):
+            return points(shape)
+    raise InputError(f"geometry {name}: a shape of kind {kind} has no points; give points")
+
+
+def around_box(box: Shape) -> Array:
+    """The eight corners."""
+    signs = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
+    return np.asarray(signs * box.halfSide)
+
+
+def around_cylinder(cylinder: Shape) -> Array:
+    """A prism around a cylinder along z."""
+    return revolved(np.full(2, cylinder.radius), cylinder.halfLength * np.array([-1.0, 1.0]))
+
+
+def around_capsule(capsule: Shape) -> Array:
+    """A polyhedron around a cylinder along z with half spheres on its ends."""
+    radius = capsule.radius / np.cos(np.pi / 12.0)
+    ends = capsule.halfLength * np.sign(LATITUDES)
+    return revolved(radius * np.cos(LATITUDES), radius * np.sin(LATITUDES) + ends)
+
+
+def around_sphere(sphere: Shape) -> Array:
+    """A polyhedron around a sphere."""
+    radius = sphere.radius / np.cos(np.pi / 12.0)
+    return revolved(radius * np.cos(LATITUDES), radius * np.sin(LATITUDES))
+
+
+def revolved(radii: Array, heights: Array) -> Array:
+    """Corners of a polyhedron around a solid of revolution about z.
+
+    Parameters
+    ----------
+    radii, heights : ndarray, shape (corners,)
+        Corners of its convex profile [m].
+
+    Returns
+    -------
+    ndarray, shape (corners * SIDES, 3)
+        Polygons whose sides touch the circles of the profile's corners from outside.
+    """
+    turns = 2.0 * np.pi * np.arange(SIDES) / SIDES
+    circle = np.column_stack([np.cos(turns), np.sin(turns)]) / np.cos(np.pi / SIDES)
+    rings = [np.column_stack([r * circle, np.full(SIDES, z)]) for r, z in zip(radii, heights)]
+    return np.vstack(rings)
+
+
+SHAPES: dict[str, Callable[..., Array]] = {
+    "Box": around_box,
+    "Cylinder": around_cylinder,
+    "Capsule": around_capsule,
+    "Sphere": around_sphere,
+    "Convex": lambda mesh: np.array(mesh.points()),
+    "BVHModel": lambda mesh: np.array(mesh.vertices()),
+}
+"""Points around a shape, by the beginning of the name that Pinocchio's coal has for it."""
