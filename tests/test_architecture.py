@@ -41,7 +41,7 @@ LAYERS = [
     ["estimators.bootstrap", "estimators.weight", "estimators.constrained", "estimators"],
     ["essential", "validation", "routes"],
     ["export", "export.urdf"],
-    ["report", "report.words", "report.summary"],
+    ["nearest", "report", "report.words", "report.repair", "report.summary"],
     ["identification"],
     ["export.result", "report.plots", "report.html"],
     ["sections", "constraint_section", "study"],

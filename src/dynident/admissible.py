@@ -32,9 +32,9 @@ EQUIVALENT = 1e-2
 deviations: among sets with equal torques, and of drives that never moved."""
 NEWTON_STEPS = 60
 """Of priors whose metric is not quadratic."""
-HALVINGS = 40
-DECREMENT = 1e-12
-"""Relative decrease of the criterion that ends them."""
+LEAST_STEP = 1e-6
+DECREMENT = 1e-11
+"""Squared length of a step, over the criterion, that ends them."""
 
 
 @dataclass(frozen=True)
@@ -146,17 +146,14 @@ class Admissible:
                 x, held = new.x, new
                 cost = self._criterion(data, system.b, x)
                 continue
-            step = 1.0
-            for _ in range(HALVINGS):
-                trial = self._criterion(data, system.b, x + step * (new.x - x))
-                if trial <= cost:
-                    break
+            decrement = float(np.sum((new.A @ (new.x - x)) ** 2))
+            if decrement <= DECREMENT * max(1.0, cost):
+                return new
+            step, trial = 1.0, self._criterion(data, system.b, new.x)
+            while trial > cost and step > LEAST_STEP:
                 step *= 0.5
-            else:
-                return new
-            x, held, before, cost = x + step * (new.x - x), new, cost, trial
-            if step == 1.0 and before - cost <= DECREMENT * max(1.0, cost):
-                return new
+                trial = self._criterion(data, system.b, x + step * (new.x - x))
+            x, held, cost = x + step * (new.x - x), new, trial
         raise ComputationError(
             f"the prior's metric {self.prior.metric!r} did not settle in {NEWTON_STEPS} steps; "
             "try 'pullback', which is its quadratic form"

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from dynident.admissible import Knowledge
 from dynident.base import BaseParameters, base_parameters
 from dynident.errors import InputError
 from dynident.export.result import SCHEMA
@@ -18,6 +19,7 @@ from dynident.export.urdf import model_urdf
 from dynident.identification import ValidationFigures
 from dynident.idim import Idim, build_idim
 from dynident.inertia import Array, from_com, inertia_matrix, smallest_eigenvalue
+from dynident.nearest import measured, nearest_to_base
 from dynident.problem import Problem
 from dynident.robot.spec import Name, Number, validated
 from dynident.study import LogSection, Study, listed, study_robot, study_samples
@@ -40,6 +42,7 @@ class StoredParameter(Part):
 
     name: Name
     value: Finite
+    std: Finite | None = None
     regrouping: str
 
 
@@ -131,7 +134,7 @@ class StoredResult:
         if document.standard is None:
             raise InputError(
                 f"{self.path}: holds base parameters only ({document.method}), which no model "
-                "file can hold; identify with pc-idim-ls"
+                "file can hold; use --repair, or identify with pc-idim-ls"
             )
         rows = []
         for link in document.standard:
@@ -140,8 +143,8 @@ class StoredResult:
             size = phi[0] + np.trace(inertia_matrix(phi))
             if smallest_eigenvalue(phi) < -ROUNDING * abs(size):
                 raise InputError(
-                    f"{self.path}: the inertia of {link.link} is not physically consistent, which "
-                    f"{document.method} never writes; was the file edited?"
+                    f"{self.path}: the inertia of {link.link} is not physically consistent; use "
+                    "--repair"
                 )
             rows.append(phi)
         return np.array(rows)
@@ -297,11 +300,59 @@ def relocated(section: LogSection, files: Sequence[str]) -> LogSection:
     return section.model_copy(update=update | {"name": None})
 
 
-def stored_urdf(stored: StoredResult) -> tuple[bytes, tuple[str, ...]]:
-    """The URDF of a stored result, and notes on what has no place in one."""
-    phi, idim = stored.phi(), stored.idim
-    drives = [joint.values() for joint in stored.document.joints]
+def stored_urdf(
+    stored: StoredResult, repair: Knowledge | None = None
+) -> tuple[bytes, tuple[str, ...]]:
+    """The URDF of a stored result, and notes on what has no place in one.
+
+    Parameters
+    ----------
+    stored : StoredResult
+    repair : Knowledge, optional
+        Of a result without consistent links: write the consistent set that is nearest to
+        its base parameters, with their standard deviations as the measure.
+
+    Raises
+    ------
+    InputError
+        When the result has no consistent links and is not to be repaired.
+    """
+    idim = stored.idim
+    notes: tuple[str, ...] = ()
+    if repair is None:
+        phi = stored.phi()
+        drives = [joint.values() for joint in stored.document.joints]
+    else:
+        theta, notes = repaired(stored, repair)
+        phi = theta[: idim.inertial].reshape(-1, 10)
+        drives = [
+            {
+                p.symbol: float(theta[k])
+                for k, p in enumerate(idim.parameters)
+                if k >= idim.inertial and p.number == number
+            }
+            for number in range(1, idim.robot.n + 1)
+        ]
     omitted = [p.name for p in idim.parameters[idim.inertial :] if p.symbol not in ("fv", "fc")]
     damping = [d["fv"] for d in drives] if all("fv" in d for d in drives) else None
     friction = [d["fc"] for d in drives] if all("fc" in d for d in drives) else None
-    return model_urdf(idim.robot, phi, damping=damping, friction=friction, omitted=omitted)
+    document, more = model_urdf(
+        idim.robot, phi, damping=damping, friction=friction, omitted=omitted
+    )
+    return document, (*notes, *more)
+
+
+def repaired(stored: StoredResult, knowledge: Knowledge) -> tuple[Array, tuple[str, ...]]:
+    """Consistent standard parameters nearest to a result's base parameters, and how near."""
+    rows = stored.document.parameters
+    beta = np.array([row.value for row in rows])
+    std = np.array([row.std or 0.0 for row in rows])
+    held = nearest_to_base(stored.base, beta, std, knowledge)
+    assert held.theta is not None
+    scale = 1.0 / np.diag(measured(beta, std).A)
+    moved = np.abs(held.beta - beta) / scale
+    worst = int(np.argmax(moved))
+    return held.theta, (
+        f"repaired: the nearest consistent links move the base parameters by {moved[worst]:.2g} "
+        f"sigma at most ({rows[worst].name}), {np.sqrt(np.mean(moved**2)):.2g} in the mean",
+    )

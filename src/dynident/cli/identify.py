@@ -207,7 +207,15 @@ def write_output(result: Identification, directory: Path, report: bool) -> tuple
     contents = {paths[0]: to_json(result_dict(result)).encode()}
     notes: tuple[str, ...] = ()
     if result.phi is None:
-        notes = (f"{result.method} gives base parameters only, so there is no model.urdf",)
+        notes = (
+            f"{result.method} gives base parameters only, so there is no model.urdf; "
+            "dynident export --repair writes the nearest consistent one",
+        )
+    elif not result.consistent:
+        notes = (
+            "the links are not physically consistent, so there is no model.urdf; "
+            "dynident export --repair writes the nearest consistent one",
+        )
     else:
         contents[directory / "model.urdf"], notes = result.model_urdf()
     if report:

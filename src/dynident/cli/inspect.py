@@ -1,4 +1,4 @@
-"""``dynident base``, ``validate`` and ``export``: robots and stored results."""
+"""``dynident base``, ``validate``, ``export`` and ``repair``: robots and stored results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-from dynident.cli.options import FrictionOption, JsonFlag, LowpassOption, app
+from dynident.cli.options import (
+    FrictionOption,
+    JsonFlag,
+    LowpassOption,
+    MetricOption,
+    app,
+    positive,
+)
 
 
 @app.command(epilog="Example: dynident base arm.urdf --friction viscous")
@@ -86,18 +93,69 @@ def validate(
 def export(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     urdf: Annotated[Path, typer.Option("--urdf", help="The URDF to write.")],
+    repair: Annotated[
+        bool,
+        typer.Option("--repair", help="The nearest consistent links, of a result without them."),
+    ] = False,
+    metric: MetricOption = None,
 ) -> None:
     """Write a stored result as a robot model."""
+    from dynident.admissible import Knowledge
+    from dynident.errors import InputError
     from dynident.files import refuse_overwriting, write_files
     from dynident.stored import read_result, stored_urdf
+
+    if metric is not None and not repair:
+        raise InputError("--metric is of --repair")
 
     stored = read_result(result)
     source = stored.idim.robot.source
     refuse_overwriting([urdf], (result, stored.study.robot.file, source or result))
-    document, notes = stored_urdf(stored)
+    knowledge = Knowledge(metric=metric or "pullback") if repair else None
+    document, notes = stored_urdf(stored, knowledge)
     write_files({urdf: document})
     for warning in stored.warnings:
         typer.echo(f"warning: {warning}", err=True)
     for note in notes:
         typer.echo(f"note: {note}", err=True)
     typer.echo(f"written to {urdf}", err=True)
+
+
+@app.command(epilog="Example: dynident repair arm.urdf --urdf arm_consistent.urdf")
+def repair(
+    robot: Annotated[Path, typer.Argument(metavar="ROBOT", help="URDF or robot TOML.")],
+    urdf: Annotated[
+        Path | None, typer.Option("--urdf", help="The URDF to write; only a report without.")
+    ] = None,
+    metric: MetricOption = None,
+    mass: Annotated[
+        float | None,
+        typer.Option("--mass", callback=positive, help="Total mass of the moving links [kg]."),
+    ] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Find the physically consistent inertials nearest to a robot file's own."""
+    from dynident.constraints import TotalMass
+    from dynident.export.result import finite, to_json
+    from dynident.export.urdf import model_urdf
+    from dynident.files import refuse_overwriting, write_files
+    from dynident.nearest import nearest_consistent
+    from dynident.report.repair import repair_dict, repair_table
+    from dynident.robot import load_robot
+
+    model = load_robot(robot)
+    constraints = () if mass is None else (TotalMass(mass),)
+    found = nearest_consistent(model, metric=metric or "pullback", constraints=constraints)
+    notes: tuple[str, ...] = ()
+    if urdf is not None:
+        refuse_overwriting([urdf], (robot, model.source or robot))
+        document, notes = model_urdf(model, found.phi)
+        write_files({urdf: document})
+    if json:
+        typer.echo(to_json(finite(repair_dict(model, found))), nl=False)
+    else:
+        typer.echo(repair_table(model, found))
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)
+    if urdf is not None:
+        typer.echo(f"written to {urdf}", err=True)

@@ -4,8 +4,9 @@ With J the pseudo-inertia of a link, a quadratic function of a point,
 ``xt^T W xt`` with ``xt = (x, 1)``, has the moment ``tr(J W)`` over its mass. A function
 that is never negative in the region has a moment that is not negative either, which is
 linear in the parameters. Such conditions are necessary: they never refuse a body whose
-mass is inside. For an ellipsoid they are sufficient as well, and so they are for a
-tetrahedron; other polytopes admit some bodies that reach beyond them.
+mass is inside. With J positive semidefinite they are also sufficient for an ellipsoid, and
+for a tetrahedron (a 4x4 matrix that is semidefinite and has no negative entry is a sum of
+squares of such vectors); other polytopes admit some bodies that reach beyond them.
 
 Coordinates are in the link's joint frame [m].
 """
@@ -120,7 +121,7 @@ class Ellipsoid:
     lengths in the ellipsoid's axes, as ``[[m 1, u], [u^T, m]] >= 0`` with
     ``u = A (m c - m centre)``. All of the mass: ``tr(J W) >= 0`` for
     ``xt^T W xt = 1 - |A (x - centre)|^2``, necessary and sufficient for a body of positive
-    density (Wensing, Kim and Slotine 2018, eq. 23). Where J is positive semidefinite the
+    density (Wensing, Kim and Slotine 2018). Where J is positive semidefinite the
     centre is then inside by itself, since ``|A (c - centre)|^2`` is at most the mean of
     ``|A (x - centre)|^2``, and no condition of its own is added. Consistency 'inertia'
     does not make J so.
@@ -321,17 +322,16 @@ def numbers(
         When they are not `count` finite numbers, or not all positive where they have to be.
     """
     try:
-        array = np.array(values, dtype=float)
-    except (TypeError, ValueError):
+        array = np.array(values)
+    except ValueError:  # rows of different lengths
         array = np.array([])
-    wanted = f"{count} {'positive ' if positive else 'finite ' if bounded else ''}"
-    refused = array.shape != (count,) or bool(np.any(np.isnan(array)))
-    refused = refused or (bounded and not np.all(np.isfinite(array)))
-    if refused or (positive and not np.all(array > 0.0)):
+    fits = array.shape == (count,) and array.dtype.kind in "iuf" and not np.any(np.isnan(array))
+    if not fits or (bounded and not np.all(np.isfinite(array))) or (positive and array.min() <= 0):
         given = values if count > 1 else values[0]
-        wanted += "number" if count == 1 else "numbers"
+        word = "positive " if positive else "finite " if bounded else ""
+        wanted = f"{count} {word}number{'s' if count > 1 else ''}"
         raise InputError(f"constraint {kind!r}: {key} is {given!r} but has to be {wanted}")
-    return array
+    return array.astype(float)
 
 
 def shown(values: Array, digits: int = 6) -> str:

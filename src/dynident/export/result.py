@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dynident.estimators.auxiliary import SimulatedFigure
+from dynident.estimators.restriction import Restriction
 from dynident.identification import Identification, ValidationFigures
 from dynident.inertia import to_com
 from dynident.statistics import confidence_interval, whiteness
@@ -59,6 +60,7 @@ def result_dict(result: Identification) -> dict[str, Any]:
         if certificate is None
         else {"primal": certificate.primal, "dual": certificate.dual, "gap": certificate.gap},
         "active_constraints": list(estimate.active),
+        "restriction": restriction_dict(estimate.restriction),
         "tests": [
             {
                 "null": test.null,
@@ -81,6 +83,22 @@ def result_dict(result: Identification) -> dict[str, Any]:
     }
     cleaned: dict[str, Any] = finite(document)
     return cleaned
+
+
+def restriction_dict(found: Restriction | None) -> dict[str, Any] | None:
+    """What the active constraints do, and whether the data contradict them."""
+    if found is None:
+        return None
+    return {
+        "multipliers": [{"name": name, "value": value} for name, value in found.multipliers],
+        "gradient": found.gradient,
+        "cost": found.cost,
+        "freedom": found.freedom,
+        "p_value": found.p_value,
+        "shift": found.shift,
+        "moved": found.moved,
+        "verdict": found.verdict,
+    }
 
 
 def simulation_dict(figure: SimulatedFigure) -> dict[str, Any]:

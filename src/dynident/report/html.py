@@ -162,6 +162,8 @@ def consistency_statement(result: Identification) -> Statement:
         if result.estimate.active:
             held = counted(len(result.estimate.active), "active constraint")
             text += f"; held on the boundary by {held}"
+        if result.estimate.restriction is not None:
+            text += f"; {result.estimate.restriction.verdict}"
         return Statement("good", "Physically consistent", text)
     if result.phi is None:
         text = text.removeprefix("not determined: ") + "; pc-idim-ls gives consistent links"

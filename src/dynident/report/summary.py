@@ -346,6 +346,8 @@ def quality_lines(result: Identification) -> list[str]:
     if estimate.certificate is not None:
         lines += entry("certificate", certificate_words(result))
         lines += entry("active", ", ".join(estimate.active) or "no constraint")
+    if estimate.restriction is not None:
+        lines += entry("restriction", estimate.restriction.verdict)
     if not estimate.converged:
         lines += entry("warning", f"not converged: {estimate.message}")
     for warning in result.warnings:

@@ -61,8 +61,8 @@ def link_points(robot: Robot, link: str) -> Array:
     path = robot.source
     if path is None or path.suffix.lower() == ".toml":
         raise InputError(
-            f"{robot.name}: the robot has no URDF, so that the shape of {link} is not known; "
-            "give points"
+            f"{robot.name}: the robot has no URDF, so the shape of {link} is not known; "
+            "give the points of its hull"
         )
     root = parse_xml(path).getroot()
     free = (pin.JointModelFreeFlyer(),) if robot.floating else ()
@@ -74,7 +74,8 @@ def link_points(robot: Robot, link: str) -> Array:
     carriers = [carrier(model, robot, joint) for joint in range(model.njoints)]
     # bodies are the moving joints' in order, after the universe
     moving = [j for j in range(1, model.njoints) if carriers[j] == j]
-    if len(moving) != len(robot.links):
+    names = [model.names[j] for j in moving[int(robot.floating) :]]
+    if names != list(robot.joint_names) or not set(robot.locked) <= set(model.names):
         raise InputError(f"{path}: its joints are no longer those of the robot; read it again")
     body = moving[robot.links.index(link)]
     members = {
@@ -90,7 +91,8 @@ def link_points(robot: Robot, link: str) -> Array:
     ]
     if not clouds:
         raise InputError(
-            f"{path}: link {link!r} has neither collision nor visual geometry; give points"
+            f"{path}: link {link!r} has neither collision nor visual geometry; give the points "
+            "of its hull"
         )
     return np.vstack(clouds)
 
@@ -192,20 +194,27 @@ def shapes(model: pin.Model, root: etree._Element, path: Path) -> list[pin.Geome
     Raises
     ------
     InputError
-        For meshes that cannot be read.
+        For shapes and meshes that cannot be read.
     """
     import pinocchio as pin
 
     text = etree.tostring(root, encoding="unicode")
     found: list[pin.GeometryObject] = []
-    with library_messages():
+    reason = ""
+    with library_messages() as said:
         try:
             for kind in (pin.GeometryType.COLLISION, pin.GeometryType.VISUAL):
                 geometry = pin.buildGeomFromUrdfString(model, text, kind)
                 found += list(geometry.geometryObjects)
         except (ValueError, RuntimeError) as error:
-            reason = " ".join(str(error).split())
-            raise InputError(f"{path}: its geometry cannot be read ({reason})") from error
+            reason = str(error).split("message:")[-1]
+    drawn = len(root.findall("link/collision")) + len(root.findall("link/visual"))
+    if not reason and len(found) < drawn:
+        # the library leaves out what it does not know; the hull would be too small
+        told = [line.removeprefix("Error:") for line in said if line.startswith("Error:")]
+        reason = told[0] if told else f"{drawn - len(found)} shapes are of no known kind"
+    if reason:
+        raise InputError(f"{path}: its geometry cannot be read: {' '.join(reason.split())}")
     return found
 
 
@@ -227,7 +236,9 @@ def around(shape: Shape, name: str) -> Array:
     for prefix, points in SHAPES.items():
         if kind.startswith(prefix):
             return points(shape)
-    raise InputError(f"geometry {name}: a shape of kind {kind} has no points; give points")
+    raise InputError(
+        f"geometry {name}: a shape of kind {kind} is not known; give the points of its hull"
+    )
 
 
 def around_box(box: Shape) -> Array:
