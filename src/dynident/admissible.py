@@ -15,18 +15,20 @@ import numpy as np
 
 from dynident.base import BaseParameters
 from dynident.cones import Cone
-from dynident.conic import ConeSolution, solve_cone_problem
+from dynident.conic import ConeSolution, certify, free_faces, solve_cone_problem
 from dynident.constraints import CONSISTENCY, ON_BASE, Constraint
 from dynident.errors import ComputationError, InputError
 from dynident.factors import System
 from dynident.inertia import Array, smallest_eigenvalue
-from dynident.priors import NO_PRIOR, Prior, believed, check_metric
+from dynident.priors import METRICS, NO_PRIOR, Prior, believed, check_metric
 from dynident.robot.model import Robot
 from dynident.space import Space, base_space, standard_space
 from dynident.text import nearest
 
 CENTRES = ("nominal", "none")
 """Of priors: the robot file's inertials, or nothing."""
+PARAMETRISATIONS = ("cones", "log-cholesky")
+"""How the consistent set is searched: under its cones, or by parameters that cannot leave it."""
 EQUIVALENT = 1e-2
 """Pull towards small parameters along directions that nothing else sees, in standard
 deviations: among sets with equal torques, and of drives that never moved."""
@@ -53,6 +55,8 @@ class Knowledge:
     consistency : str
         Name in `dynident.constraints.CONSISTENCY`.
     constraints : tuple of Constraint
+    parametrisation : str
+        Name in `PARAMETRISATIONS`: how the consistent set is searched.
     """
 
     prior: str | None = None
@@ -60,6 +64,7 @@ class Knowledge:
     prior_weight: float | str = 1.0
     consistency: str = "pseudo-inertia"
     constraints: tuple[Constraint, ...] = ()
+    parametrisation: str = "cones"
 
     def of(self, robot: Robot) -> Prior:
         """The prior of a robot.
@@ -75,6 +80,7 @@ class Knowledge:
                 f"{nearest(self.consistency, CONSISTENCY)}"
             )
         check_metric(self.metric)
+        self._check_parametrisation()
         weight = self.prior_weight
         if isinstance(weight, str) or not 0.0 <= weight < np.inf:
             raise InputError(f"prior_weight {weight!r} is neither 'held-out' nor at least 0")
@@ -94,6 +100,24 @@ class Knowledge:
                 "prior; leave the prior out"
             )
         return Prior(believed(robot.nominal, robot.links), self.metric, weight)
+
+    def _check_parametrisation(self) -> None:
+        if self.parametrisation not in PARAMETRISATIONS:
+            raise InputError(
+                f"parametrisation {self.parametrisation!r} is not known"
+                f"{nearest(self.parametrisation, PARAMETRISATIONS)}"
+            )
+        if self.parametrisation == "cones":
+            return
+        if self.constraints or self.consistency != "pseudo-inertia":
+            raise InputError(
+                "parametrisation 'log-cholesky' knows consistency 'pseudo-inertia' and no other "
+                "constraints; use 'cones'"
+            )
+        if not METRICS[self.metric].fixed:
+            raise InputError(
+                f"parametrisation 'log-cholesky' has no metric {self.metric!r}; use 'pullback'"
+            )
 
 
 @dataclass(frozen=True)
@@ -158,6 +182,23 @@ class Admissible:
             f"the prior's metric {self.prior.metric!r} did not settle in {NEWTON_STEPS} steps; "
             "try 'pullback', which is its quadratic form"
         )
+
+    def rows(self, system: System) -> tuple[Array, Array, int]:
+        """Rows of the whole criterion, their right-hand side, and how many are the data's.
+
+        Of a prior whose metric is not quadratic its model at the centre.
+        """
+        data = system.A @ self.space.matrix
+        pull, target = self._pull(None)
+        return np.vstack([data, pull]), np.concatenate([system.b, target]), len(data)
+
+    def unheld(self, x: Array, A: Array, b: Array, data: int, iterations: int) -> Held:
+        """An answer that was found without constraints, with what they would certify."""
+        faces, multipliers = free_faces(self.cones)
+        proof = certify(A, b, x, self.cones, multipliers)
+        solution = ConeSolution(x, multipliers, faces, proof, iterations)
+        beta = np.asarray(self.space.matrix @ x)
+        return Held(x, beta, self.space.value(x), solution, A, b, data)
 
     def _pull(self, x: Array | None) -> tuple[Array, Array]:
         """Rows and target of prior and open directions."""

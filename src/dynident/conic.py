@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import solve_triangular
 
-from dynident.cones import Cone, Definite, Equal, Positive, names_of, slack, smat, svec, violation
+from dynident.cones import Cone, Definite, Equal, Positive, names_of, smat, svec, violation
 from dynident.errors import ComputationError, InfeasibleError
 from dynident.faces import Certificate, certify, polished
 from dynident.inertia import Array
@@ -315,4 +315,4 @@ def feasible(cones: Sequence[Cone], near: Array) -> bool:
     return all(str(form.solve(unit, 1e-8).status) != INFEASIBLE for unit in (1.0, 30.0))
 
 
-__all__ = ["Certificate", "ConeSolution", "conflict", "slack", "solve_cone_problem"]
+__all__ = ["Certificate", "ConeSolution", "certify", "conflict", "solve_cone_problem"]

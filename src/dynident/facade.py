@@ -51,6 +51,7 @@ def identify(
     prior_weight: float | str | None = None,
     consistency: str | None = None,
     constraints: Sequence[Constraint] | None = None,
+    parametrisation: str | None = None,
     bootstrap: int | None = None,
     loss: str | None = None,
     essential: str | None = None,
@@ -79,6 +80,9 @@ def identify(
         "pseudo-inertia" by default.
     constraints : sequence of Constraint, optional
         Of constrained methods: more of what is known; see `dynident.constraints`.
+    parametrisation : {"cones", "log-cholesky"}, optional
+        Of constrained methods: how the consistent set is searched, under its cones by
+        default.
     bootstrap : int, optional
         Of constrained methods: replicates of the block bootstrap of the error bars where
         constraints are active, none by default.
@@ -118,6 +122,7 @@ def identify(
         "prior_weight": prior_weight,
         "consistency": consistency,
         "constraints": None if constraints is None else tuple(constraints),
+        "parametrisation": parametrisation,
         "bootstrap": bootstrap,
         "loss": loss,
         "essential": essential,

@@ -17,7 +17,8 @@ import numpy as np
 
 from dynident.admissible import Admissible, Knowledge, admissible
 from dynident.base import BaseParameters
-from dynident.cones import Cone, Equal
+from dynident.cones import Equal
+from dynident.conic import solve_cone_problem
 from dynident.errors import InfeasibleError, InputError
 from dynident.essential import essential_parameters
 from dynident.estimators.iteration import nominal_values
@@ -26,7 +27,6 @@ from dynident.factors import System
 from dynident.idim import Idim
 from dynident.inertia import Array, smallest_eigenvalue
 from dynident.problem import Problem
-from dynident.space import Space
 
 REPEATED = 1e-9
 """Singular value of a regrouping over its largest below which rows repeat each other."""
@@ -316,7 +316,8 @@ def corrected(given: Weighed, distance: System) -> Array:
 def consistent_set(given: Weighed, beta: Array) -> Array | None:
     """A consistent standard set with exactly these base parameters.
 
-    The feasibility test of Sousa and Cortesao (2014).
+    The feasibility test of Sousa and Cortesao (2014); of the sets that pass it the smallest,
+    in the units of `dynident.space.Space`.
 
     Parameters
     ----------
@@ -333,28 +334,15 @@ def consistent_set(given: Weighed, beta: Array) -> Array | None:
     ComputationError
         When it could not be decided.
     """
-    knowledge = Knowledge(prior="none", constraints=(BaseValues(beta),))
+    space, cones = given.consistent_sets.space, given.consistent_sets.cones
+    size = np.linalg.norm(space.matrix, axis=1)
+    exactly = Equal(given.base.names, space.matrix / size[:, None], beta / size)
+    unknowns = len(space.unit)
     try:
-        return admissible(given.base, given.system, knowledge).solve(given.system).theta
+        found = solve_cone_problem(np.eye(unknowns), np.zeros(unknowns), (*cones, exactly))
     except InfeasibleError:
         return None
-
-
-@dataclass(frozen=True)
-class BaseValues:
-    """All base parameters with known values.
-
-    Attributes
-    ----------
-    beta : ndarray, shape (base parameters,)
-    """
-
-    beta: Array
-
-    def cones(self, space: Space) -> list[Cone]:
-        """One row a base parameter."""
-        size = np.linalg.norm(space.matrix, axis=1)
-        return [Equal(space.base.names, space.matrix / size[:, None], self.beta / size)]
+    return space.value(found.x)
 
 
 def scaled_inverse(given: Weighed, unit: Array | None) -> Array:

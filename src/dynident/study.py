@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from dynident.admissible import CENTRES
+from dynident.admissible import CENTRES, PARAMETRISATIONS
 from dynident.constraint_section import ConstraintSection
 from dynident.constraints import CONSISTENCY
 from dynident.errors import InputError
@@ -176,6 +176,8 @@ class IdentifySection(Spec):
         Of the prior.
     consistency : str, optional
         Of constrained methods: what consistency means.
+    parametrisation : str, optional
+        Of constrained methods: how the consistent set is searched.
     bootstrap : int, optional
         Of constrained methods: replicates of the block bootstrap.
     loss : str, optional
@@ -199,6 +201,7 @@ class IdentifySection(Spec):
         None
     )
     consistency: Annotated[Name, one_of(CONSISTENCY)] | None = None
+    parametrisation: Annotated[Name, one_of(PARAMETRISATIONS)] | None = None
     bootstrap: Row | None = None
     loss: Annotated[Name, one_of(LOSSES)] | None = None
     essential: Annotated[Name, one_of(RULES)] | None = None

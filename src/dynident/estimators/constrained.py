@@ -22,7 +22,7 @@ from dynident.estimators.auxiliary import Auxiliary, Simulation, auxiliary_model
 from dynident.estimators.bootstrap import bootstrap_covariance, check_replicates
 from dynident.estimators.didim import direct_inverse
 from dynident.estimators.estimate import Estimate
-from dynident.estimators.inner import Constrained
+from dynident.estimators.inner import Constrained, LogCholesky
 from dynident.estimators.instrumental import instrument_words, instrumental
 from dynident.estimators.instrumental import seed_std as instrument_std
 from dynident.estimators.iteration import start_values
@@ -74,6 +74,11 @@ class Setting:
     system: System
     bootstrap: int
 
+    def inner(self) -> Constrained | LogCholesky:
+        """The solver inside the iterations."""
+        make = Constrained if self.knowledge.parametrisation == "cones" else LogCholesky
+        return make(self.admitted)
+
 
 def setting(problem: Problem, knowledge: Knowledge, bootstrap: int) -> Setting:
     """The admissible set of a problem, scaled by its rows.
@@ -118,7 +123,9 @@ def pc_idim_ls(problem: Problem, knowledge: Knowledge = DEFAULT, bootstrap: int 
         When no certified consistent answer was reached.
     """
     given = setting(problem, knowledge, bootstrap)
-    held = given.admitted.solve(given.system)
+    inner = given.inner()
+    inner(given.system)
+    held = inner.held
     return concluded(
         given, held, problem, given.system, given.sigma, seed_std(given.system),
         f"solved; sigma settled in {given.rounds} rounds", held.solution.iterations,
@@ -157,7 +164,7 @@ def pc_idim_iv(
         the iterations do not settle.
     """
     given = setting(problem, knowledge, bootstrap)
-    inner = Constrained(given.admitted)
+    inner = given.inner()
     auxiliary = auxiliary_model(problem, simulation)
     found = instrumental(auxiliary, constrained_start(given, auxiliary), gain_update, False, inner)
     system = found.problem.instrument_factors.weighted(found.sigma)
@@ -191,7 +198,7 @@ def pc_didim(
     InputError, ComputationError
     """
     given = setting(problem, knowledge, bootstrap)
-    inner = Constrained(given.admitted)
+    inner = given.inner()
     auxiliary = auxiliary_model(problem, simulation)
     found = direct_inverse(auxiliary, constrained_start(given, auxiliary), gain_update, inner)
     factors = found.simulated.factors
@@ -218,7 +225,7 @@ def pc_clie(
     InputError, ComputationError
     """
     given = setting(problem, knowledge, bootstrap)
-    inner = Constrained(given.admitted)
+    inner = given.inner()
     auxiliary = auxiliary_model(problem, simulation)
     found = output_error(auxiliary, constrained_start(given, auxiliary), TORQUE, inner)
     factors = found.linear.factors
@@ -235,7 +242,7 @@ def pc_clie(
 def constrained_start(given: Setting, auxiliary: Auxiliary) -> Array:
     """Where iterations start: the admitted least-squares estimate, or what was asked for."""
     if auxiliary.simulation.start == "least-squares":
-        return given.admitted.solve(given.system).beta
+        return given.inner()(given.system)
     return start_values(given.problem, auxiliary.simulation.start)
 
 
