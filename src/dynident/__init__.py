@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dynident.base import base_parameters as base_parameters
     from dynident.errors import ComputationError as ComputationError
     from dynident.errors import DynidentError as DynidentError
+    from dynident.errors import InfeasibleError as InfeasibleError
     from dynident.errors import InputError as InputError
     from dynident.estimators.auxiliary import Simulation as Simulation
     from dynident.facade import identify as identify
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from dynident.facade import validate as validate
     from dynident.identification import Identification as Identification
     from dynident.idim import build_idim as build_idim
+    from dynident.nearest import consistent_witness as consistent_witness
+    from dynident.nearest import nearest_consistent as nearest_consistent
+    from dynident.nearest import nearest_to_base as nearest_to_base
     from dynident.problem import Problem as Problem
     from dynident.recording.prepare import Samples as Samples
     from dynident.recording.prepare import prepare as prepare
@@ -47,6 +51,7 @@ _PUBLIC = {
     "Controller": "dynident.simulation.controller",
     "DynidentError": "dynident.errors",
     "Identification": "dynident.identification",
+    "InfeasibleError": "dynident.errors",
     "InputError": "dynident.errors",
     "Loop": "dynident.simulation.loop",
     "Problem": "dynident.problem",
@@ -58,8 +63,11 @@ _PUBLIC = {
     "Study": "dynident.study",
     "base_parameters": "dynident.base",
     "build_idim": "dynident.idim",
+    "consistent_witness": "dynident.nearest",
     "identify": "dynident.facade",
     "load_robot": "dynident.robot",
+    "nearest_consistent": "dynident.nearest",
+    "nearest_to_base": "dynident.nearest",
     "prepare": "dynident.recording.prepare",
     "read_log": "dynident.recording.read",
     "read_study": "dynident.study",

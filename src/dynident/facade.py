@@ -53,6 +53,7 @@ def identify(
     constraints: Sequence[Constraint] | None = None,
     parametrisation: str | None = None,
     bootstrap: int | None = None,
+    seed: int | None = None,
     loss: str | None = None,
     essential: str | None = None,
     simulation: Simulation | None = None,
@@ -86,6 +87,8 @@ def identify(
     bootstrap : int, optional
         Of constrained methods: replicates of the block bootstrap of the error bars where
         constraints are active, none by default.
+    seed : int, optional
+        Of the bootstrap, 0 by default.
     loss : {"huber", "bisquare"}, optional
         Of irls.
     essential : {"ratio", "f-test", "torque-range"}, optional
@@ -124,6 +127,7 @@ def identify(
         "constraints": None if constraints is None else tuple(constraints),
         "parametrisation": parametrisation,
         "bootstrap": bootstrap,
+        "seed": seed,
         "loss": loss,
         "essential": essential,
         "simulation": simulation,
@@ -311,8 +315,9 @@ def run_study(study: Study, progress: Progress = silent) -> Identification:
     options = chosen.model_dump(
         include={*KNOWLEDGE, "bootstrap", "loss", "essential", "gain_update"}
     )
-    constraints = build_constraints(study.constraint) if study.constraint else None
-    options["constraints"] = constraints
+    options["constraints"] = build_constraints(study.constraint) if study.constraint else None
+    if chosen.bootstrap:
+        options["seed"] = chosen.seed
     check_options(chosen.method, {**options, "simulation": study_simulates(study)})
     progress("reading", 0.0)
     robot = study_robot(study.robot)

@@ -22,10 +22,10 @@ OPTIONS_OF = {
     "didim": ("simulation", "gain_update"),
     "cloe": ("simulation",),
     "clie": ("simulation",),
-    "pc-idim-ls": (*KNOWLEDGE, "bootstrap"),
-    "pc-idim-iv": ("simulation", "gain_update", *KNOWLEDGE, "bootstrap"),
-    "pc-didim": ("simulation", "gain_update", *KNOWLEDGE, "bootstrap"),
-    "pc-clie": ("simulation", *KNOWLEDGE, "bootstrap"),
+    "pc-idim-ls": (*KNOWLEDGE, "bootstrap", "seed"),
+    "pc-idim-iv": ("simulation", "gain_update", *KNOWLEDGE, "bootstrap", "seed"),
+    "pc-didim": ("simulation", "gain_update", *KNOWLEDGE, "bootstrap", "seed"),
+    "pc-clie": ("simulation", *KNOWLEDGE, "bootstrap", "seed"),
 }
 """Options that each method has."""
 

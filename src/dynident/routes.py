@@ -25,7 +25,7 @@ from dynident.estimators.iteration import nominal_values
 from dynident.estimators.least_squares import require_excitation, seed_std, weighted_solution
 from dynident.factors import System
 from dynident.idim import Idim
-from dynident.inertia import Array, smallest_eigenvalue
+from dynident.inertia import Array, from_pseudo_inertia, smallest_eigenvalue
 from dynident.problem import Problem
 
 REPEATED = 1e-9
@@ -316,8 +316,9 @@ def corrected(given: Weighed, distance: System) -> Array:
 def consistent_set(given: Weighed, beta: Array) -> Array | None:
     """A consistent standard set with exactly these base parameters.
 
-    The feasibility test of Sousa and Cortesao (2014); of the sets that pass it the smallest,
-    in the units of `dynident.space.Space`.
+    The feasibility test of Sousa and Cortesao (2014). Of the sets that pass it, the one
+    nearest to round bodies in the units of `dynident.space.Space`, so that it keeps away
+    from the boundary where it can.
 
     Parameters
     ----------
@@ -337,9 +338,11 @@ def consistent_set(given: Weighed, beta: Array) -> Array | None:
     space, cones = given.consistent_sets.space, given.consistent_sets.cones
     size = np.linalg.norm(space.matrix, axis=1)
     exactly = Equal(given.base.names, space.matrix / size[:, None], beta / size)
-    unknowns = len(space.unit)
+    round_bodies = np.zeros(len(space.unit))
+    for k in range(given.base.idim.tree.bodies):
+        round_bodies[10 * k : 10 * k + 10] = from_pseudo_inertia(np.eye(4))
     try:
-        found = solve_cone_problem(np.eye(unknowns), np.zeros(unknowns), (*cones, exactly))
+        found = solve_cone_problem(np.eye(len(space.unit)), round_bodies, (*cones, exactly))
     except InfeasibleError:
         return None
     return space.value(found.x)

@@ -191,7 +191,7 @@ class IdentifySection(Spec):
     lowpass_hz : float, optional
         Of the all-samples figures; the largest torque cutoff by default [Hz].
     seed : int
-        Of everything random (nothing is, so far).
+        Of the bootstrap.
     """
 
     method: Annotated[Name, one_of(ESTIMATORS)] = "pc-idim-ls"

@@ -17,7 +17,6 @@ from dynident.inertia import Array
 
 FEWEST = 20
 """Replicates that give a standard deviation within 16 %."""
-SEED = 0
 
 
 def check_replicates(count: int) -> int:
@@ -39,7 +38,7 @@ def bootstrap_covariance(
     series: tuple[Array, ...],
     length: int,
     replicates: int,
-    seed: int = SEED,
+    seed: int,
 ) -> Array:
     """Covariance of the base parameters over moving-block replicates (Kuensch 1989).
 

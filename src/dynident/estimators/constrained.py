@@ -63,7 +63,7 @@ class Setting:
         Until they settled.
     system : System
         Its factors.
-    bootstrap : int
+    bootstrap, seed : int
     """
 
     problem: Problem
@@ -73,6 +73,7 @@ class Setting:
     rounds: int
     system: System
     bootstrap: int
+    seed: int
 
     def inner(self) -> Constrained | LogCholesky:
         """The solver inside the iterations."""
@@ -80,7 +81,7 @@ class Setting:
         return make(self.admitted)
 
 
-def setting(problem: Problem, knowledge: Knowledge, bootstrap: int) -> Setting:
+def setting(problem: Problem, knowledge: Knowledge, bootstrap: int, seed: int) -> Setting:
     """The admissible set of a problem, scaled by its rows.
 
     kappa^2, the prior's variance in units of the rows, is the long-run variance ratio of
@@ -99,10 +100,12 @@ def setting(problem: Problem, knowledge: Knowledge, bootstrap: int) -> Setting:
         knowledge = chosen_weight(problem, knowledge, sigma, float(kappa))
     admitted = admissible(problem.base, system, knowledge, float(kappa))
     check_replicates(bootstrap)
-    return Setting(problem, knowledge, admitted, sigma, rounds, system, bootstrap)
+    return Setting(problem, knowledge, admitted, sigma, rounds, system, bootstrap, seed)
 
 
-def pc_idim_ls(problem: Problem, knowledge: Knowledge = DEFAULT, bootstrap: int = 0) -> Estimate:
+def pc_idim_ls(
+    problem: Problem, knowledge: Knowledge = DEFAULT, bootstrap: int = 0, seed: int = 0
+) -> Estimate:
     """Weighted least squares over the admitted parameters (ardiani2024, eq. 19 and 20).
 
     Parameters
@@ -113,6 +116,8 @@ def pc_idim_ls(problem: Problem, knowledge: Knowledge = DEFAULT, bootstrap: int 
         positive, and the robot file's inertials as a weak prior where it has any.
     bootstrap : int
         Replicates of the block bootstrap where constraints are active; 0 for none.
+    seed : int
+        Of the bootstrap.
 
     Raises
     ------
@@ -122,7 +127,7 @@ def pc_idim_ls(problem: Problem, knowledge: Knowledge = DEFAULT, bootstrap: int 
     ComputationError
         When no certified consistent answer was reached.
     """
-    given = setting(problem, knowledge, bootstrap)
+    given = setting(problem, knowledge, bootstrap, seed)
     inner = given.inner()
     inner(given.system)
     held = inner.held
@@ -138,6 +143,7 @@ def pc_idim_iv(
     knowledge: Knowledge = DEFAULT,
     gain_update: bool = False,
     bootstrap: int = 0,
+    seed: int = 0,
 ) -> Estimate:
     """Constrained instrumental variables (ardiani2024, section III-I).
 
@@ -154,6 +160,8 @@ def pc_idim_iv(
         See `dynident.estimators.iteration.gain_scale`.
     bootstrap : int
         Replicates of the block bootstrap where constraints are active; 0 for none.
+    seed : int
+        Of the bootstrap.
 
     Raises
     ------
@@ -163,7 +171,7 @@ def pc_idim_iv(
         When no certified consistent answer was reached, the loop cannot be simulated, or
         the iterations do not settle.
     """
-    given = setting(problem, knowledge, bootstrap)
+    given = setting(problem, knowledge, bootstrap, seed)
     inner = given.inner()
     auxiliary = auxiliary_model(problem, simulation)
     found = instrumental(auxiliary, constrained_start(given, auxiliary), gain_update, False, inner)
@@ -188,6 +196,7 @@ def pc_didim(
     knowledge: Knowledge = DEFAULT,
     gain_update: bool = False,
     bootstrap: int = 0,
+    seed: int = 0,
 ) -> Estimate:
     """Constrained DIDIM: ``min ||Z beta - y||^2`` along the simulated motion, iterated.
 
@@ -197,7 +206,7 @@ def pc_didim(
     ------
     InputError, ComputationError
     """
-    given = setting(problem, knowledge, bootstrap)
+    given = setting(problem, knowledge, bootstrap, seed)
     inner = given.inner()
     auxiliary = auxiliary_model(problem, simulation)
     found = direct_inverse(auxiliary, constrained_start(given, auxiliary), gain_update, inner)
@@ -215,6 +224,7 @@ def pc_clie(
     simulation: Simulation,
     knowledge: Knowledge = DEFAULT,
     bootstrap: int = 0,
+    seed: int = 0,
 ) -> Estimate:
     """Constrained closed-loop input error, each step a cone problem.
 
@@ -224,7 +234,7 @@ def pc_clie(
     ------
     InputError, ComputationError
     """
-    given = setting(problem, knowledge, bootstrap)
+    given = setting(problem, knowledge, bootstrap, seed)
     inner = given.inner()
     auxiliary = auxiliary_model(problem, simulation)
     found = output_error(auxiliary, constrained_start(given, auxiliary), TORQUE, inner)
@@ -310,7 +320,7 @@ def concluded(
         if Pi is not None:
             series = tuple(u @ Pi for u in series)
         matrix = bootstrap_covariance(
-            admitted, held, system, series, max(1, 2 * lag), given.bootstrap
+            admitted, held, system, series, max(1, 2 * lag), given.bootstrap, given.seed
         )
     elif active:
         name += f", on the faces of {len(active)} active constraints"
