@@ -1,10 +1,41 @@
+"""The cone problem: optimality, infeasibility and sensitivity, judged by code of this file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
 import cvxpy
 import numpy as np
 import pytest
+import robots
+from scipy.linalg import block_diag
+from scipy.spatial.transform import Rotation
 
-from dynident.conic import Definite, Positive, smat, solve_cone_problem, svec
-from dynident.errors import ComputationError
-from dynident.inertia import PSEUDO_INERTIA_BASIS, pseudo_inertia
+from dynident.admissible import Knowledge, admissible
+from dynident.base import base_parameters
+from dynident.cones import Definite, Equal, Positive, names_of, smat, svec, violation
+from dynident.conic import compressed, feasible, solve_cone_problem
+from dynident.constraints import Bounds, Fixed, LinkMass, TotalMass
+from dynident.errors import ComputationError, InfeasibleError
+from dynident.faces import Face, Linearised, linearise
+from dynident.factors import System
+from dynident.idim import build_idim
+from dynident.inertia import INERTIAL, PSEUDO_INERTIA_BASIS, pseudo_inertia
+from dynident.robot.drives import Drives
+from dynident.robot.model import Joint, Robot
+
+TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
+"""Settings of Clarabel where it is the oracle."""
+
+
+def bodies(p, links, floor=1e-3):
+    """One definite matrix a link, its ten parameters among p unknowns."""
+    cones = []
+    for k in range(links):
+        basis = np.zeros((p, 4, 4))
+        basis[10 * k : 10 * k + 10] = PSEUDO_INERTIA_BASIS
+        cones.append(Definite(f"link {k}", basis, floor * np.eye(4)))
+    return cones
 
 
 def problem(seed, links=3, rows=25):
@@ -13,14 +44,98 @@ def problem(seed, links=3, rows=25):
     p = 10 * links + 1
     A = rng.normal(size=(rows, p))
     b = rng.normal(size=rows) * 5.0
-    cones = []
-    for k in range(links):
-        basis = np.zeros((p, 4, 4))
-        basis[10 * k : 10 * k + 10] = PSEUDO_INERTIA_BASIS
-        cones.append(Definite(f"link {k}", basis, 1e-3 * np.eye(4)))
+    cones = bodies(p, links)
     cones.append(Positive(("friction",), np.eye(p)[[-1]], np.array([0.1])))
     # full column rank, so that the answer is unique
     return np.vstack([A, 0.1 * np.eye(p)]), np.concatenate([b, np.zeros(p)]), cones
+
+
+def mixed(seed):
+    """The same with equalities, and inequalities of which some bind and some do not."""
+    A, b, cones = problem(seed)
+    p = A.shape[1]
+    e = np.eye(p)
+    total = e[0] + e[10] + e[20]
+    cones.insert(1, Equal(("total mass", "mx of 1 = my of 2"),
+                          np.array([total, e[11] - e[22]]), np.array([2.0, 0.0])))  # fmt: skip
+    cones.append(
+        Positive(
+            ("m of 0 <= 1", "Izz of 1 <= 0.2", "Izz of 1 >= -10"),
+            np.array([-e[0], -e[19], e[19]]),
+            np.array([-1.0, -0.2, -10.0]),
+        )
+    )
+    return A, b, cones
+
+
+def kkt(A, b, x, cones, multipliers):
+    """Stationarity, infeasibility, wrong signs and complementarity over ``||A^T b||``.
+
+    Of ``||A x - b||^2`` with ``<multiplier, slack>`` subtracted; infeasibility is absolute.
+    """
+    gradient = 2.0 * A.T @ (A @ x - b)
+    missed, wrong, product = 0.0, 0.0, 0.0
+    for cone, multiplier in zip(cones, multipliers, strict=True):
+        if isinstance(cone, Definite):
+            s = np.einsum("k,kij->ij", x, cone.basis) - cone.floor
+            gradient -= np.einsum("kij,ij->k", cone.basis, multiplier)
+            np.testing.assert_allclose(multiplier, multiplier.T, atol=1e-12 * abs(b).max())
+            missed = max(missed, -np.linalg.eigvalsh(s)[0])
+            wrong = max(wrong, -np.linalg.eigvalsh(multiplier)[0])
+        else:
+            s = cone.G @ x - cone.h
+            gradient -= cone.G.T @ multiplier
+            missed = max(missed, np.abs(s).max() if isinstance(cone, Equal) else -s.min())
+            wrong = max(wrong, 0.0 if isinstance(cone, Equal) else -multiplier.min())
+        product += abs(np.sum(s * multiplier))
+    scale = np.linalg.norm(A.T @ b)
+    return np.linalg.norm(gradient) / scale, missed, wrong / scale, product / scale
+
+
+def oracle(cones, x):
+    """The constraints as cvxpy has them, by name."""
+    found = {}
+    for cone in cones:
+        if isinstance(cone, Definite):
+            d, seen = len(cone.floor), np.flatnonzero(np.any(cone.basis, axis=(1, 2)))
+            matrix = cvxpy.reshape(cone.basis[seen].reshape(-1, d * d).T @ x[seen], (d, d), "F")
+            found.setdefault(cone.name, []).append(matrix - cone.floor >> 0)
+            continue
+        for name, row, bound in zip(cone.name, cone.G, cone.h, strict=True):
+            side = row @ x == bound if isinstance(cone, Equal) else row @ x >= bound
+            found.setdefault(name, []).append(side)
+    return found
+
+
+def by_cvxpy(A, b, cones):
+    """Minimiser of cvxpy with Clarabel, and the criterion there."""
+    x = cvxpy.Variable(A.shape[1])
+    constraints = [c for group in oracle(cones, x).values() for c in group]
+    program = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(A @ x - b)), constraints)
+    program.solve(solver=cvxpy.CLARABEL, **TIGHT)
+    return x.value, float(np.sum((A @ x.value - b) ** 2))
+
+
+def feasible_for_cvxpy(cones, kept, p):
+    """Whether the constraints of these names can all hold."""
+    x = cvxpy.Variable(p)
+    constraints = [c for name, group in oracle(cones, x).items() if name in kept for c in group]
+    if not constraints:
+        return True
+    # the norm keeps the problem bounded where the constraints do not
+    program = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(x)), constraints)
+    program.solve(solver=cvxpy.CLARABEL)
+    assert program.status in ("optimal", "infeasible"), program.status
+    return program.status == "optimal"
+
+
+def assert_irreducible(conflict, cones, p):
+    """The named constraints cannot all hold, and without any one of them they can."""
+    assert conflict
+    assert set(conflict) <= set(names_of(cones))
+    assert not feasible_for_cvxpy(cones, set(conflict), p), conflict
+    for spared in set(conflict):
+        assert feasible_for_cvxpy(cones, set(conflict) - {spared}, p), (spared, conflict)
 
 
 def test_svec_is_an_isometry_and_smat_its_inverse():
@@ -30,57 +145,106 @@ def test_svec_is_an_isometry_and_smat_its_inverse():
     np.testing.assert_allclose(smat(svec(a)), a)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_answer_is_that_of_cvxpy(seed):
-    A, b, cones = problem(seed)
-    x = cvxpy.Variable(A.shape[1])
-    constraints = [x[-1] >= 0.1]
-    for cone in cones[:-1]:
-        matrix = sum(x[k] * cone.basis[k] for k in range(A.shape[1]) if np.any(cone.basis[k]))
-        constraints.append(matrix - cone.floor >> 0)
-    cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(A @ x - b)), constraints).solve(
-        solver=cvxpy.CLARABEL
-    )
+@pytest.mark.parametrize("make", [problem, mixed])
+@pytest.mark.parametrize("seed", range(6))
+def test_answer_is_that_of_cvxpy(make, seed):
+    A, b, cones = make(seed)
+    x, theirs = by_cvxpy(A, b, cones)
     solution = solve_cone_problem(A, b, cones)
     ours = np.sum((A @ solution.x - b) ** 2)
-    assert ours == pytest.approx(np.sum((A @ x.value - b) ** 2), rel=1e-6)
-    np.testing.assert_allclose(solution.x, x.value, atol=2e-4)
+    assert ours == pytest.approx(theirs, rel=1e-8)
+    # the criterion is 0.1^2 at its flattest, so that 1e-9 in it is 3e-4 in x
+    np.testing.assert_allclose(A @ solution.x, A @ x, atol=1e-5 * np.linalg.norm(b))
+    np.testing.assert_allclose(solution.x, x, atol=1e-4)
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_karush_kuhn_tucker(seed):
-    """Stationarity, feasibility and complementarity, without the solver's own words."""
-    A, b, cones = problem(seed)
+@pytest.mark.parametrize("make", [problem, mixed])
+@pytest.mark.parametrize("seed", range(12))
+def test_karush_kuhn_tucker(make, seed):
+    """On the boundary, at 1e-8 of ``||A^T b||``."""
+    A, b, cones = make(seed)
     solution = solve_cone_problem(A, b, cones)
-    x = solution.x
-    gradient = 2.0 * A.T @ (A @ x - b)
-    scale = np.linalg.norm(A.T @ b)
-    for cone, multiplier in zip(cones, solution.multipliers, strict=True):
-        if isinstance(cone, Positive):
-            gradient -= cone.G.T @ multiplier
-            slack = cone.G @ x - cone.h
-            assert slack.min() > -1e-7
-            assert multiplier.min() > -1e-7 * scale
-            assert abs(slack @ multiplier) < 1e-6 * scale
-        else:
-            slack = np.tensordot(x, cone.basis, axes=1) - cone.floor
-            gradient -= np.einsum("kij,ij->k", cone.basis, multiplier)
-            assert np.linalg.eigvalsh(slack)[0] > -1e-7
-            assert np.linalg.eigvalsh(multiplier)[0] > -1e-7 * scale
-            assert abs(np.sum(slack * multiplier)) < 1e-6 * scale
-    assert np.linalg.norm(gradient) < 1e-7 * scale
-    assert max(vars(solution.certificate).values()) < 1e-7
+    assert max(kkt(A, b, solution.x, cones, solution.multipliers)) < 1e-8
+    assert solution.certificate.worst < 1e-8
+    assert any(
+        face.shape[1] for cone, face in zip(cones, solution.faces) if isinstance(cone, Definite)
+    )
+
+
+def test_multipliers_of_equalities_have_the_sign_of_their_force():
+    """Moving the right-hand side changes the criterion as the multiplier says."""
+    A, b, cones = mixed(0)
+    solution = solve_cone_problem(A, b, cones)
+    at = next(k for k, cone in enumerate(cones) if isinstance(cone, Equal))
+    step = 1e-4
+    for row in range(2):
+        values = []
+        for sign in (1.0, -1.0):
+            h = cones[at].h + sign * step * np.eye(2)[row]
+            moved = [*cones]
+            moved[at] = Equal(cones[at].name, cones[at].G, h)
+            x = solve_cone_problem(A, b, moved).x
+            values.append(np.sum((A @ x - b) ** 2))
+        slope = (values[0] - values[1]) / (2.0 * step)
+        assert slope == pytest.approx(solution.multipliers[at][row], rel=1e-4, abs=1e-6)
+
+
+def interior_problem(rows=80, seed=3):
+    """A fit whose unconstrained answer is consistent."""
+    rng = np.random.default_rng(seed)
+    cones = mixed(0)[2]
+    del cones[1]  # equalities are never met by chance
+    p = cones[0].basis.shape[0]
+    A = rng.normal(size=(rows, p))
+    inside = np.concatenate([np.tile([0.5, 0, 0, 0, 0.1, 0, 0.1, 0, 0, 0.1], 3), [1.0]])
+    return A, A @ inside + 1e-3 * rng.normal(size=rows), cones
 
 
 def test_inside_the_cones_it_is_least_squares():
-    rng = np.random.default_rng(3)
-    A, _, cones = problem(0)
-    inside = np.concatenate([np.tile([2.0, 0, 0, 0, 1, 0, 1, 0, 0, 1], 3), [1.0]])
-    b = A @ inside + 1e-3 * rng.normal(size=len(A))
+    A, b, cones = interior_problem()
     solution = solve_cone_problem(A, b, cones)
-    np.testing.assert_allclose(solution.x, np.linalg.lstsq(A, b)[0], atol=1e-7)
-    assert not any(np.any(m) if m.ndim == 1 else m.shape[1] for m in solution.faces)
-    assert np.linalg.eigvalsh(pseudo_inertia(solution.x[:10]))[0] > 0.1
+    free = np.linalg.lstsq(A, b)[0]
+    assert np.linalg.norm(A @ (solution.x - free)) <= 1e-7 * np.linalg.norm(b)
+    assert not any(np.any(m) for m in solution.multipliers)
+    assert not any(np.any(f) if f.ndim == 1 else f.shape[1] for f in solution.faces)
+    assert solution.iterations == 0
+    assert np.linalg.eigvalsh(pseudo_inertia(solution.x[:10]))[0] > 0.04
+
+
+def test_the_same_torques_where_only_some_of_the_equal_answers_are_inside():
+    """Fewer rows than unknowns: the shortest answer is outside, others are not."""
+    A, b, cones = interior_problem(rows=20)
+    shortest = np.linalg.lstsq(A, b)[0]
+    assert any(violation(cone, shortest) > 1e-3 for cone in cones)
+    solution = solve_cone_problem(A, b, cones)
+    assert np.linalg.norm(A @ (solution.x - shortest)) <= 1e-7 * np.linalg.norm(b)
+    assert max(violation(cone, solution.x) for cone in cones) < 1e-8
+    for multiplier in solution.multipliers:
+        assert np.abs(multiplier).max() < 1e-7 * np.linalg.norm(A.T @ b)
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1e4])
+def test_the_unit_of_the_rows_has_no_bearing(scale):
+    A, b, cones = mixed(1)
+    x = solve_cone_problem(A, b, cones).x
+    scaled = solve_cone_problem(scale * A, scale * b, cones)
+    np.testing.assert_allclose(scaled.x, x, atol=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_warm_start_gives_the_same_answer(seed):
+    A, b, cones = mixed(seed)
+    cold = solve_cone_problem(A, b, cones)
+    again = solve_cone_problem(A, b, cones, cold)
+    assert again.iterations == 0
+    np.testing.assert_allclose(again.x, cold.x, atol=1e-9)
+    rng = np.random.default_rng(seed)
+    for distance in (1e-3, 1.0, 100.0):  # from the same face to anywhere
+        moved = b + distance * rng.normal(size=len(b))
+        warm = solve_cone_problem(A, moved, cones, cold)
+        x = solve_cone_problem(A, moved, cones).x
+        np.testing.assert_allclose(warm.x, x, atol=1e-6 * max(1.0, np.abs(x).max()))
+        assert max(kkt(A, moved, warm.x, cones, warm.multipliers)) < 1e-8
 
 
 def test_contradiction_is_named_as_such():
@@ -88,3 +252,296 @@ def test_contradiction_is_named_as_such():
     cones = [Positive(("x > 1", "x < 0"), G, np.array([1.0, 0.0]))]
     with pytest.raises(ComputationError, match="contradict"):
         solve_cone_problem(np.eye(1), np.zeros(1), cones)
+
+
+def far_and_slender(p, links, at, reach=1.0, mass=1.0, trace=0.5):
+    """Mass far from the axis, little of it, and little inertia: no body can be so."""
+    e = np.eye(p)
+    m, mx = e[10 * at], e[10 * at + 1]
+    # the trace of the second moments is half that of the rotational inertia
+    inertia = e[10 * at + 4] + e[10 * at + 6] + e[10 * at + 9]
+    rows = np.array([-m, mx, -inertia])
+    return Positive((f"m{at} <=", f"mx{at} >=", f"trace{at} <="), rows,
+                    np.array([-mass, reach * mass, -trace]))  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_conflicts_through_definite_matrices_are_irreducible(seed):
+    A, b, cones = problem(seed)
+    p = A.shape[1]
+    cones.append(far_and_slender(p, 3, at=1))
+    cones.append(Positive(("m0 <= 50",), -np.eye(p)[[0]], np.array([-50.0])))
+    with pytest.raises(InfeasibleError) as refused:
+        solve_cone_problem(A, b, cones)
+    assert set(refused.value.conflict) == {"link 1", "m1 <=", "mx1 >=", "trace1 <="}
+    assert_irreducible(refused.value.conflict, cones, p)
+    # mass at 1 m needs 1 kg m^2 of second moment: a trace of 2.1 leaves room for it
+    cones[-2] = far_and_slender(p, 3, at=1, trace=2.1)
+    assert max(violation(c, solve_cone_problem(A, b, cones).x) for c in cones) < 1e-8
+
+
+def test_conflicts_between_linear_constraints_are_irreducible():
+    A, b, cones = mixed(2)
+    p = A.shape[1]
+    e = np.eye(p)
+    # the total of 2 cannot be reached by three links of 0.5
+    upper = Positive(tuple(f"m{k} <= 0.5" for k in range(3)), -e[[0, 10, 20]], np.full(3, -0.5))
+    with pytest.raises(InfeasibleError) as refused:
+        solve_cone_problem(A, b, [*cones, upper])
+    assert set(refused.value.conflict) == {"total mass", *upper.name}
+    assert_irreducible(refused.value.conflict, [*cones, upper], p)
+
+
+def test_of_several_conflicts_one_is_named():
+    A, b, cones = problem(0)
+    p = A.shape[1]
+    cones += [far_and_slender(p, 3, at=0), far_and_slender(p, 3, at=2)]
+    with pytest.raises(InfeasibleError) as refused:
+        solve_cone_problem(A, b, cones)
+    assert_irreducible(refused.value.conflict, cones, p)
+    assert "cannot all hold" in str(refused.value)
+
+
+def test_feasibility_is_decided_by_any_point():
+    cones = bodies(10, 1)
+    assert feasible(cones, np.zeros(10))
+    assert feasible([], np.zeros(10))
+    assert not feasible([*cones, Positive(("m < 0",), -np.eye(10)[[0]], np.ones(1))], np.zeros(10))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sensitivity_on_a_curved_face_is_that_of_differences(seed):
+    A, b, cones = mixed(seed)
+    solution = solve_cone_problem(A, b, cones)
+    R, _ = compressed(A, b)
+    halves = [0.5 * m for m in solution.multipliers]
+    active, _ = linearise(cones, solution.x, solution.faces, halves)
+    assert len(active.F), "a face without curvature tests nothing"
+    K = Face(R, active).sensitivity()
+    flat = Face(R, Linearised(active.c, active.C, active.F[:0])).sensitivity()
+    rng = np.random.default_rng(seed)
+    directions = rng.normal(size=(5, len(b)))
+    step = 1e-5
+    found, followed, straight = [], [], []
+    for d in directions:
+        plus, minus = (solve_cone_problem(A, b + sign * step * d, cones) for sign in (1.0, -1.0))
+        for moved in (plus, minus):
+            for mine, theirs in zip(moved.faces, solution.faces, strict=True):
+                assert mine.shape == theirs.shape
+        found.append((plus.x - minus.x) / (2.0 * step))
+        followed.append(K @ (A.T @ d))
+        straight.append(flat @ (A.T @ d))
+    size = np.abs(found).max()
+    np.testing.assert_allclose(followed, found, atol=1e-4 * size)
+    assert np.abs(np.array(straight) - found).max() > 0.02 * size
+
+
+# Random problems: arms of 2 to 7 joints, noise of the order of the torque.
+
+
+def serial_arm(rng):
+    """2 to 7 joints with random axes and placements, one in seven of them a slide."""
+    n = int(rng.integers(2, 8))
+    joints = []
+    for k in range(n):
+        axis = rng.normal(size=3)
+        joints.append(
+            Joint(
+                name=f"joint{k + 1}",
+                link=f"link{k + 1}",
+                kind="revolute" if rng.random() < 0.85 else "prismatic",
+                parent=k,
+                rotation=Rotation.random(rng=rng).as_matrix(),
+                translation=rng.uniform(-0.4, 0.4, 3),
+                axis=axis / np.linalg.norm(axis),
+            )
+        )
+    nominal = robots.bodies(n, int(rng.integers(1 << 30)))
+    return Robot("random", tuple(joints), nominal, Drives.direct(n))
+
+
+def extra_constraints(rng, robot, base, theta):
+    """One to three more constraints, right or wrong by up to threefold."""
+    idim, found = base.idim, []
+    for kind in rng.choice(6, size=int(rng.integers(1, 4)), replace=False):
+        factor = float(rng.uniform(0.2, 3.0))
+        k = int(rng.integers(robot.n))
+        link, number, mass = robot.links[k], robot.numbers[k], float(robot.nominal[k, 0])
+        if kind == 0:
+            found.append(TotalMass(value=factor * float(robot.nominal[:, 0].sum())))
+        elif kind == 1:
+            found.append(LinkMass((link,), lower=0.5 * factor * mass, upper=factor * mass))
+        elif kind == 2:
+            found.append(LinkMass("all", upper=factor * mass))
+        elif kind == 3:
+            at = int(rng.integers(len(theta)))
+            found.append(Fixed((idim.names[at],), factor * float(theta[at])))
+        elif kind == 4:
+            at = int(rng.integers(base.count))
+            value, room = float(base.matrix[at] @ theta), abs(float(base.matrix[at] @ theta))
+            lower, upper = value - factor * room, value + factor * room
+            found.append(Bounds((base.names[at],), lower, upper))
+        else:  # mass far from an axis about which there is little inertia
+            found.append(Bounds((f"mx{number}",), lower=0.3 * factor * mass))
+            found.append(Bounds((f"Iyy{number}",), upper=0.05 * mass))
+            found.append(LinkMass((link,), upper=2.0 * mass))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One random problem, from nothing but its seed."""
+
+    robot: Robot
+    base: object
+    system: System
+    knowledge: Knowledge
+
+
+def random_case(seed):
+    """Half of them with extra constraints, half with the true bodies as a weak prior."""
+    rng = np.random.default_rng(seed)
+    robot = serial_arm(rng)
+    idim = build_idim(robot, str(rng.choice(["coulomb-viscous", "viscous", "none"])))
+    base = base_parameters(idim)
+    drives = rng.uniform(0.05, 1.0, len(idim.parameters) - idim.inertial)
+    theta = np.concatenate([robot.nominal.ravel(), drives])
+    samples = int(np.ceil(rng.uniform(1.5, 6.0) * base.count / robot.n)) + 2
+    X = idim.regressor(*robots.states(robot, samples, seed=seed)).reshape(-1, len(theta))
+    y = X @ theta
+    sigma = np.sqrt(np.mean(y**2)) * rng.uniform(0.5, 2.0)
+    rows = np.column_stack([X[:, base.kept], y + sigma * rng.normal(size=len(y))]) / sigma
+    R, p = np.linalg.qr(rows, mode="r"), base.count
+    constraints = extra_constraints(rng, robot, base, theta) if seed % 2 else ()
+    prior = "nominal" if seed % 4 >= 2 else "none"
+    system = System(R[:p, :p], R[:p, p], float(R[p, p] ** 2))
+    return Case(robot, base, system, Knowledge(prior=prior, constraints=constraints))
+
+
+def consistent(theta, case):
+    """Eigenvalues of each 4x4 pseudo-inertia, written out, and the signs of the drives."""
+    idim = case.base.idim
+    for m, hx, hy, hz, xx, xy, yy, xz, yz, zz in theta[: idim.inertial].reshape(-1, 10):
+        half = 0.5 * (xx + yy + zz)
+        J = [[half - xx, -xy, -xz, hx], [-xy, half - yy, -yz, hy],
+             [-xz, -yz, half - zz, hz], [hx, hy, hz, m]]  # fmt: skip
+        if np.linalg.eigvalsh(np.array(J))[0] <= 0.0:
+            return False
+    signs = [p.symbol in ("Ia", "fv", "fc") for p in idim.parameters]
+    return bool(np.all(theta[signs] > 0.0))
+
+
+def kept_to(constraint, theta, case):
+    """By how much a constraint is missed, over the size of what it bounds."""
+    idim, base = case.base.idim, case.base
+    masses = theta[: idim.inertial : len(INERTIAL)]
+    if isinstance(constraint, TotalMass):
+        return abs(masses.sum() / constraint.value - 1.0)
+    if isinstance(constraint, LinkMass):
+        values = masses
+        if constraint.links != "all":
+            values = masses[[case.robot.links.index(link) for link in constraint.links]]
+    else:
+        (name,) = constraint.parameters
+        known = dict(zip(base.names, base.matrix, strict=True))
+        known.update(zip(idim.names, np.eye(len(theta)), strict=True))
+        values = np.array([known[name] @ theta])
+    if isinstance(constraint, Fixed):
+        return float(np.abs(values - constraint.value).max() / max(1.0, abs(constraint.value)))
+    lower = -np.inf if constraint.lower is None else constraint.lower
+    upper = np.inf if constraint.upper is None else constraint.upper
+    missed = max(float((lower - values).max()), float((values - upper).max()), 0.0)
+    return missed / max(1.0, *(abs(v) for v in (lower, upper) if np.isfinite(v)))
+
+
+@dataclass
+class Survey:
+    """What came of many problems."""
+
+    solved: int = 0
+    infeasible: int = 0
+    inconsistent: int = 0
+    priced: int = 0
+    failures: list = field(default_factory=list)
+
+
+def survey(seeds):
+    """Solve problems and judge each answer, or each refusal, independently."""
+    found = Survey()
+    for seed in seeds:
+        case = random_case(seed)
+        admitted = admissible(case.base, case.system, case.knowledge)
+        pull, target = admitted._pull(None)
+        A = np.vstack([case.system.A @ admitted.space.matrix, pull])
+        b = np.concatenate([case.system.b, target])
+        free = admitted.space.value(np.linalg.lstsq(A, b)[0])
+        found.inconsistent += not consistent(free, case)
+        try:
+            held = admitted.solve(case.system)
+        except InfeasibleError as refusal:
+            found.infeasible += 1
+            try:
+                assert_irreducible(refusal.conflict, admitted.cones, A.shape[1])
+            except AssertionError as wrong:
+                found.failures.append((seed, "conflict", str(wrong)))
+            continue
+        except ComputationError as failure:
+            found.failures.append((seed, "unsolved", str(failure)))
+            continue
+        found.solved += 1
+        found.priced += np.sum((case.system.A @ held.beta - case.system.b) ** 2) > 0.01
+        if not consistent(held.theta, case):
+            found.failures.append((seed, "inconsistent"))
+        residuals = kkt(A, b, held.x, admitted.cones, held.solution.multipliers)
+        if max(residuals) > 1e-8:
+            found.failures.append((seed, "kkt", residuals))
+        missed = [kept_to(c, held.theta, case) for c in case.knowledge.constraints]
+        if max(missed, default=0.0) > 1e-7:
+            found.failures.append((seed, "constraint", missed))
+    return found
+
+
+def judge(found, count):
+    """All settled, most of them of interest."""
+    assert not found.failures, f"{len(found.failures)} of {count}: {found.failures}"
+    assert found.solved + found.infeasible == count
+    assert found.infeasible > 0.05 * count
+    # most unconstrained answers were inconsistent, and it costs to be consistent
+    assert found.inconsistent > 0.75 * count
+    assert found.priced > 0.6 * count
+
+
+def test_random_arms_in_heavy_noise():
+    judge(survey(range(25)), 25)
+
+
+@pytest.mark.slow
+def test_500_random_arms_in_heavy_noise():
+    judge(survey(range(500)), 500)
+
+
+def test_a_random_arm_is_the_same_problem_with_blocks_of_its_own():
+    """Two arms in one problem, cones and all, have the answers of each."""
+    answers, systems, cones, width = [], [], [], 0
+    cases = [random_case(0), random_case(4)]
+    sizes = [len(case.base.idim.parameters) for case in cases]
+    for case, size in zip(cases, sizes, strict=True):
+        admitted = admissible(case.base, case.system, case.knowledge)
+        held = admitted.solve(case.system)
+        answers.append(held)
+        systems.append((held.A, held.b))
+        for cone in admitted.cones:
+            wide = np.zeros((sum(sizes), *np.shape(getattr(cone, "basis", cone))[1:]))
+            if isinstance(cone, Definite):
+                wide[width : width + size] = cone.basis
+                cones.append(Definite(cone.name, wide, cone.floor))
+            else:
+                G = np.zeros((len(cone.h), sum(sizes)))
+                G[:, width : width + size] = cone.G
+                cones.append(type(cone)(cone.name, G, cone.h))
+        width += size
+    A = block_diag(*(system[0] for system in systems))
+    b = np.concatenate([system[1] for system in systems])
+    x = solve_cone_problem(A, b, cones).x
+    apart = np.concatenate([held.x for held in answers])
+    np.testing.assert_allclose(A @ x, A @ apart, atol=1e-5 * np.linalg.norm(b))

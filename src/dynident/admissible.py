@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.base import BaseParameters
-from dynident.cones import Cone
+from dynident.cones import Cone, violation
 from dynident.conic import ConeSolution, certify, free_faces, solve_cone_problem
 from dynident.constraints import CONSISTENCY, ON_BASE, Constraint
 from dynident.errors import ComputationError, InputError
 from dynident.factors import System
-from dynident.inertia import Array, smallest_eigenvalue
+from dynident.inertia import Array, from_pseudo_inertia, pseudo_inertia, smallest_eigenvalue
 from dynident.priors import METRICS, NO_PRIOR, Prior, believed, check_metric
 from dynident.robot.model import Robot
 from dynident.space import Space, base_space, standard_space
@@ -35,6 +35,9 @@ deviations: among sets with equal torques, and of drives that never moved."""
 NEWTON_STEPS = 60
 """Of priors whose metric is not quadratic."""
 LEAST_STEP = 1e-6
+CLOSER = 0.9
+SLIGHT = 1e-9
+"""Violation that is rounding."""
 DECREMENT = 1e-11
 """Squared length of a step, over the criterion, that ends them."""
 
@@ -162,18 +165,16 @@ class Admissible:
         held = warm
         if self.prior.fixed or not self.prior.belief.bodies or self.prior.weight == 0.0:
             return self._quadratic(data, system.b, None, held)
-        x = None if held is None else held.x
-        cost = np.inf if x is None else self._criterion(data, system.b, x)
+        held = self._quadratic(data, system.b, None, held)
+        x = self._inside(held.x)
+        cost = self._criterion(data, system.b, x)
         for _ in range(NEWTON_STEPS):
             new = self._quadratic(data, system.b, x, held)
-            if x is None:
-                x, held = new.x, new
-                cost = self._criterion(data, system.b, x)
-                continue
             decrement = float(np.sum((new.A @ (new.x - x)) ** 2))
             if decrement <= DECREMENT * max(1.0, cost):
                 return new
-            step, trial = 1.0, self._criterion(data, system.b, new.x)
+            step = self._longest(x, new.x)
+            trial = self._criterion(data, system.b, x + step * (new.x - x))
             while trial > cost and step > LEAST_STEP:
                 step *= 0.5
                 trial = self._criterion(data, system.b, x + step * (new.x - x))
@@ -182,6 +183,30 @@ class Admissible:
             f"the prior's metric {self.prior.metric!r} did not settle in {NEWTON_STEPS} steps; "
             "try 'pullback', which is its quadratic form"
         )
+
+    def _longest(self, x: Array, new: Array) -> float:
+        """Share of a step that takes a believed body at most `CLOSER` to its boundary.
+
+        From there Newton's method on a log-det only doubles the small eigenvalues.
+        """
+        shrinking = CLOSER
+        for k in self.prior.belief.bodies:
+            span = slice(10 * k, 10 * k + 10)
+            now = pseudo_inertia(self.space.unit[span] * x[span])
+            change = pseudo_inertia(self.space.unit[span] * (new - x)[span])
+            slopes = np.linalg.eigvals(np.linalg.solve(now, change)).real
+            shrinking = max(shrinking, -float(np.min(slopes)))
+        return CLOSER / shrinking
+
+    def _inside(self, x: Array) -> Array:
+        """Half way from x to the prior's centre, where that is admitted."""
+        centre = x.copy()
+        for k, thick in zip(self.prior.belief.bodies, self.prior.belief.thick, strict=True):
+            span = slice(10 * k, 10 * k + 10)
+            centre[span] = from_pseudo_inertia(thick) / self.space.unit[span]
+        half = 0.5 * (x + centre)
+        admitted = all(violation(cone, half) <= SLIGHT for cone in self.cones)
+        return half if admitted else x
 
     def rows(self, system: System) -> tuple[Array, Array, int]:
         """Rows of the whole criterion, their right-hand side, and how many are the data's.

@@ -38,7 +38,8 @@ PAIRED = 12
 class Box:
     """Mass, or its centre, inside a box along the axes of the joint frame.
 
-    A bound may be infinite: the side is open.
+    A bound may be infinite: the side is open. All of the mass: every product of two sides'
+    distances has a moment that is not negative (see `pairs`).
 
     Attributes
     ----------
@@ -65,18 +66,20 @@ class Box:
             raise InputError("constraint 'box': all its sides are open; bound one of them")
 
     def cones(self, space: Space) -> list[Cone]:
-        """A row a facet, and with all mass inside a row a pair of facets."""
+        """A row a side for the centre, a row a pair of sides for the mass."""
         sides, names = [], []
         for axis, (low, high) in enumerate(zip(self.lower, self.upper, strict=True)):
             for bound, sign, relation in ((low, 1.0, ">="), (high, -1.0, "<=")):
                 if np.isfinite(bound):
                     sides.append([*(sign * np.eye(3)[axis]), -sign * bound])
                     names.append(f"{'xyz'[axis]} {relation} {bound:g}")
+        closed = bool(np.any(np.isfinite(self.lower) & np.isfinite(self.upper)))
         cones: list[Cone] = []
         for k in indices(space, self.links):
             link = space.links[k]
-            titles = [f"box {link}: {name}" for name in names]
-            cones.append(centre_inside(space, k, np.array(sides), titles))
+            if self.of == "com" or not closed:
+                titles = [f"box {link}: {name}" for name in names]
+                cones.append(centre_inside(space, k, np.array(sides), titles))
             if self.of == "mass" and len(sides) > 1:
                 cones.append(pairs(space, k, np.array(sides), f"mass in box of {link}:", names))
         return cones
@@ -161,11 +164,10 @@ class Ellipsoid:
 class Hull:
     """Mass, or its centre, inside the convex hull of points.
 
-    The centre of mass is on the inner side of every facet. For all of the mass the
-    conditions are, with up to `PAIRED` facets, those of a box: every product of two
-    facets' distances has a moment that is not negative. A hull of more facets gives
-    every link one row, for the smallest ellipsoid around its corners; it is the weaker
-    condition.
+    The centre of mass is on the inner side of every facet. All of the mass: with up to
+    `PAIRED` facets, every product of two facets' distances has a moment that is not
+    negative (see `pairs`). With more, the centre is inside, and the mass in the smallest
+    ellipsoid around the corners as far as `Ellipsoid` tells, the weaker condition.
 
     Attributes
     ----------
@@ -194,7 +196,7 @@ class Hull:
             corners_of(np.array(self.points, dtype=float).reshape(-1, 3), "constraint 'hull'")
 
     def cones(self, space: Space) -> list[Cone]:
-        """A row a facet, and with all mass inside a row a pair of facets, or one."""
+        """A row a facet for the centre; for the mass a row a pair, or the ellipsoid's too."""
         cones: list[Cone] = []
         for k in indices(space, self.links):
             link = space.links[k]
@@ -204,12 +206,13 @@ class Hull:
                 points = np.array(self.points, dtype=float)
             sides, corners = hull(points, float(self.margin), f"constraint 'hull' of {link}")
             ways = [shown(-side[:3], 2) for side in sides]
-            titles = [f"hull {link}: facet {i} towards {way}" for i, way in enumerate(ways, 1)]
-            cones.append(centre_inside(space, k, sides, titles))
+            names = [f"facet {i} towards {way}" for i, way in enumerate(ways, 1)]
             if self.of == "mass" and len(sides) <= PAIRED:
-                facets = [f"facet {i}" for i in range(1, len(sides) + 1)]
-                cones.append(pairs(space, k, sides, f"mass in hull of {link}:", facets))
-            elif self.of == "mass":
+                cones.append(pairs(space, k, sides, f"mass in hull of {link}:", names))
+                continue
+            titles = [f"hull {link}: {name}" for name in names]
+            cones.append(centre_inside(space, k, sides, titles))
+            if self.of == "mass":
                 cones.append(mass_inside(space, k, f"mass in hull of {link}", *ellipsoid(corners)))
         return cones
 
@@ -232,8 +235,12 @@ def centre_inside(space: Space, link: int, sides: Array, names: Sequence[str]) -
 def pairs(space: Space, link: int, sides: Array, title: str, facets: Sequence[str]) -> Positive:
     """Mass inside a polytope, as far as its second moments tell.
 
-    ``E[(d_i - n_i . x) (d_j - n_j . x)] >= 0`` for every two facets. The square of one
-    has a moment that is not negative for any consistent body.
+    ``E[s_i s_j] >= 0`` for every two facets, with ``s_i = d_i - n_i . x``. Where the
+    polytope is bounded, and J positive semidefinite so that ``E[s_i^2] >= 0``, the centre
+    is then inside by itself: a sum of all s_j with positive weights is a constant, and its
+    product with s_i has the moment of s_i. A box that is closed along one axis is enough.
+    Rows for the centre would be redundant, and they have been seen to stop the solver at
+    corners.
 
     Parameters
     ----------

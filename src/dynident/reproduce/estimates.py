@@ -8,13 +8,15 @@ from time import perf_counter
 
 import numpy as np
 
+from dynident.admissible import Knowledge
 from dynident.errors import ComputationError
-from dynident.estimators import ESTIMATORS
+from dynident.estimators import ESTIMATORS, Estimate
 from dynident.estimators.auxiliary import Simulation, auxiliary_model
 from dynident.estimators.instrumental import CONVERGED, ITERATIONS, ROUNDS, identity_test
 from dynident.estimators.instrumental import seed_std as instrument_std
 from dynident.estimators.iteration import settled, start_values
 from dynident.estimators.least_squares import TOLERANCE, group_sigma
+from dynident.estimators.restriction import Restriction
 from dynident.inertia import Array
 from dynident.problem import Problem
 from dynident.progress import Progress, silent
@@ -28,10 +30,27 @@ METHODS = {
     "2sls": "2SLS",
     "didim": "DIDIM",
     "pi-didim": "corr.",
+    "pc-idim-ls": "PC-LS",
+    "pc-idim-iv": "PC-IV",
+    "pc-didim": "PC-DIDIM",
 }
-"""What is estimated, with its name in a table; the last is DIDIM corrected by Pi^-1."""
+"""What is estimated, with its name in a table; "pi-didim" is DIDIM corrected by Pi^-1."""
+HELD = ("pc-idim-ls", "pc-idim-iv", "pc-didim")
+"""The constrained ones."""
+FREE = tuple(method for method in METHODS if method not in HELD)
 FEW = ("wls", "idim-iv", "didim")
 """Those of the variants."""
+KNOWLEDGE = {
+    "(27)": Knowledge(consistency="base"),
+    "(19)": Knowledge(prior="none"),
+    "(19), prior": Knowledge(),
+}
+"""Constraints by their equations: base parameters that have to be positive; definite
+pseudo-inertias and positive drives; the same with the CAD inertials as a prior."""
+PAPERS = "(27)"
+"""Those of the tables beside the paper's."""
+RESOLVED = 1e-6
+"""Standard deviation over the unconstrained one below which a parameter is held."""
 
 ACTUAL = Scenario("1")
 DOWNGRADED = Scenario("2", stored=COARSE)
@@ -73,13 +92,26 @@ class Fit:
     Attributes
     ----------
     beta, std : ndarray, shape (60,), or None
-        The corrected DIDIM comes without std.
+        The corrected DIDIM comes without std; parameters at their bounds have none left.
     iterations : int
-        Simulations of the loop; rounds of the weights for LS.
+        Simulations of the loop; rounds of the weights for LS, steps of the interior-point
+        method for PC-IDIM-LS.
     failure : str
         Empty where there is an estimate.
     seconds : float
     tests : tuple of TestResult
+    sigma : ndarray, shape (6,), or None
+        Of the joints' rows [Nm].
+    history : ndarray, shape (iterations + 1, 60), or None
+        The estimates of an iterative method, from its start.
+    theta : ndarray, shape (standard parameters,), or None
+        Where the method determines them.
+    active : tuple of str
+        Constraints that hold the estimate back.
+    worst : float
+        The largest of the certificate's residuals; nan without constraints.
+    restriction : Restriction or None
+        What the active constraints do.
     """
 
     beta: Array | None
@@ -88,6 +120,26 @@ class Fit:
     failure: str = ""
     seconds: float = 0.0
     tests: tuple[TestResult, ...] = ()
+    sigma: Array | None = None
+    history: Array | None = None
+    theta: Array | None = None
+    active: tuple[str, ...] = ()
+    worst: float = np.nan
+    restriction: Restriction | None = None
+
+    def errors(self, truth: Array, own: np.ndarray | None = None) -> Array:
+        """Errors in standard deviations, of the parameters that have one.
+
+        Parameters
+        ----------
+        truth : ndarray, shape (60,)
+        own : ndarray of bool, shape (60,), optional
+            Only these parameters.
+        """
+        if self.beta is None or self.std is None:
+            return np.zeros(0)
+        kept = self.std > 0.0 if own is None else own & (self.std > 0.0)
+        return np.asarray((self.beta - truth)[kept] / self.std[kept])
 
 
 @dataclass(frozen=True)
@@ -129,12 +181,15 @@ class Results:
         By the scenario's label.
     checks : dict of str to tuple of Problem
         Cross-validations of scenarios 1, 2 and 4.
+    compared : dict of str to dict
+        Of some scenarios, by label: fits by method and the name of their `KNOWLEDGE`.
     """
 
     bench: Bench
     smooth: Bench
     outcomes: dict[str, Outcome]
     checks: dict[str, tuple[Problem, ...]]
+    compared: dict[str, dict[tuple[str, str], Fit]]
 
 
 def results(progress: Progress = silent, reduced: bool = False) -> Results:
@@ -154,53 +209,100 @@ def results(progress: Progress = silent, reduced: bool = False) -> Results:
     """
     rate = 2000.0 if reduced else 5000.0
     rough, smooth = bench(rate), bench(rate, coulomb=False)
-    few = FEW if reduced else tuple(METHODS)
-    jobs = [(rough, s, few) for s in (ACTUAL, DOWNGRADED, TWO_LOGS, STRIBECK)]
-    jobs += [(rough, CONTROLLER, tuple(METHODS)), (rough, BIASED, FEW)]
+    few, held = (*FEW, *HELD), (*FREE, *HELD)
+    main = few if reduced else held
+    jobs = [(rough, s, main) for s in (ACTUAL, DOWNGRADED, TWO_LOGS, STRIBECK)]
+    jobs += [(rough, CONTROLLER, held), (rough, BIASED, FEW if reduced else few)]
     if not reduced:
-        jobs += [(rough, s, tuple(METHODS)) for s in (IN_LOOP, *STARTS)]
+        jobs += [(rough, s, held) for s in (IN_LOOP, *STARTS)]
         jobs += [(rough, s, FEW) for s in WEAK[:-1]] + [(smooth, s, FEW) for s in SMOOTH]
-    outcomes = {}
+    steps, outcomes = len(jobs) + 2, {}
     for k, (robot, scenario, methods) in enumerate(jobs, start=1):
         outcomes[scenario.label] = estimated(robot, scenario, methods)
-        progress("ardiani2024", k / (len(jobs) + 1))
+        progress("ardiani2024", k / steps)
+    compared = {s.label: comparison(rough, outcomes[s.label]) for s in (ACTUAL, CONTROLLER)}
+    progress("ardiani2024", (steps - 1) / steps)
     checks = {s.label: rough.validations(s) for s in (ACTUAL, DOWNGRADED)}
     checks[CONTROLLER.label] = checks[ACTUAL.label]  # the robot is the same
     progress("ardiani2024", 1.0)
-    return Results(rough, smooth, outcomes, checks)
+    return Results(rough, smooth, outcomes, checks, compared)
 
 
 def estimated(bench: Bench, scenario: Scenario, methods: Sequence[str] = tuple(METHODS)) -> Outcome:
     """All methods on one scenario; one that fails leaves its reason."""
     problem, simulation = bench.problem(scenario), bench.simulation(scenario)
-    fits: dict[str, Fit] = {}
-    sigma = np.ones(bench.twin.robot.n)
-    for method in methods:
-        begin = perf_counter()
-        try:
-            if method == "pi-didim":
-                fit = corrected_didim(problem, simulation)
-            else:
-                more = () if method == "wls" else (simulation,)
-                found = ESTIMATORS[method](problem, *more)
-                std = found.covariance.std
-                fit = Fit(found.beta, std, found.iterations, tests=found.tests)
-                sigma = found.sigma if method == "idim-iv" else sigma
-        except (ComputationError, np.linalg.LinAlgError) as error:
-            fit = Fit(None, None, 0, str(error))
-        fits[method] = replace(fit, seconds=perf_counter() - begin)
+    fits = {method: fitted(problem, simulation, method) for method in methods}
     along, identity, shift = None, None, np.nan
     iv = fits.get("idim-iv")
-    if iv is not None and iv.beta is not None and iv.std is not None:
+    if iv is not None and iv.beta is not None and iv.std is not None and iv.sigma is not None:
         along = auxiliary_model(problem, simulation).simulated(iv.beta)
         # offsets are the same columns in X and in Z: nothing is left there to be tested
         names = problem.base.names
         moving = [k for k, name in enumerate(names) if not name.startswith("off")]
         pair = problem.only(moving).with_instruments(along.only(moving))
-        identity = identity_test(pair.instrument_factors.weighted(sigma))
-        Pi = problem.with_instruments(along).instrument_factors.weighted(sigma).Pi
+        identity = identity_test(pair.instrument_factors.weighted(iv.sigma))
+        Pi = problem.with_instruments(along).instrument_factors.weighted(iv.sigma).Pi
         shift = float(np.max(np.abs(Pi @ iv.beta - iv.beta) / iv.std))
     return Outcome(scenario, problem, along, fits, identity, shift)
+
+
+def comparison(bench: Bench, outcome: Outcome) -> dict[tuple[str, str], Fit]:
+    """The constrained methods under each of `KNOWLEDGE`, on one scenario."""
+    simulation = bench.simulation(outcome.scenario)
+    return {
+        (method, name): outcome.fits[method]
+        if name == PAPERS
+        else fitted(outcome.problem, simulation, method, knowledge)
+        for method in HELD
+        for name, knowledge in KNOWLEDGE.items()
+    }
+
+
+def fitted(
+    problem: Problem,
+    simulation: Simulation,
+    method: str,
+    knowledge: Knowledge = KNOWLEDGE[PAPERS],
+) -> Fit:
+    """One method on one problem; where it fails, its reason.
+
+    Parameters
+    ----------
+    problem : Problem
+    simulation : Simulation
+    method : str
+        A name of `METHODS`.
+    knowledge : Knowledge
+        Of a constrained method.
+    """
+    begin = perf_counter()
+    try:
+        if method == "pi-didim":
+            fit = corrected_didim(problem, simulation)
+        else:
+            loop = () if method in ("wls", "pc-idim-ls") else (simulation,)
+            more = {"knowledge": knowledge} if method in HELD else {}
+            fit = kept(ESTIMATORS[method](problem, *loop, **more))
+    except (ComputationError, np.linalg.LinAlgError) as error:
+        fit = Fit(None, None, 0, str(error))
+    return replace(fit, seconds=perf_counter() - begin)
+
+
+def kept(found: Estimate) -> Fit:
+    """What the tables need of an estimate."""
+    covariance, certificate = found.covariance, found.certificate
+    return Fit(
+        found.beta,
+        np.where(covariance.std > RESOLVED * covariance.seed, covariance.std, 0.0),
+        found.iterations,
+        tests=found.tests,
+        sigma=found.sigma,
+        history=found.history,
+        theta=found.theta,
+        active=found.active,
+        worst=np.nan if certificate is None else certificate.worst,
+        restriction=found.restriction,
+    )
 
 
 def corrected_didim(problem: Problem, simulation: Simulation) -> Fit:

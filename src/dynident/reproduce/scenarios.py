@@ -28,6 +28,8 @@ from dynident.reproduce.experiment import (
     run_experiment,
 )
 from dynident.reproduce.twin import Twin, load_twin
+from dynident.robot.model import Robot
+from dynident.robot.urdf import frozen
 from dynident.rows import ROWS
 from dynident.simulation.controller import Controller, p_p
 from dynident.simulation.reference import Reference, bang_bang, quintic
@@ -198,7 +200,7 @@ class Bench:
             log = Recording("noise-free", self.rate, q=true.q.copy(), tau=true.tau)
             logs.append(prepare(log, BANDWIDTH.tolist(), drop_below=(SLOW * self.width).tolist()))
             motions.append((true.q, true.dq, true.ddq))
-        return Problem(self.twin.robot, logs, FRICTION).along(motions, self.width)
+        return Problem(self.robot, logs, FRICTION).along(motions, self.width)
 
     @cached_property
     def rms(self) -> Array:
@@ -214,18 +216,28 @@ class Bench:
         return np.asarray(base.matrix @ [known.get(name, 0.0) for name in base.idim.names])
 
     @cached_property
-    def cad(self) -> dict[str, float]:
-        """Where iterations start: bodies and rotors off by up to `SPREAD`, no friction.
+    def believed(self) -> Array:
+        """CAD values: bodies and rotors off by up to `SPREAD`, no friction, shape (80,).
 
         A body keeps its shape, so that it remains one.
         """
-        base, inertial = base_parameters(self.twin.idim), self.twin.idim.inertial
+        inertial, names = self.twin.idim.inertial, self.twin.idim.names
         draw = np.random.default_rng(0).uniform(1.0 - SPREAD, 1.0 + SPREAD, len(self.twin.theta))
         factor = np.concatenate([np.repeat(draw[: inertial // 10], 10), draw[inertial:]])
-        names = self.twin.idim.names
         factor[[k for k, name in enumerate(names) if name[0] == "f"]] = 0.0
-        return dict(zip(base.names, (base.matrix @ (factor * self.twin.theta)).tolist(),
-                        strict=True))  # fmt: skip
+        return np.asarray(factor * self.twin.theta)
+
+    @cached_property
+    def robot(self) -> Robot:
+        """The robot as estimators are given it: with CAD inertials, which priors believe."""
+        bodies = self.believed[: self.twin.idim.inertial].reshape(-1, 10)
+        return replace(self.twin.robot, nominal=frozen(bodies))
+
+    @cached_property
+    def cad(self) -> dict[str, float]:
+        """Where iterations start: the base parameters of the CAD values."""
+        base = base_parameters(self.twin.idim)
+        return dict(zip(base.names, (base.matrix @ self.believed).tolist(), strict=True))
 
     def record(self, scenario: Scenario, reference: Reference, seed: int) -> Recording:
         """A log as a scenario has it."""
@@ -257,7 +269,7 @@ class Bench:
             )
             for seed, reference in enumerate(references)
         ]
-        return ROWS[scenario.rows](Problem(self.twin.robot, logs, FRICTION))
+        return ROWS[scenario.rows](Problem(self.robot, logs, FRICTION))
 
     def simulation(self, scenario: Scenario) -> Simulation:
         """How a scenario's estimators simulate the loop."""
@@ -273,7 +285,7 @@ class Bench:
             stored = Recording(log.name, VALIDATION_RATE, log.q[::step].copy(), log.tau[::step])
             slow = (SLOW * self.width).tolist()
             samples = prepare(stored, BANDWIDTH.tolist(), drop_below=slow)
-            found.append(Problem(self.twin.robot, samples, FRICTION))
+            found.append(Problem(self.robot, samples, FRICTION))
         return tuple(found)
 
 

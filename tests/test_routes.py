@@ -1,0 +1,293 @@
+"""Other routes to standard parameters: their identities, their failures and their logs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+import toy
+from robots import EXAMPLES
+from scipy.linalg import null_space
+
+from dynident.admissible import Knowledge
+from dynident.errors import ComputationError, InputError
+from dynident.essential import essential_parameters
+from dynident.estimators import ESTIMATORS
+from dynident.inertia import is_consistent
+from dynident.problem import Problem
+from dynident.recording.prepare import prepare
+from dynident.routes import (
+    ROUTES,
+    cad_difference,
+    cad_difference_essential,
+    cad_values,
+    consistent_set,
+    identifiable_basis,
+    minimum_norm,
+    share_inconsistent,
+    share_positive_drives,
+    sousa_correction,
+    sousa_correction_euclidean,
+    truncated_svd,
+    weighed,
+)
+from dynident.space import standard_space
+from dynident.study import read_study, study_robot, study_samples
+
+OF_LEAST_SQUARES = ("minimum-norm", "truncated-svd", "cad-difference")
+CORRECTIONS = ("sousa-correction", "sousa-correction-euclidean")
+NOISE = (0.4, 0.2, 0.1)
+
+
+def other_bodies(robot):
+    """Consistent bodies that are not those of the file."""
+    return robot.nominal * np.array([1.3, 0.8, 1.1])[:, None]
+
+
+@cache
+def noisy(noise: float = 1.0, seconds: float = 6.0) -> Problem:
+    robot = toy.arm(3)
+    recording, _ = toy.log(
+        robot, seconds, noise * np.array(NOISE), bodies=other_bodies(robot), seed=3
+    )
+    return Problem(robot, prepare(recording, 10.0))
+
+
+@cache
+def infeasible() -> Problem:
+    """A log of bodies that cannot exist: the last link's inertia about x is negative."""
+    robot = toy.arm(3)
+    bodies = other_bodies(robot)
+    bodies[2, 4] = -0.1
+    bodies[2, 9] = 0.4
+    recording, _ = toy.log(robot, 6.0, 0.3 * np.array(NOISE), bodies=bodies, seed=3)
+    return Problem(robot, prepare(recording, 10.0))
+
+
+def exact(robot, bodies=None):
+    """Neither noise nor the filters' error of the motion."""
+    recording, truth = toy.log(robot, bodies=bodies)
+    motion = {"q": recording.q, "dq": recording.dq, "ddq": recording.ddq}
+    return Problem(robot, replace(prepare(recording, 20.0), **motion)), truth
+
+
+def bodies_of(problem, theta):
+    return theta[: problem.idim.inertial].reshape(-1, 10)
+
+
+def consistent(problem, theta) -> bool:
+    idim = problem.idim
+    assert share_inconsistent(theta, idim) == 0.0 or not is_consistent(bodies_of(problem, theta))
+    return share_inconsistent(theta, idim) == 0.0 and share_positive_drives(theta, idim) == 1.0
+
+
+def same_torques(problem, theta, beta, rel=1e-9):
+    """Base parameters agree to a share of their standard deviations and values."""
+    found = problem.base.matrix @ theta
+    np.testing.assert_allclose(found, beta, rtol=rel, atol=rel * np.abs(beta).max())
+
+
+@pytest.mark.parametrize("name", OF_LEAST_SQUARES)
+def test_linear_routes_have_the_torques_of_least_squares(name):
+    problem = noisy()
+    theta = ROUTES[name](problem)
+    same_torques(problem, theta, weighed(problem).beta)
+    q, dq, ddq = toy.motion(3, 0.5, seed=9)
+    ours = problem.idim.torque(theta, q, dq, ddq)
+    theirs = problem.idim.torque(problem.base.standard(weighed(problem).beta), q, dq, ddq)
+    np.testing.assert_allclose(ours, theirs, atol=1e-8 * np.abs(theirs).max())
+    # to within the rounds in which sigma settles
+    np.testing.assert_allclose(weighed(problem).beta, ESTIMATORS["wls"](problem).beta, rtol=1e-4)
+
+
+def test_minimum_norm_is_the_smallest_of_all_with_its_torques():
+    problem = noisy()
+    theta = minimum_norm(problem)
+    base = problem.base
+    B = identifiable_basis(base)
+    np.testing.assert_allclose(B.T @ B, np.eye(base.count), atol=1e-12)
+    invisible = null_space(base.matrix)
+    assert invisible.shape[1] == len(theta) - base.count
+    np.testing.assert_allclose(invisible.T @ theta, 0.0, atol=1e-10)
+    assert np.linalg.norm(theta) < np.linalg.norm(base.standard(weighed(problem).beta))
+    assert np.linalg.norm(theta) < np.linalg.norm(cad_difference(problem))
+
+
+def test_truncated_svd_is_minimum_norm_unless_columns_are_scaled():
+    problem = noisy()
+    theta = truncated_svd(problem)
+    np.testing.assert_allclose(theta, minimum_norm(problem), atol=1e-9)
+    given = weighed(problem)
+    unit = standard_space(problem.base, given.system.A, given.system.b).unit
+    scaled = truncated_svd(problem, unit)
+    same_torques(problem, scaled, given.beta)
+    assert np.abs(scaled - theta).max() > 0.1
+    assert np.linalg.norm(scaled / unit) < np.linalg.norm(theta / unit)
+
+
+def test_truncated_svd_is_that_of_the_rows_themselves():
+    # the seed has the regressor of all rows, with as many singular values as columns
+    problem = noisy()
+    sigma = weighed(problem).sigma
+    X, y = [], []
+    for rows in problem.rows():
+        for j, columns in enumerate(problem.columns):
+            full = np.zeros((len(rows.y[j]), problem.base.count))
+            full[:, columns] = rows.X[j]
+            X.append(full / sigma[j])
+            y.append(rows.y[j] / sigma[j])
+    W, tau = np.vstack(X) @ problem.base.matrix, np.concatenate(y)
+    U, s, Vt = np.linalg.svd(W, full_matrices=False)
+    rank = problem.base.count
+    assert len(s) == W.shape[1] > rank
+    assert s[rank] < 1e-12 * s[0] < s[rank - 1]
+    theta = (Vt[:rank].T / s[:rank]) @ (U[:, :rank].T @ tau)
+    np.testing.assert_allclose(truncated_svd(problem), theta, atol=1e-8)
+
+
+def test_cad_difference_is_the_nearest_to_cad_with_its_torques():
+    problem = noisy()
+    cad, theta = cad_values(problem), cad_difference(problem)
+    np.testing.assert_array_equal(bodies_of(problem, cad), problem.robot.nominal)
+    np.testing.assert_allclose(null_space(problem.base.matrix).T @ (theta - cad), 0.0, atol=1e-10)
+    assert np.linalg.norm(theta - cad) < np.linalg.norm(minimum_norm(problem) - cad)
+
+
+@pytest.mark.parametrize("name", [*OF_LEAST_SQUARES, *CORRECTIONS])
+def test_without_noise_the_base_parameters_are_the_true_ones(name):
+    robot = toy.arm(3)
+    problem, truth = exact(robot, other_bodies(robot))
+    same_torques(problem, ROUTES[name](problem), problem.base.matrix @ truth)
+
+
+def test_where_cad_is_true_its_difference_is_none():
+    problem, truth = exact(toy.arm(3))
+    np.testing.assert_allclose(cad_difference(problem), truth, atol=1e-9)
+    np.testing.assert_allclose(cad_difference_essential(problem), truth, atol=1e-9)
+
+
+def test_essential_difference_leaves_the_rest_at_cad():
+    problem = noisy(noise=3.0, seconds=3.0)
+    given, cad = weighed(problem), cad_values(problem)
+    found = essential_parameters(problem.factors, given.sigma)
+    kept, gone = list(found.kept), list(found.eliminated)
+    assert gone
+    assert kept
+    theta = cad_difference_essential(problem)
+    M = problem.base.matrix
+    np.testing.assert_allclose(M[gone] @ theta, M[gone] @ cad, atol=1e-10)
+    idle = ~np.any(M[kept] != 0.0, axis=0)
+    assert np.any(idle)
+    np.testing.assert_array_equal(theta[idle], cad[idle])
+    # least squares in the essential base parameters: their columns see no error
+    error = given.system.b - given.system.A @ M @ theta
+    reach = np.linalg.norm(given.system.A[:, kept], axis=0) * np.linalg.norm(error)
+    assert np.all(np.abs(given.system.A[:, kept].T @ error) < 1e-8 * reach)
+    better = given.system.b - given.system.A @ M @ cad_difference(problem)
+    assert np.linalg.norm(better) < np.linalg.norm(error)
+
+
+@pytest.mark.parametrize("name", CORRECTIONS)
+def test_corrections_do_not_move_a_feasible_estimate(name):
+    problem = noisy(noise=0.01)
+    given = weighed(problem)
+    theta = ROUTES[name](problem)
+    assert consistent_set(given, given.beta) is not None
+    assert consistent(problem, theta)
+    same_torques(problem, theta, given.beta)
+    assert not consistent(problem, minimum_norm(problem))
+
+
+def test_corrections_are_consistent_and_nearest_each_in_its_distance():
+    problem = infeasible()
+    given = weighed(problem)
+    assert consistent_set(given, given.beta) is None
+    weighted, plain = sousa_correction(problem), sousa_correction_euclidean(problem)
+    assert consistent(problem, weighted)
+    assert consistent(problem, plain)
+    moved = [problem.base.matrix @ theta - given.beta for theta in (weighted, plain)]
+    sizes = [np.linalg.norm(m) for m in moved]
+    whitened = [np.linalg.norm(given.system.A @ m) for m in moved]
+    assert sizes[1] < 0.99 * sizes[0]
+    assert whitened[0] < 0.99 * whitened[1]
+
+
+def test_the_weighted_correction_is_constrained_estimation_without_a_prior():
+    problem = infeasible()
+    constrained = ESTIMATORS["pc-idim-ls"](problem, Knowledge(prior="none"))
+    free = ESTIMATORS["wls"](problem)
+    corrected = problem.base.matrix @ sousa_correction(problem)
+    std = free.covariance.std
+    assert np.abs((corrected - constrained.beta) / std).max() < 1e-6
+    assert np.abs((corrected - free.beta) / std).max() > 1.0
+
+
+def test_a_consistent_set_has_the_base_parameters_that_were_asked_for():
+    problem = noisy(noise=0.01)
+    given = weighed(problem)
+    truth = toy.true_parameters(problem.idim, other_bodies(problem.robot))
+    beta = problem.base.matrix @ truth
+    theta = consistent_set(given, beta)
+    assert consistent(problem, theta)
+    same_torques(problem, theta, beta)
+    names = problem.base.names
+    assert consistent_set(given, np.where(np.array(names) == "fv2", -1.0, beta)) is None
+
+
+def test_shares_count_links_and_drives():
+    problem = noisy()
+    idim = problem.idim
+    theta = toy.true_parameters(idim, problem.robot.nominal)
+    assert share_inconsistent(theta, idim) == 0.0
+    assert share_positive_drives(theta, idim) == 1.0
+    theta[10] = -1.0
+    theta[idim.names.index("fv1")] = 0.0
+    theta[idim.names.index("off2")] = -1.0  # an offset may be negative
+    assert share_inconsistent(theta, idim) == pytest.approx(1 / 3)
+    assert share_positive_drives(theta, idim) == pytest.approx(8 / 9)
+    bare = Problem(problem.robot, problem.samples, friction="none")
+    assert share_positive_drives(theta[:30], bare.idim) == 1.0
+
+
+@pytest.mark.parametrize("name", ROUTES)
+def test_a_log_that_excites_too_little_is_refused(name):
+    problem = noisy()
+    samples = problem.samples[0]
+    still = replace(samples, ddq=np.zeros_like(samples.ddq))
+    with pytest.raises(ComputationError, match="does not excite"):
+        ROUTES[name](problem.on(still))
+
+
+def test_a_file_without_inertials_and_odd_units_are_refused():
+    robot = toy.arm(2, nominal=False)
+    recording, _ = toy.log(robot, 6.0, 0.1, bodies=toy.arm(2).nominal)
+    problem = Problem(robot, prepare(recording, 10.0))
+    for name in ("cad-difference", "cad-difference-essential"):
+        with pytest.raises(InputError, match="toy: its file has no inertials"):
+            ROUTES[name](problem)
+    assert np.all(np.isfinite(minimum_norm(problem)))
+    for unit in (np.ones(3), np.zeros(len(problem.idim.parameters))):
+        with pytest.raises(InputError, match="positive numbers, one a standard parameter"):
+            truncated_svd(problem, unit)
+
+
+@cache
+def tx40() -> Problem:
+    study = read_study(EXAMPLES / "tx40" / "study.toml")
+    robot = study_robot(study.robot)
+    return Problem(robot, study_samples(study.log[0], robot, study.prepare))
+
+
+@pytest.mark.parametrize("name", ROUTES)
+def test_every_route_runs_on_the_tx40_log(name):
+    problem = tx40()
+    theta = ROUTES[name](problem)
+    assert theta.shape == (len(problem.idim.parameters),)
+    if name in OF_LEAST_SQUARES:
+        same_torques(problem, theta, weighed(problem).beta)
+        # what the notes warn of: nothing keeps these consistent
+        assert share_inconsistent(theta, problem.idim) > 0.5
+    if name in CORRECTIONS:
+        assert consistent(problem, theta)
