@@ -3,7 +3,9 @@
 Clarabel finds the active constraints, in the auxiliary form ``min r^T r, R x - r = b``: a
 normal matrix ``A^T A`` would square the condition number and has been seen to give wrong
 answers on large robots. Newton's method on their face then takes the answer to rounding
-(see `dynident.faces`), and the certificate is computed from the answer itself.
+(see `dynident.faces`), or a step from the answer so far. What the solver says of itself is
+not relied upon, be it solved or almost solved: the certificate is computed from the answer,
+and decides.
 """
 
 from __future__ import annotations
@@ -21,11 +23,13 @@ from dynident.errors import ComputationError, InfeasibleError
 from dynident.faces import Certificate, certify, polished
 from dynident.inertia import Array
 
-SOLVED = "Solved"
 INFEASIBLE = "PrimalInfeasible"
-ATTEMPTS = ((30.0, 1e-9), (1000.0, 1e-9), (1.0, 1e-9), (30.0, 1e-8), (1000.0, 1e-11))
-"""Unit of the step (in standard deviations, where rows are whitened) and tolerance, tried
-in turn. An almost solved problem is never passed on, unless its face proves it."""
+TOLERANCE = 1e-9
+UNITS = (30.0, 1000.0, 1.0)
+"""Units of the step from the unconstrained minimiser, in standard deviations where rows are
+whitened, tried in turn."""
+CLOSER = (0.1, 0.01)
+"""Units of the steps from an answer that is not accurate yet."""
 LARGE = 200
 """Unknowns above which Clarabel's supernodal factorisation is the faster one."""
 ACCURATE = 1e-8
@@ -57,6 +61,11 @@ class ConeSolution:
     faces: tuple[np.ndarray, ...]
     certificate: Certificate
     iterations: int
+
+    @property
+    def worst(self) -> float:
+        """The largest residual of its certificate."""
+        return self.certificate.worst
 
     def visible(self, cones: Sequence[Cone], least: float) -> tuple[np.ndarray, ...]:
         """The faces of the multipliers that are larger than `least`."""
@@ -128,30 +137,31 @@ def solve_cone_problem(
     if warm is not None and unique:
         half = [0.5 * m for m in warm.multipliers]
         found = finished(A, b, cones, polished(R, c, cones, warm.x, warm.faces, half), 0)
-        if found is not None and found.certificate.worst <= ACCURATE:
+        if found is not None and found.worst <= ACCURATE:
             return found
     best: ConeSolution | None = None
-    status, iterations = "", 0
-    form = Form(R, c, cones, start)
-    for unit, tolerance in ATTEMPTS:
-        outcome = form.solve(unit, tolerance)
-        status = str(outcome.status)
-        iterations += int(outcome.iterations)
-        if status == INFEASIBLE:
-            raise InfeasibleError(conflict(cones, np.array(outcome.z)[len(R) :], start))
-        answer = form.answer(outcome, unit)
-        refined = polished(R, c, cones, *answer) if unique else None
-        candidates = [finished(A, b, cones, refined, iterations)]
-        if status == SOLVED:
-            candidates.append(finished(A, b, cones, answer, iterations))
-        for found in candidates:
-            if found is not None and (
-                best is None or found.certificate.worst < best.certificate.worst
-            ):
-                best = found
-        if best is not None and best.certificate.worst <= ACCURATE:
-            return best
-    if best is None or best.certificate.worst > ACCEPTED:
+    iterations = 0
+    for unit in UNITS:
+        centre = start
+        for size in (unit, *CLOSER):
+            form = Form(R, c, cones, centre)
+            outcome = form.solve(size)
+            status = str(outcome.status)
+            iterations += int(outcome.iterations)
+            if status == INFEASIBLE and size == unit:
+                raise InfeasibleError(conflict(cones, np.array(outcome.z)[len(R) :], start))
+            answer = form.answer(outcome, size)
+            if not np.all(np.isfinite(answer[0])):
+                break
+            refined = polished(R, c, cones, *answer) if unique else None
+            for candidate in (refined, answer):
+                found = finished(A, b, cones, candidate, iterations)
+                if found is not None and (best is None or found.worst < best.worst):
+                    best = found
+            if best is not None and best.worst <= ACCURATE:
+                return best
+            centre = answer[0]
+    if best is None or best.worst > ACCEPTED:
         raise ComputationError(
             f"the cone problem was not solved ({status}); check the scale of the torques and units"
         )
@@ -190,7 +200,10 @@ def finished(
 
 
 class Form:
-    """A problem as Clarabel has it: ``min r^T r, R x - r = c - R start``, cones on x.
+    """A problem as Clarabel has it: ``min r^T r + 2 g^T r, R d = r``, cones on start + d.
+
+    ``g = R start - c`` is zero at the unconstrained minimiser. From an answer that is nearly
+    right the step d is small, and so are the errors that a tolerance leaves.
 
     Parameters
     ----------
@@ -204,7 +217,8 @@ class Form:
     def __init__(self, R: Array, c: Array, cones: Sequence[Cone], start: Array) -> None:
         self.rows, self.unknowns = R.shape
         self.cones, self.start = cones, start
-        blocks, right = [R], [c - R @ start]
+        self.g = R @ start - c
+        blocks, right = [R], [np.zeros(self.rows)]
         self.kinds: list[object] = [clarabel.ZeroConeT(self.rows)]
         for cone in cones:
             matrix, vector = linear_form(cone)
@@ -227,7 +241,7 @@ class Form:
         weights = np.concatenate([np.zeros(self.unknowns), np.full(self.rows, 2.0)])
         self.P = sp.diags_array(weights, format="csc")
 
-    def solve(self, unit: float, tolerance: float) -> clarabel.DefaultSolution:
+    def solve(self, unit: float) -> clarabel.DefaultSolution:
         """Clarabel's solution for the step in a unit of length."""
         settings = clarabel.DefaultSettings()
         settings.verbose = False
@@ -235,8 +249,8 @@ class Form:
         settings.presolve_enable = False
         settings.chordal_decomposition_enable = False
         settings.direct_solve_method = "faer" if self.unknowns > LARGE else "qdldl"
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
-        q = np.zeros(self.unknowns + self.rows)
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
+        q = np.concatenate([np.zeros(self.unknowns), 2.0 / unit * self.g])
         solver = clarabel.DefaultSolver(self.P, q, self.A, self.b / unit, self.kinds, settings)
         return solver.solve()
 
@@ -255,7 +269,7 @@ class Form:
             position += size
             if isinstance(cone, Equal):
                 faces.append(np.ones(size, dtype=bool))
-                multipliers.append(-z)
+                multipliers.append(z)
             elif isinstance(cone, Positive):
                 faces.append(z > s)
                 multipliers.append(z)
@@ -312,7 +326,7 @@ def conflict(cones: Sequence[Cone], proof: Array, near: Array) -> tuple[str, ...
 def feasible(cones: Sequence[Cone], near: Array) -> bool:
     """Whether some point satisfies all constraints; undecided counts as yes."""
     form = Form(np.eye(len(near)), near, cones, near)
-    return all(str(form.solve(unit, 1e-8).status) != INFEASIBLE for unit in (1.0, 30.0))
+    return all(str(form.solve(unit).status) != INFEASIBLE for unit in (1.0, 30.0))
 
 
 __all__ = ["Certificate", "ConeSolution", "certify", "conflict", "solve_cone_problem"]

@@ -57,7 +57,8 @@ def certify(
     """Karush-Kuhn-Tucker residuals of an answer and its multipliers."""
     error = A @ x - b
     gradient = 2.0 * A.T @ error
-    scale = max(2.0 * float(np.linalg.norm(A.T @ b)), np.finfo(float).tiny)
+    # of a criterion without a right-hand side, the largest of its gradients in reach
+    scale = 2.0 * float(np.linalg.norm(A.T @ b)) or max(1.0, float(np.linalg.norm(A)) ** 2)
     primal, product = 0.0, 0.0
     for cone, multiplier in zip(cones, multipliers, strict=True):
         touched, force = pulled(cone, multiplier)
@@ -99,6 +100,7 @@ def linearise(
     faces : sequence of ndarray
         Mask of active rows, or null directions of shape (d, k), one a cone.
     multipliers : sequence of ndarray
+        Those of half the criterion.
     """
     c, C, F, now = [], [], [], []
     for cone, face, multiplier in zip(cones, faces, multipliers, strict=True):
@@ -121,7 +123,7 @@ def linearise(
         C.append(rows)
         if U.shape[1]:
             weights, axes = np.linalg.eigh(V.T @ multiplier @ V)
-            root = np.sqrt(np.maximum(weights, 0.0))[:, None] * axes.T
+            root = np.sqrt(2.0 * np.maximum(weights, 0.0))[:, None] * axes.T
             bend = root @ (V.T @ cone.part @ U) / np.sqrt(np.maximum(values[k:], 1e-12))
             rows = np.zeros((bend.shape[1] * bend.shape[2], len(x)))
             rows[:, cone.support] = bend.reshape(len(cone.support), -1).T
