@@ -15,10 +15,14 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 import toy  # noqa: E402
 
+from dynident.admissible import Knowledge  # noqa: E402
 from dynident.estimators import ESTIMATORS  # noqa: E402
 from dynident.problem import Problem  # noqa: E402
 from dynident.recording.prepare import prepare  # noqa: E402
 from dynident.recording.recording import Recording  # noqa: E402
+
+REPLICATES = 60
+"""Of the block bootstrap."""
 
 
 def coloured(rng: np.random.Generator, shape: tuple[int, int], rho: float) -> np.ndarray:
@@ -72,11 +76,16 @@ def main() -> None:
             ("ols", {}),
             ("wls", {}),
             ("irls", {}),
-            ("pc-idim-ls", {"prior": "none"}),
-            ("pc-idim-ls", {"prior": "nominal"}),
+            ("pc-idim-ls", {"knowledge": Knowledge(prior="none")}),
+            ("pc-idim-ls", {"knowledge": Knowledge(prior="none"), "bootstrap": REPLICATES}),
+            ("pc-idim-ls", {"knowledge": Knowledge(prior="nominal")}),
+            ("pc-idim-ls", {"knowledge": Knowledge(prior="nominal"), "bootstrap": REPLICATES}),
         ):
             ours, seed, active = shares(method, options, runs, noise, rho)
-            name = method + (f", prior {options['prior']}" if options else "")
+            name = method
+            if options:
+                name += f", prior {options['knowledge'].prior}"
+                name += ", bootstrap" if "bootstrap" in options else ""
             lines.append(f"| {label} | {name} | {ours:.1f} | {seed:.1f} | {active} |")
     text = "\n".join(lines) + "\n"
     (ROOT / "docs" / "figures" / "coverage.md").write_text(text)

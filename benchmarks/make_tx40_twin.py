@@ -20,14 +20,17 @@ import numpy as np
 import pinocchio as pin
 
 from dynident.base import BaseParameters, base_parameters
-from dynident.conic import Cone, Definite, Positive, solve_cone_problem
-from dynident.constraints import CONSTRAINTS, LENGTH, PRIORS, scales
+from dynident.cones import Cone, Definite, Positive
+from dynident.conic import solve_cone_problem
+from dynident.constraints import CONSISTENCY
 from dynident.files import write_files
 from dynident.idim import Idim, build_idim
 from dynident.inertia import Array, smallest_eigenvalue, to_com, transform
+from dynident.priors import Prior, believed
 from dynident.reproduce.twin import DRIVES_FILE, FRICTION, ROBOT_FILE, Twin, assembled
 from dynident.robot import load_robot
 from dynident.robot.model import Robot
+from dynident.space import LENGTH, Space, standard_space
 
 ROOT = Path(__file__).resolve().parents[1]
 TX40 = ROOT / "examples" / "tx40"
@@ -136,20 +139,21 @@ def with_prior_inertials(urdf: Robot, table: Robot, rotations: list[Array]) -> R
     return replace(table, nominal=np.array(bodies))
 
 
-def cones(idim: Idim, unit: Array) -> list[Cone]:
+def cones(space: Space) -> list[Cone]:
     """The cones of physical consistency, each with a margin.
 
     ``J - m r^2 diag(1, 1, 1, 0)`` positive semidefinite says that the body's mass is spread
     by r at least about every plane through its centre (Schur complement of the mass).
     """
     found: list[Cone] = []
-    for cone in (c for build in CONSTRAINTS.values() for c in build(idim)):
+    idim, unit = space.idim, space.unit
+    for cone in (c for known in CONSISTENCY["pseudo-inertia"] for c in known.cones(space)):
         if isinstance(cone, Definite):
             body = next(k for k, link in enumerate(idim.robot.links) if link in cone.name)
             basis = cone.basis.copy()
             basis[10 * body] -= (GYRATION[body] / LENGTH) ** 2 * np.diag([1.0, 1.0, 1.0, 0.0])
             found.append(replace(cone, basis=basis))
-        else:
+        elif isinstance(cone, Positive):
             chosen = [k for k, p in enumerate(idim.parameters) if p.positive]
             least = [LEAST[idim.parameters[k].symbol[:2]] / unit[k] for k in chosen]
             found.append(Positive(cone.name, cone.G, np.array(least)))
@@ -158,25 +162,27 @@ def cones(idim: Idim, unit: Array) -> list[Cone]:
 
 def prior(idim: Idim) -> tuple[Array, Array]:
     """Whitened rows and target: nominal inertials, masses, rotors."""
-    belief = PRIORS["nominal"](idim)
+    belief = Prior(believed(idim.robot.nominal, idim.robot.links))
+    sure, aim = belief.rows(len(idim.parameters))
     centre = {f"m{k}": (m, MASS_SHARE) for k, m in enumerate(MASSES, start=1)}
     centre |= {name: (value, ROTOR_SHARE) for name, value in ROTORS.items()}
     rows = np.zeros((len(centre), len(idim.parameters)))
     for row, (name, (value, share)) in zip(rows, centre.items(), strict=True):
         row[idim.names.index(name)] = 1.0 / (share * value)
     target = np.array([1.0 / share for _, share in centre.values()])
-    return np.vstack([TRUST * belief.rows, rows]), np.concatenate([TRUST * belief.target, target])
+    return np.vstack([TRUST * sure, rows]), np.concatenate([TRUST * aim, target])
 
 
 def fit(idim: Idim, rows: Array, value: Array, std: Array) -> Array:
     """Standard parameters in the cones, nearest to the published values and to the prior."""
     data, b = rows / std[:, None], value / std
     pull, target = prior(idim)
-    unit = scales(idim, data, b)
+    base = base_parameters(idim)  # the rows are combinations of base parameters
+    space = standard_space(base, data[:, base.kept], b)
     solution = solve_cone_problem(
-        np.vstack([data * unit, pull * unit]), np.concatenate([b, target]), cones(idim, unit)
+        np.vstack([data, pull]) * space.unit, np.concatenate([b, target]), cones(space)
     )
-    return solution.x * unit
+    return space.value(solution.x)
 
 
 def robot_file(theta: Array) -> str:
