@@ -107,16 +107,16 @@ def table(label: str, problem: di.Problem, test: Samples, lowpass: float) -> str
         fit = di.identify(problem, method, lowpass_hz=lowpass, validation=[test], **options)
         if len(lines) == 3:
             lines.append(f"| the robot file | | {held_out(fit, True):.2f} | | | | | |")
-        estimate = fit.estimate
+        estimate, shown = fit.estimate, name
         if options.get("prior_weight") == "held-out":
             words = estimate.prior or ""
             weight = words.partition("weight ")[2].partition(")")[0] or "1"
-            name = name.replace("held-out", f"{weight} (held-out)")
+            shown = name.replace("held-out", f"{weight} (held-out)")
         eigenvalue = fit.smallest_eigenvalue
         p = estimate.restriction
         fitted = next(f.overall_percent for f in fit.identification if f.rows == "fitted")
         cells = [
-            name, f"{fitted:.2f}", f"{held_out(fit):.2f}", inconsistent(fit),
+            shown, f"{fitted:.2f}", f"{held_out(fit):.2f}", inconsistent(fit),
             "" if eigenvalue is None else f"{eigenvalue:.1e}",
             "" if estimate.certificate is None else str(len(estimate.active)),
             "" if p is None else f"{p.p_value:.2g}", fallen(problem.robot, fit),

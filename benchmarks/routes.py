@@ -25,7 +25,7 @@ from dynident.routes import (
     ROUTES,
     cad_difference,
     cad_values,
-    consistent_set,
+    exactly_consistent,
     share_inconsistent,
     share_positive_drives,
     truncated_svd,
@@ -200,7 +200,7 @@ def findings(results: list[tuple[Case, dict[str, Row]]]) -> list[str]:
         size = np.linalg.norm(pair[0])
         same.append(float(np.linalg.norm(pair[0] - pair[1]) / size))
         other.append(float(np.linalg.norm(pair[0] - pair[2]) / size))
-        feasible.append("yes" if consistent_set(given, given.beta) is not None else "no")
+        feasible.append("yes" if exactly_consistent(given, given.beta) is not None else "no")
         constrained = [rows[name].theta for name in ("sousa-correction", NO_PRIOR)]
         if all(theta is not None for theta in constrained):
             step = problem.base.matrix @ (constrained[0] - constrained[1])

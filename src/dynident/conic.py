@@ -25,6 +25,8 @@ from dynident.inertia import Array
 
 INFEASIBLE = "PrimalInfeasible"
 TOLERANCE = 1e-9
+MODERATE = 1e-7
+"""Tolerance of replicates."""
 UNITS = (30.0, 1000.0, 1.0)
 """Units of the step from the unconstrained minimiser, in standard deviations where rows are
 whitened, tried in turn."""
@@ -241,7 +243,7 @@ class Form:
         weights = np.concatenate([np.zeros(self.unknowns), np.full(self.rows, 2.0)])
         self.P = sp.diags_array(weights, format="csc")
 
-    def solve(self, unit: float) -> clarabel.DefaultSolution:
+    def solve(self, unit: float, tolerance: float = TOLERANCE) -> clarabel.DefaultSolution:
         """Clarabel's solution for the step in a unit of length."""
         settings = clarabel.DefaultSettings()
         settings.verbose = False
@@ -249,7 +251,7 @@ class Form:
         settings.presolve_enable = False
         settings.chordal_decomposition_enable = False
         settings.direct_solve_method = "faer" if self.unknowns > LARGE else "qdldl"
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
         q = np.concatenate([np.zeros(self.unknowns), 2.0 / unit * self.g])
         solver = clarabel.DefaultSolver(self.P, q, self.A, self.b / unit, self.kinds, settings)
         return solver.solve()
@@ -278,6 +280,42 @@ class Form:
                 faces.append(vectors[:, values > 0.0])
                 multipliers.append(smat(z))
         return x, faces, multipliers
+
+
+class Repeated:
+    """The same cones around an answer, with one right-hand side after another.
+
+    For replicates, which need no certificate of their own: the matrices are built once, and
+    one solution of moderate accuracy is taken as it is.
+
+    Parameters
+    ----------
+    A, b : ndarray
+        As of `solve_cone_problem`.
+    cones : sequence of Cone
+    x : ndarray, shape (unknowns,)
+        The answer.
+    """
+
+    def __init__(self, A: Array, b: Array, cones: Sequence[Cone], x: Array) -> None:
+        self.A, self.b, self.cones, self.x = A, b, cones, x
+        Q, self.R = np.linalg.qr(A)
+        self.Q = Q
+        self.form = Form(self.R, Q.T @ b, cones, x)
+
+    def minimiser(self, change: Array) -> Array:
+        """The answer after a change of b.
+
+        Raises
+        ------
+        ComputationError
+            When no answer was reached.
+        """
+        self.form.g = self.R @ self.x - self.Q.T @ (self.b + change)
+        outcome = self.form.solve(UNITS[0], MODERATE)
+        if str(outcome.status) != "Solved":
+            return solve_cone_problem(self.A, self.b + change, self.cones).x
+        return self.form.answer(outcome, UNITS[0])[0]
 
 
 def linear_form(cone: Cone) -> tuple[Array, Array]:

@@ -86,7 +86,7 @@ def identify(
         default.
     bootstrap : int, optional
         Of constrained methods: replicates of the block bootstrap of the error bars where
-        constraints are active, none by default.
+        constraints are active, 60 by default; 0 for the covariance on their faces.
     seed : int, optional
         Of the bootstrap, 0 by default.
     loss : {"huber", "bisquare"}, optional
@@ -316,7 +316,7 @@ def run_study(study: Study, progress: Progress = silent) -> Identification:
         include={*KNOWLEDGE, "bootstrap", "loss", "essential", "gain_update"}
     )
     options["constraints"] = build_constraints(study.constraint) if study.constraint else None
-    if chosen.bootstrap:
+    if "seed" in OPTIONS_OF.get(chosen.method, ()):
         options["seed"] = chosen.seed
     check_options(chosen.method, {**options, "simulation": study_simulates(study)})
     progress("reading", 0.0)

@@ -17,15 +17,14 @@ import numpy as np
 
 from dynident.admissible import Admissible, Knowledge, admissible
 from dynident.base import BaseParameters
-from dynident.cones import Equal
-from dynident.conic import solve_cone_problem
-from dynident.errors import InfeasibleError, InputError
+from dynident.errors import InputError
 from dynident.essential import essential_parameters
 from dynident.estimators.iteration import nominal_values
 from dynident.estimators.least_squares import require_excitation, seed_std, weighted_solution
 from dynident.factors import System
 from dynident.idim import Idim
-from dynident.inertia import Array, from_pseudo_inertia, smallest_eigenvalue
+from dynident.inertia import Array, smallest_eigenvalue
+from dynident.nearest import consistent_witness
 from dynident.problem import Problem
 
 REPEATED = 1e-9
@@ -305,7 +304,7 @@ def corrected(given: Weighed, distance: System) -> Array:
     Where these are feasible they are not moved: the slight pull between sets with equal
     torques, see `dynident.admissible.EQUIVALENT`, would otherwise be felt on the boundary.
     """
-    exact = consistent_set(given, given.beta)
+    exact = exactly_consistent(given, given.beta)
     if exact is not None:
         return exact
     theta = given.consistent_sets.solve(distance).theta
@@ -313,39 +312,17 @@ def corrected(given: Weighed, distance: System) -> Array:
     return theta
 
 
-def consistent_set(given: Weighed, beta: Array) -> Array | None:
-    """A consistent standard set with exactly these base parameters.
+def exactly_consistent(given: Weighed, beta: Array) -> Array | None:
+    """A consistent standard set with exactly these base parameters, or None.
 
-    The feasibility test of Sousa and Cortesao (2014). Of the sets that pass it, the one
-    nearest to round bodies in the units of `dynident.space.Space`, so that it keeps away
-    from the boundary where it can.
-
-    Parameters
-    ----------
-    given : Weighed
-    beta : ndarray, shape (base parameters,)
-
-    Returns
-    -------
-    ndarray, shape (standard parameters,), or None
-        None where there is none.
+    The feasibility test of Sousa and Cortesao (2014), the equality form of problem 47.
 
     Raises
     ------
     ComputationError
         When it could not be decided.
     """
-    space, cones = given.consistent_sets.space, given.consistent_sets.cones
-    size = np.linalg.norm(space.matrix, axis=1)
-    exactly = Equal(given.base.names, space.matrix / size[:, None], beta / size)
-    round_bodies = np.zeros(len(space.unit))
-    for k in range(given.base.idim.tree.bodies):
-        round_bodies[10 * k : 10 * k + 10] = from_pseudo_inertia(np.eye(4))
-    try:
-        found = solve_cone_problem(np.eye(len(space.unit)), round_bodies, (*cones, exactly))
-    except InfeasibleError:
-        return None
-    return space.value(found.x)
+    return consistent_witness(given.base, beta, seed_std(given.system), width=0.0).theta
 
 
 def scaled_inverse(given: Weighed, unit: Array | None) -> Array:

@@ -63,7 +63,7 @@ def identify(
     ] = None,
     bootstrap: Annotated[
         int | None,
-        typer.Option("--bootstrap", help="Replicates for error bars on active constraints."),
+        typer.Option("--bootstrap", help="Replicates for error bars on active constraints (60)."),
     ] = None,
     essential: Annotated[
         str | None,

@@ -19,7 +19,7 @@ from dynident.admissible import (
     require_consistent,
 )
 from dynident.estimators.auxiliary import Auxiliary, Simulation, auxiliary_model
-from dynident.estimators.bootstrap import bootstrap_covariance, check_replicates
+from dynident.estimators.bootstrap import REPLICATES, bootstrap_covariance, check_replicates
 from dynident.estimators.didim import direct_inverse
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.inner import Constrained, LogCholesky
@@ -104,7 +104,7 @@ def setting(problem: Problem, knowledge: Knowledge, bootstrap: int, seed: int) -
 
 
 def pc_idim_ls(
-    problem: Problem, knowledge: Knowledge = DEFAULT, bootstrap: int = 0, seed: int = 0
+    problem: Problem, knowledge: Knowledge = DEFAULT, bootstrap: int = REPLICATES, seed: int = 0
 ) -> Estimate:
     """Weighted least squares over the admitted parameters (ardiani2024, eq. 19 and 20).
 
@@ -115,7 +115,8 @@ def pc_idim_ls(
         Consistency, constraints and prior; by default every link consistent, Ia, fv, fc
         positive, and the robot file's inertials as a weak prior where it has any.
     bootstrap : int
-        Replicates of the block bootstrap where constraints are active; 0 for none.
+        Replicates of the block bootstrap where constraints are active; 0 for the covariance
+        on their faces.
     seed : int
         Of the bootstrap.
 
@@ -142,7 +143,7 @@ def pc_idim_iv(
     simulation: Simulation,
     knowledge: Knowledge = DEFAULT,
     gain_update: bool = False,
-    bootstrap: int = 0,
+    bootstrap: int = REPLICATES,
     seed: int = 0,
 ) -> Estimate:
     """Constrained instrumental variables (ardiani2024, section III-I).
@@ -159,7 +160,8 @@ def pc_idim_iv(
     gain_update : bool
         See `dynident.estimators.iteration.gain_scale`.
     bootstrap : int
-        Replicates of the block bootstrap where constraints are active; 0 for none.
+        Replicates of the block bootstrap where constraints are active; 0 for the covariance
+        on their faces.
     seed : int
         Of the bootstrap.
 
@@ -195,7 +197,7 @@ def pc_didim(
     simulation: Simulation,
     knowledge: Knowledge = DEFAULT,
     gain_update: bool = False,
-    bootstrap: int = 0,
+    bootstrap: int = REPLICATES,
     seed: int = 0,
 ) -> Estimate:
     """Constrained DIDIM: ``min ||Z beta - y||^2`` along the simulated motion, iterated.
@@ -223,7 +225,7 @@ def pc_clie(
     problem: Problem,
     simulation: Simulation,
     knowledge: Knowledge = DEFAULT,
-    bootstrap: int = 0,
+    bootstrap: int = REPLICATES,
     seed: int = 0,
 ) -> Estimate:
     """Constrained closed-loop input error, each step a cone problem.

@@ -159,9 +159,6 @@ def consistency_statement(result: Identification) -> Statement:
     text = consistency_words(result)
     if result.consistent:
         text = text.removeprefix("yes: ")
-        if result.estimate.active:
-            held = counted(len(result.estimate.active), "active constraint")
-            text += f"; held on the boundary by {held}"
         if result.estimate.restriction is not None:
             text += f"; {result.estimate.restriction.verdict}"
         return Statement("good", "Physically consistent", text)
