@@ -90,6 +90,7 @@ def desk(arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     from dynident.constraints import CONSTRAINTS
     from dynident.estimators import ESTIMATORS
     from dynident.options import OPTIONS_OF
+    from dynident.priors import METRICS
     from dynident.recording.readers import READERS
     from dynident.robot.friction import FRICTIONS
     from dynident.simulation.controller import CONTROLLERS
@@ -100,7 +101,7 @@ def desk(arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     (tmp_path / "examples").symlink_to(TOP / "examples")
     monkeypatch.chdir(tmp_path)
     registries: list[dict[str, Any]] = [CONSTRAINTS, ESTIMATORS, OPTIONS_OF, READERS, FRICTIONS]
-    registries += [CONTROLLERS, INTEGRATORS, REFERENCES]
+    registries += [CONTROLLERS, INTEGRATORS, METRICS, REFERENCES]
     saved = [dict(registry) for registry in registries]
     yield tmp_path
     for registry, entries in zip(registries, saved, strict=True):

@@ -166,7 +166,7 @@ class Identification:
         if self.phi is None:
             raise InputError(
                 f"{self.method} gives base parameters only, which no URDF can hold; "
-                "identify with pc-idim-ls"
+                "identify with pc-idim-ls, or take the set of dynident.nearest_to_base"
             )
         omitted = [
             p.name

@@ -44,6 +44,8 @@ from dynident.statistics import (
 )
 
 DEFAULT = Knowledge()
+APPROACHED = 1e-6
+"""Residual of a certificate above which an answer is not optimal: a log-Cholesky search."""
 VISIBLE = 1e-2
 """Multiplier, in chi-squared per unit of a scaled parameter, that counts as active."""
 
@@ -334,6 +336,12 @@ def concluded(
             f"the log does not excite {weakest} (condition {condition:.1e}, rank {rank} of "
             f"{problem.base.count}); those values rest on the prior and the constraints"
         )
+    proof = held.solution.certificate
+    if proof.worst > APPROACHED:
+        warnings.append(
+            "the search ended near the boundary of consistency and not on it (dual residual "
+            f"{proof.dual:.1e}), of which the error bars know nothing; use parametrisation 'cones'"
+        )
     held_back = restriction(admitted, held, system, faces)
     if held_back is not None and held_back.rejected:
         warnings.append(held_back.verdict)
@@ -346,7 +354,7 @@ def concluded(
         iterations,
         True,
         message,
-        certificate=held.solution.certificate,
+        certificate=proof,
         active=active,
         prior=admitted.prior.words,
         restriction=held_back,

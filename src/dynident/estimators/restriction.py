@@ -84,7 +84,8 @@ def restriction(
     if not any(np.any(face) if face.ndim == 1 else face.shape[1] for face in faces):
         return None
     solution = held.solution
-    active, _ = linearise(admitted.cones, held.x, faces, solution.multipliers)
+    halves = [0.5 * m for m in solution.multipliers]
+    active, _ = linearise(admitted.cones, held.x, faces, halves)
     singular = np.linalg.svd(active.C, compute_uv=False)
     freedom = int(np.sum(singular > INDEPENDENT * singular[0]))
     free = np.linalg.lstsq(held.A, held.b, rcond=None)[0]
@@ -98,8 +99,13 @@ def restriction(
     worst = int(np.argmax(shifts))
     moved = admitted.space.base.names[worst]
     forces = by_name(admitted.cones, faces, solution.multipliers)
+    holding = (
+        "1 active constraint holds"
+        if len(forces) == 1
+        else f"{len(forces)} active constraints hold"
+    )
     words = (
-        f"{len(forces)} active constraints hold {freedom} directions at a price of "
+        f"{holding} {freedom} direction{'s' * (freedom > 1)} at a price of "
         f"{cost:.3g} in chi-squared (p = {p_value:.2g}); {moved} moves most, by "
         f"{shifts[worst]:.1f} sigma"
     )
