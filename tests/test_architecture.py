@@ -40,7 +40,7 @@ LAYERS = [
     ["estimators.instrumental", "estimators.didim", "estimators.output_error"],
     ["estimators.bootstrap", "estimators.weight", "estimators.constrained", "estimators"],
     ["essential", "validation", "routes"],
-    ["export", "export.urdf"],
+    ["export", "export.urdf", "export.standard", "published"],
     ["report", "report.words", "report.repair", "report.summary"],
     ["identification"],
     ["export.result", "report.plots", "report.html"],

@@ -13,7 +13,7 @@ from dynident.base import BaseParameters
 from dynident.errors import InputError
 from dynident.estimators import Estimate
 from dynident.estimators.auxiliary import SimulatedFigure
-from dynident.export.urdf import model_urdf
+from dynident.export.standard import standard_urdf
 from dynident.files import write_files
 from dynident.idim import Idim
 from dynident.inertia import Array, smallest_eigenvalue
@@ -168,15 +168,7 @@ class Identification:
                 f"{self.method} gives base parameters only, which no URDF can hold; "
                 "identify with pc-idim-ls, or take the set of dynident.nearest_to_base"
             )
-        omitted = [
-            p.name
-            for p in self.idim.parameters[self.idim.inertial :]
-            if p.symbol not in ("fv", "fc")
-        ]
-        drives = [self.drive_parameters(j) for j in range(self.robot.n)]
-        damping = [float(d.get("fv") or 0.0) for d in drives] if "fv" in drives[0] else None
-        friction = [float(d.get("fc") or 0.0) for d in drives] if "fc" in drives[0] else None
-        return model_urdf(self.robot, self.phi, damping=damping, friction=friction, omitted=omitted)
+        return standard_urdf(self.idim, self.theta)
 
     def summary(self, full: bool = False) -> str:
         """The result as plain text of at most 80 columns; `full` adds all base parameters."""

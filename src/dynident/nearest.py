@@ -152,7 +152,8 @@ def nearest_to_base(
     ----------
     base : BaseParameters
     beta, std : ndarray, shape (base parameters,)
-        Parameters without a standard deviation count as known to `LEAST_STD`.
+        Parameters with a std of zero count as known to `LEAST_STD`, those with an infinite
+        one as unknown.
     knowledge : Knowledge, optional
 
     Raises
@@ -166,7 +167,7 @@ def nearest_to_base(
 def measured(beta: Array, std: Array) -> System:
     """Base parameters with their standard deviations as rows."""
     least = LEAST_STD * np.maximum(np.abs(beta), 1e-3 * float(np.max(np.abs(beta), initial=1e-9)))
-    sigma = np.where(np.isfinite(std) & (std > 0.0), std, least)
+    sigma = np.where(std > 0.0, std, least)
     return System(np.diag(1.0 / sigma), beta / sigma, 0.0)
 
 

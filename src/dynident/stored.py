@@ -15,12 +15,13 @@ from dynident.admissible import Knowledge
 from dynident.base import BaseParameters, base_parameters
 from dynident.errors import InputError
 from dynident.export.result import SCHEMA
-from dynident.export.urdf import model_urdf
+from dynident.export.standard import standard_urdf
 from dynident.identification import ValidationFigures
 from dynident.idim import Idim, build_idim
 from dynident.inertia import Array, from_com, inertia_matrix, smallest_eigenvalue
-from dynident.nearest import measured, nearest_to_base
+from dynident.nearest import nearest_to_base
 from dynident.problem import Problem
+from dynident.report.repair import moved_words
 from dynident.robot.spec import Name, Number, validated
 from dynident.study import LogSection, Study, listed, study_robot, study_samples
 from dynident.validation import check_lowpass, model_figures
@@ -317,28 +318,11 @@ def stored_urdf(
     InputError
         When the result has no consistent links and is not to be repaired.
     """
-    idim = stored.idim
-    notes: tuple[str, ...] = ()
     if repair is None:
-        phi = stored.phi()
-        drives = [joint.values() for joint in stored.document.joints]
-    else:
-        theta, notes = repaired(stored, repair)
-        phi = theta[: idim.inertial].reshape(-1, 10)
-        drives = [
-            {
-                p.symbol: float(theta[k])
-                for k, p in enumerate(idim.parameters)
-                if k >= idim.inertial and p.number == number
-            }
-            for number in range(1, idim.robot.n + 1)
-        ]
-    omitted = [p.name for p in idim.parameters[idim.inertial :] if p.symbol not in ("fv", "fc")]
-    damping = [d["fv"] for d in drives] if all("fv" in d for d in drives) else None
-    friction = [d["fc"] for d in drives] if all("fc" in d for d in drives) else None
-    document, more = model_urdf(
-        idim.robot, phi, damping=damping, friction=friction, omitted=omitted
-    )
+        stored.phi()  # refuses what no model file can hold
+        return standard_urdf(stored.idim, stored.theta())
+    theta, notes = repaired(stored, repair)
+    document, more = standard_urdf(stored.idim, theta)
     return document, (*notes, *more)
 
 
@@ -349,10 +333,4 @@ def repaired(stored: StoredResult, knowledge: Knowledge) -> tuple[Array, tuple[s
     std = np.array([row.std or 0.0 for row in rows])
     held = nearest_to_base(stored.base, beta, std, knowledge)
     assert held.theta is not None
-    scale = 1.0 / np.diag(measured(beta, std).A)
-    moved = np.abs(held.beta - beta) / scale
-    worst = int(np.argmax(moved))
-    return held.theta, (
-        f"repaired: the nearest consistent links move the base parameters by {moved[worst]:.2g} "
-        f"sigma at most ({rows[worst].name}), {np.sqrt(np.mean(moved**2)):.2g} in the mean",
-    )
+    return held.theta, (f"repaired: {moved_words(stored.base, beta, std, held.beta)}",)

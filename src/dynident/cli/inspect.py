@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +15,10 @@ from dynident.cli.options import (
     app,
     positive,
 )
+
+if TYPE_CHECKING:
+    from dynident.constraints import Constraint
+    from dynident.robot.model import Robot
 
 
 @app.command(epilog="Example: dynident base arm.urdf --friction viscous")
@@ -132,30 +136,76 @@ def repair(
         float | None,
         typer.Option("--mass", callback=positive, help="Total mass of the moving links [kg]."),
     ] = None,
+    table: Annotated[
+        Path | None,
+        typer.Option("--table", help="CSV name,value[,std] of base parameters to repair instead."),
+    ] = None,
+    friction: FrictionOption = None,
     json: JsonFlag = False,
 ) -> None:
-    """Find the physically consistent inertials nearest to a robot file's own."""
+    """Find the physically consistent inertials nearest to a robot file's, or a table's."""
     from dynident.constraints import TotalMass
+    from dynident.errors import InputError
     from dynident.export.result import finite, to_json
-    from dynident.export.urdf import model_urdf
     from dynident.files import refuse_overwriting, write_files
-    from dynident.nearest import nearest_consistent
-    from dynident.report.repair import repair_dict, repair_table
     from dynident.robot import load_robot
 
+    if friction is not None and table is None:
+        raise InputError("--friction is of --table")
     model = load_robot(robot)
-    constraints = () if mass is None else (TotalMass(mass),)
-    found = nearest_consistent(model, metric=metric or "pullback", constraints=constraints)
-    notes: tuple[str, ...] = ()
     if urdf is not None:
-        refuse_overwriting([urdf], (robot, model.source or robot))
-        document, notes = model_urdf(model, found.phi)
-        write_files({urdf: document})
-    if json:
-        typer.echo(to_json(finite(repair_dict(model, found))), nl=False)
+        refuse_overwriting([urdf], (robot, model.source or robot, table or robot))
+    constraints = () if mass is None else (TotalMass(mass),)
+    chosen = metric or "pullback"
+    if table is None:
+        document, notes, data, text = repaired_file(model, chosen, constraints)
     else:
-        typer.echo(repair_table(model, found))
-    for note in notes:
+        document, notes, data, text = repaired_table(model, table, friction, chosen, constraints)
+    if urdf is not None:
+        write_files({urdf: document})
+    typer.echo(to_json(finite(data)) if json else text, nl=not json)
+    for note in notes if urdf is not None else ():
         typer.echo(f"note: {note}", err=True)
     if urdf is not None:
         typer.echo(f"written to {urdf}", err=True)
+
+
+Answer = tuple[bytes, tuple[str, ...], dict[str, Any], str]
+"""A URDF with notes on it, and what to print, as data and as text."""
+
+
+def repaired_file(model: Robot, metric: str, constraints: tuple[Constraint, ...]) -> Answer:
+    """A robot file with the consistent inertials nearest to its own."""
+    from dynident.export.urdf import model_urdf
+    from dynident.nearest import nearest_consistent
+    from dynident.report.repair import repair_dict, repair_table
+
+    found = nearest_consistent(model, metric=metric, constraints=constraints)
+    return (*model_urdf(model, found.phi), repair_dict(model, found), repair_table(model, found))
+
+
+def repaired_table(
+    model: Robot,
+    table: Path,
+    friction: str | None,
+    metric: str,
+    constraints: tuple[Constraint, ...],
+) -> Answer:
+    """A robot file with the consistent parameters nearest to a table of base parameters."""
+    from dynident.admissible import Knowledge
+    from dynident.base import base_parameters
+    from dynident.export.standard import standard_urdf
+    from dynident.idim import build_idim
+    from dynident.nearest import nearest_to_base
+    from dynident.published import read_base_table
+    from dynident.report.repair import base_repair_dict, base_repair_table
+
+    base = base_parameters(build_idim(model, friction or "coulomb-viscous"))
+    beta, std = read_base_table(table, base)
+    held = nearest_to_base(base, beta, std, Knowledge(metric=metric, constraints=constraints))
+    assert held.theta is not None
+    return (
+        *standard_urdf(base.idim, held.theta),
+        base_repair_dict(base, beta, std, held),
+        base_repair_table(base, beta, std, held),
+    )

@@ -11,7 +11,7 @@ import numpy as np
 from dynident.estimators.auxiliary import SimulatedFigure
 from dynident.estimators.restriction import Restriction
 from dynident.identification import Identification, ValidationFigures
-from dynident.inertia import to_com
+from dynident.inertia import smallest_eigenvalue, to_com
 from dynident.statistics import confidence_interval, whiteness
 from dynident.validation import FitFigure
 
@@ -148,6 +148,7 @@ def standard_rows(result: Identification) -> list[dict[str, Any]] | None:
                 "mass": mass,
                 "com": [float(c) for c in com],
                 "inertia_com": [float(e) for e in entries],
+                "min_eigenvalue": float(smallest_eigenvalue(phi)),
             }
         )
     return rows

@@ -1,12 +1,14 @@
-"""Ardiani, Janot, Benoussaad 2024, section IV, on the TX40 twin: the unconstrained methods.
+"""Ardiani, Janot, Benoussaad 2024, section IV, on the TX40 twin.
 
 Tables I to VI with the paper's numbers beside ours, what the estimates are worth against the
-truth, and where and why the two depart. `dynident.reproduce.scenarios` has the experiment.
+truth, what constraints add, and where and why the two depart. The experiment is in
+`dynident.reproduce.scenarios`, its third scenario in `restricted` and `feasible`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,8 +20,10 @@ from dynident.reproduce.estimates import (
     CONTROLLER,
     DOWNGRADED,
     FEW,
+    HELD,
     MAIN,
     METHODS,
+    PAPERS,
     SMOOTH,
     STARTS,
     STRIBECK,
@@ -33,34 +37,45 @@ from dynident.reproduce.estimates import (
     results,
     torque_share,
 )
+from dynident.reproduce.feasible import (
+    Decision,
+    consistency_table,
+    constraints_table,
+    problem_47,
+)
+from dynident.reproduce.published import PAPER, PAPER_ITERATIONS, REMARKS
+from dynident.reproduce.restricted import (
+    Bounded,
+    Prediction,
+    bounds_table,
+    identical,
+    prediction_table,
+    restricted,
+)
 from dynident.reproduce.scenarios import Scenario
 from dynident.reproduce.tables import Reproduction, Table
 
 Columns = Mapping[str, Sequence[float]]
 
-PAPER: dict[str, dict[str, tuple[float, ...]]] = {
-    "I": {
-        "wls": (5.2, 5.0, 5.0, 5.6, 7.2, 7.1),
-        "idim-iv": (5.4, 5.3, 5.1, 5.7, 7.2, 7.5),
-        "didim": (5.5, 5.3, 5.1, 5.8, 7.2, 7.5),
-    },
-    "II": {"wls": (6.1, 6.3, 6.7), "idim-iv": (6.4, 6.8, 7.0), "didim": (6.4, 6.8, 7.1)},
-    "III": {
-        "wls": (25.3, 24.7, 25.2, 25.8, 27.5, 28.0),
-        "idim-iv": (6.1, 5.9, 6.0, 5.9, 8.0, 8.1),
-        "didim": (6.1, 6.0, 6.1, 5.9, 8.0, 8.2),
-    },
-    "IV": {"wls": (26.4, 26.5, 27.8), "idim-iv": (7.1, 7.6, 7.9), "didim": (7.2, 7.6, 8.0)},
-    "V": {"idim-iv": (6.1, 6.3, 5.9, 6.4, 7.9, 8.1)},
-    "VI": {"idim-iv": (7.1, 7.7, 8.1)},
-}
-"""Tables of the paper, its unconstrained columns [%]."""
-PAPER_ITERATIONS = {"1": {"idim-iv": 5, "didim": 5}, "2": {"idim-iv": 7}, "4": {"idim-iv": 5}}
-"""IV-B, IV-C, IV-E."""
+
+@dataclass(frozen=True)
+class Third:
+    """What scenario 3 found, of overly restrictive constraints and of problem (47).
+
+    Attributes
+    ----------
+    bounded : list of Bounded
+    predictions : list of Prediction
+    decisions : tuple of Decision
+    """
+
+    bounded: list[Bounded]
+    predictions: list[Prediction]
+    decisions: tuple[Decision, ...]
 
 
 def run(progress: Progress = silent, reduced: bool = False, timed: bool = False) -> Reproduction:
-    """The paper's experiment on the TX40 twin, unconstrained methods.
+    """The paper's experiment on the TX40 twin.
 
     Parameters
     ----------
@@ -80,10 +95,35 @@ def run(progress: Progress = silent, reduced: bool = False, timed: bool = False)
     ComputationError
         When the robot itself cannot be simulated. Methods that fail are printed.
     """
-    return reported(results(progress, reduced), timed)
+    found = results(progress, reduced)
+    return reported(found, third_scenario(found, progress, reduced), timed)
 
 
-def reported(found: Results, timed: bool = False) -> Reproduction:
+def third_scenario(found: Results, progress: Progress = silent, reduced: bool = False) -> Third:
+    """Scenario 3 on the data of scenario 1, and of 4 where Pi is not I.
+
+    Parameters
+    ----------
+    found : Results
+    progress : callable
+        Called with "ardiani2024, scenario 3" and the share that is done.
+    reduced : bool
+        PC-IDIM-IV alone.
+    """
+    methods = (("idim-iv", "pc-idim-iv"), ("didim", "pc-didim"))[: 1 if reduced else 2]
+    actual, wrong = (found.outcomes[s.label] for s in (ACTUAL, CONTROLLER))
+    bounded: list[Bounded] = []
+    predictions = identical(found.bench, actual)
+    for share, outcome in ((0.4, actual), (0.8, wrong)):
+        some, more = restricted(found.bench, outcome, methods)
+        bounded, predictions = bounded + some, predictions + more
+        progress("ardiani2024, scenario 3", share)
+    decisions = problem_47(found.bench, actual, reduced)
+    progress("ardiani2024, scenario 3", 1.0)
+    return Third(bounded, predictions, decisions)
+
+
+def reported(found: Results, third: Third, timed: bool = False) -> Reproduction:
     """Tables and remarks of some results."""
     pairs = (
         ("I", "II", ACTUAL, "actual data"),
@@ -93,31 +133,42 @@ def reported(found: Results, timed: bool = False) -> Reproduction:
     tables = []
     for direct, cross, scenario, words in pairs:
         outcome, logs = found.outcomes[scenario.label], found.checks[scenario.label]
-        ours = {m: f.beta for m, f in outcome.fits.items()}
-        tables.append(
-            beside(
-                f"Table {direct}. Relative errors, direct comparison, {words} [%]",
-                "joint",
-                PAPER[direct],
-                {m: None if b is None else joint_errors(outcome.problem, b)
-                 for m, b in ours.items()},
-                failures(outcome),
-            )
-        )  # fmt: skip
-        tables.append(
-            beside(
-                f"Table {cross}. Relative errors, cross-validation, {words} [%]",
-                "traj.",
-                PAPER[cross],
-                {m: None if b is None else [overall_error(log, b) for log in logs]
-                 for m, b in ours.items()},
-            )
-        )  # fmt: skip
-    tables += [truth_table(found), tests_table(found), friction_table(found), filter_table(found)]
+        free = {m: f.beta for m, f in outcome.fits.items() if m not in HELD}
+        held = {m: f.beta for m, f in outcome.fits.items() if m in HELD}
+        for ours, kind in ((free, ""), (held, f", constrained by {PAPERS}")):
+            tables.append(
+                beside(
+                    f"Table {direct}{kind}. Relative errors, direct comparison, {words} [%]",
+                    "joint",
+                    PAPER[direct],
+                    {m: None if b is None else joint_errors(outcome.problem, b)
+                     for m, b in ours.items()},
+                    failures(outcome, ours),
+                )
+            )  # fmt: skip
+        for ours, kind in ((free, ""), (held, f", constrained by {PAPERS}")):
+            tables.append(
+                beside(
+                    f"Table {cross}{kind}. Relative errors, cross-validation, {words} [%]",
+                    "traj.",
+                    PAPER[cross],
+                    {m: None if b is None else [overall_error(log, b) for log in logs]
+                     for m, b in ours.items()},
+                )
+            )  # fmt: skip
+    tables += [truth_table(found), constraints_table(found)]
+    tables += [
+        bounds_table(found.bench, third.bounded),
+        prediction_table(third.predictions),
+        consistency_table(third.decisions),
+    ]
+    tables += [tests_table(found), friction_table(found), filter_table(found)]
     if timed:
         tables.append(time_table(found))
     return Reproduction(
-        "Ardiani, Janot, Benoussaad 2024: IDIM-IV and DIDIM on the TX40", tuple(tables), REMARKS
+        "Ardiani, Janot, Benoussaad 2024: IDIM-IV, DIDIM and constraints on the TX40",
+        tuple(tables),
+        REMARKS,
     )
 
 
@@ -141,13 +192,12 @@ def beside(
     return Table(title, tuple(header), rows, notes)
 
 
-def failures(*outcomes: Outcome) -> tuple[str, ...]:
+def failures(outcome: Outcome, methods: Iterable[str] = METHODS) -> tuple[str, ...]:
     """Reasons of the methods that failed, as notes."""
     return tuple(
-        f"{METHODS[m]}, {in_words(o.scenario)}: {f.failure}."
-        for o in outcomes
-        for m, f in o.fits.items()
-        if f.failure
+        f"{METHODS[m]}, {in_words(outcome.scenario)}: {outcome.fits[m].failure}."
+        for m in methods
+        if m in outcome.fits and outcome.fits[m].failure
     )
 
 
@@ -169,16 +219,15 @@ def truth_table(found: Results) -> Table:
             continue
         used.append(outcome)
         for k, (method, fit) in enumerate(outcome.fits.items()):
-            theirs = PAPER_ITERATIONS.get(scenario.label, {}).get(method)
-            row = ["" if k else scenario.label, METHODS[method], str(fit.iterations or "fails")]
-            row.append("" if theirs is None else str(theirs))
+            row = ["" if k else scenario.label, METHODS[method]]
+            row.append("fails" if fit.beta is None else str(fit.iterations))
+            row.append(PAPER_ITERATIONS.get(scenario.label, {}).get(method, ""))
             if fit.beta is None:
                 rows.append((*row, "", "", "", ""))
                 continue
-            error = fit.beta - found.bench.truth
-            sigmas = ["", ""]
+            error, sigmas = fit.beta - found.bench.truth, ["", ""]
             if fit.std is not None:
-                z = error / fit.std
+                z = fit.errors(found.bench.truth)
                 sigmas = [f"{np.sqrt(np.mean(z**2)):.2f}", f"{np.max(np.abs(z)):.1f}"]
             row += [*sigmas, f"{torque_share(found.bench.clean, error):.2f}"]
             rows.append((*row, f"{overall_error(found.bench.held_out, fit.beta):.2f}"))
@@ -191,9 +240,12 @@ def truth_table(found: Results) -> Table:
             "Parameter errors in their own standard deviations, and as 100 ||X (beta - true)|| "
             "/ ||y|| along the noise-free identification motion; then the error of the torque "
             "against noise-free torques of the three cross-validations.",
-            "Iterations are simulations of the loop, rounds of the weights for LS. In 2 loop the "
-            "controller sees the coarse counts as well; Ia = 1 starts with all else zero.",
-            *failures(*used),
+            "Iterations are simulations of the loop, rounds of the weights for LS, steps of the "
+            "interior-point method for PC-LS. In 2 loop the controller sees the coarse counts as "
+            "well; Ia = 1 starts with all else zero. PC: constrained by (27), standard deviations "
+            "bootstrapped where constraints are active; parameters that then have none are left "
+            "out of sigma.",
+            *(reason for outcome in used for reason in failures(outcome)),
         ),
     )  # fmt: skip
 
@@ -244,12 +296,9 @@ def friction_table(found: Results) -> Table:
         for own in (~friction, friction):
             change = np.where(own, fit.beta - before.beta, 0.0)
             cells.append(f"{torque_share(found.bench.clean, change):.1f}")
-            for f, reference in ((before, found.bench.truth), (fit, found.bench.truth)):
-                if f.std is None or f.beta is None:
-                    cells.append("")
-                else:
-                    z = (f.beta - reference)[own] / f.std[own]
-                    cells.append(f"{np.sqrt(np.mean(z**2)):.2f}")
+            for f in (before, fit):
+                z = f.errors(found.bench.truth, own)
+                cells.append("" if f.std is None else f"{np.sqrt(np.mean(z**2)):.2f}")
         rows.append((METHODS[method], *cells))
     return Table(
         "Scenario 5: without and with a Stribeck effect, linear friction in the model",
@@ -265,16 +314,20 @@ def friction_table(found: Results) -> Table:
 
 def filter_table(found: Results) -> Table:
     """Coarse encoders with weaker filters: where least squares is biased."""
-    rows, used = [], []
+    rows: list[tuple[str, ...]] = []
+    notes: list[str] = []
     for robot, group in ((found.bench, (DOWNGRADED, *WEAK)), (found.smooth, SMOOTH)):
         for scenario in group:
             outcome = found.outcomes.get(scenario.label)
             if outcome is None:
                 continue
-            used.append(outcome)
-            for k, method in enumerate(FEW):
-                fit = outcome.fits[method]
-                row = ["", "", "", "", METHODS[method]]
+            fits = {METHODS[m]: outcome.fits[m] for m in (*FEW, *HELD) if m in outcome.fits}
+            for (method, name), fit in found.compared.get(scenario.label, {}).items():
+                fits[f"{METHODS[method]} {name}"] = fit
+            for k, (method, fit) in enumerate(fits.items()):
+                row = ["", "", "", "", method]
+                if fit.failure:
+                    notes.append(f"{method}, {in_words(scenario)}: {fit.failure}.")
                 if k == 0:
                     count, *cutoffs = filters(scenario)
                     row[:4] = [count, "no" if robot is found.smooth else "yes", *cutoffs]
@@ -294,8 +347,9 @@ def filter_table(found: Results) -> Table:
         (
             "Cutoffs over the seed's 5 and 2 omega_dyn. On X: ||y - X b|| / ||y|| with the "
             "measured motion, the in-sample error; on Z: with the motion simulated with IV's "
-            "estimate, whatever the method. Weighted and held out as above.",
-            *failures(*used),
+            "estimate, whatever the method. Weighted and held out as above. PC: constrained by "
+            "(27), or as it says.",
+            *notes,
         ),
     )  # fmt: skip
 
@@ -317,59 +371,3 @@ def time_table(found: Results) -> Table:
          ("paper", *("25" if m in ("idim-iv", "didim") else "" for m in fits))),
         ("The first simulation of a process includes the loading of the kernels.",),
     )  # fmt: skip
-
-
-REMARKS = (
-    "Robot: the TX40 twin with its 60 base parameters. The references are random points, "
-    "chosen for a condition number near the paper's 200, joined by smoothed bang-bang moves "
-    "that take 8 s together; those of the cross-validations are quintics through others.",
-    "Controller: P around P without feed-forward, sampled with the log, its velocity "
-    "differenced from encoder counts over 1 ms. Gains are for the mean inertia, not the twin's: "
-    "critically damped, with the position loops' 3 dB at 10 and 20 Hz. In scenario 4 both gains of "
-    "the simulated loops are halved, and with them the band.",
-    "Errors: random torques on the joints with a corner at 10 Hz, which the log does not hold; "
-    "their size is chosen so that the direct errors of scenario 1 are Table I's. That agreement "
-    "is no finding; the other tables are.",
-    "Slow rows: rows of a joint slower than three widths of the smoothed sign, 3 % of its top "
-    "speed, are not fitted. The paper does not mention it; near standstill the sign of a "
-    "measured velocity is not the robot's friction, whatever the noise.",
-    "Start and end: iterations start from the twin's inertials and rotors, each wrong by up to "
-    "30 %, without friction, and from Ia = 1 alone. They end by eq. (46) with a tolerance of 1 % "
-    "of the value or of its standard deviation, whichever is larger: eq. (46) alone waits for "
-    "the last digits of parameters that are zero. LS is weighted by joint.",
-    "Scenario 2 departs from Table III. With the seed's filters the coarse encoder changes "
-    "nothing: at 5 kHz most of its rounding is above 5 and 2 omega_dyn, and what is left in the "
-    "accelerations is small beside them, in the log and in the loop. Nor can Table III hold "
-    "in-sample errors of least squares as eq. (9) has it: IV's estimate has 6 % in the same "
-    "rows, and least squares is the estimate that has the least.",
-    "Table III's pattern appears with weaker filters, position cutoff at four times the seed's "
-    "and torques not filtered: LS is biased (weighted and held-out errors ten times those of IV "
-    "and DIDIM) and has about the paper's 25 %. IV's and DIDIM's error in these rows is far "
-    "above LS's; about the paper's 6 to 8 % is what they have along the simulated motion, on Z, "
-    "where LS has above 20 %. So the paper's figures agree with its text if its data were "
-    "filtered less than II-C says and the errors of IV and DIDIM, or of all, taken on Z. Ours "
-    "are largest at the first joints, the paper's nearly the same at all.",
-    "IV is not immune to noise in the positions where there is Coulomb friction: X holds the sign "
-    "of a noisy velocity, whose mean is not the sign of the true one, so that E(Z^T eps) = 0 "
-    "fails. With the position filter widened alone IV falls behind LS and at last cannot be "
-    "simulated, while without Coulomb friction it can and loses little. DIDIM, which does not use "
-    "the measured motion, does not feel it.",
-    "Scenario 4: IV keeps its accuracy. DIDIM is lost, with several times IV's parameter error, "
-    "but converges, where the paper says that it fails; the paper's PC-DIDIM has 33 %. How "
-    "far the simulated motion is off depends on the references and on the velocity loop, which "
-    "the paper does not give. Corrected by Pi^-1 at each step DIDIM is IV to rounding, as "
-    "the paper has it: with as many instruments as parameters the two are one formula.",
-    "Tests: Pi = I is rejected in scenario 1 at full length as well, where the paper accepts it. "
-    "V is so small that the test sees the estimate's own error in the simulated motion, and "
-    "rows correlated in time count as independent in it. The size of Pi - I tells the scenarios "
-    "apart: in sigma of IV it is negligible in 1, 2 and 5 and large in 4. Exogeneity of X is "
-    "rejected because the random torques move the robot (correlated rows add to it); at the "
-    "seed's filters the bias that this makes is below the scatter.",
-    "Scenario 5: the robot's friction at standstill is twice fc, falling over 0.2 rad/s, and a "
-    "second log of 8 s at a quarter of the speed is added. Inertial parameters move, but their "
-    "errors stay at one standard deviation, which has grown with the residuals; those of "
-    "friction rise to four. The methods do not differ.",
-    "Scenario 3 is one of constraints. Computing times are those of one machine and left out "
-    "unless asked for.",
-)
-"""Where and why the repetition departs from the paper."""

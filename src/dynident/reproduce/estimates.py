@@ -12,11 +12,13 @@ from dynident.admissible import Knowledge
 from dynident.errors import ComputationError
 from dynident.estimators import ESTIMATORS, Estimate
 from dynident.estimators.auxiliary import Simulation, auxiliary_model
+from dynident.estimators.bootstrap import REPLICATES
 from dynident.estimators.instrumental import CONVERGED, ITERATIONS, ROUNDS, identity_test
 from dynident.estimators.instrumental import seed_std as instrument_std
 from dynident.estimators.iteration import settled, start_values
 from dynident.estimators.least_squares import TOLERANCE, group_sigma
 from dynident.estimators.restriction import Restriction
+from dynident.factors import InstrumentFactors
 from dynident.inertia import Array
 from dynident.problem import Problem
 from dynident.progress import Progress, silent
@@ -80,6 +82,8 @@ WEAK = (
     replace(BIASED, label="weak, fine", stored=COUNT),
     BIASED,
 )
+LOST = (WEAK[2], WEAK[6])
+"""Positions not filtered: IV cannot simulate its own estimate."""
 SMOOTH = tuple(replace(s, label=f"{s.label}, no fc") for s in (*WEAK[1:3], *WEAK[4:7], BIASED))
 """Of a robot without Coulomb friction."""
 MAIN = (ACTUAL, DOWNGRADED, IN_LOOP, CONTROLLER, STRIBECK)
@@ -92,7 +96,7 @@ class Fit:
     Attributes
     ----------
     beta, std : ndarray, shape (60,), or None
-        The corrected DIDIM comes without std; parameters at their bounds have none left.
+        The corrected DIDIM comes without std; it is zero where constraints leave none.
     iterations : int
         Simulations of the loop; rounds of the weights for LS, steps of the interior-point
         method for PC-IDIM-LS.
@@ -209,18 +213,24 @@ def results(progress: Progress = silent, reduced: bool = False) -> Results:
     """
     rate = 2000.0 if reduced else 5000.0
     rough, smooth = bench(rate), bench(rate, coulomb=False)
-    few, held = (*FEW, *HELD), (*FREE, *HELD)
-    main = few if reduced else held
-    jobs = [(rough, s, main) for s in (ACTUAL, DOWNGRADED, TWO_LOGS, STRIBECK)]
-    jobs += [(rough, CONTROLLER, held), (rough, BIASED, FEW if reduced else few)]
+    few, all_ = (*FEW, *HELD), (*FREE, *HELD)
+    jobs = [(rough, s, few if reduced else all_) for s in (ACTUAL, DOWNGRADED)]
+    jobs += [(rough, s, FEW if reduced else all_) for s in (TWO_LOGS, STRIBECK)]
+    jobs += [(rough, CONTROLLER, all_), (rough, BIASED, FEW if reduced else few)]
     if not reduced:
-        jobs += [(rough, s, held) for s in (IN_LOOP, *STARTS)]
-        jobs += [(rough, s, FEW) for s in WEAK[:-1]] + [(smooth, s, FEW) for s in SMOOTH]
+        jobs += [(rough, s, all_) for s in (IN_LOOP, *STARTS)]
+        lost = (*FEW, "pc-idim-iv")
+        jobs += [(rough, s, lost if s in LOST else FEW) for s in WEAK[:-1]]
+        jobs += [(smooth, s, FEW) for s in SMOOTH]
     steps, outcomes = len(jobs) + 2, {}
     for k, (robot, scenario, methods) in enumerate(jobs, start=1):
         outcomes[scenario.label] = estimated(robot, scenario, methods)
         progress("ardiani2024", k / steps)
     compared = {s.label: comparison(rough, outcomes[s.label]) for s in (ACTUAL, CONTROLLER)}
+    if not reduced:
+        for s in LOST:
+            own = rough.simulation(s), "pc-idim-iv", KNOWLEDGE["(19)"]
+            compared[s.label] = {("pc-idim-iv", "(19)"): fitted(outcomes[s.label].problem, *own)}
     progress("ardiani2024", (steps - 1) / steps)
     checks = {s.label: rough.validations(s) for s in (ACTUAL, DOWNGRADED)}
     checks[CONTROLLER.label] = checks[ACTUAL.label]  # the robot is the same
@@ -263,6 +273,7 @@ def fitted(
     simulation: Simulation,
     method: str,
     knowledge: Knowledge = KNOWLEDGE[PAPERS],
+    bootstrap: int = REPLICATES,
 ) -> Fit:
     """One method on one problem; where it fails, its reason.
 
@@ -274,6 +285,8 @@ def fitted(
         A name of `METHODS`.
     knowledge : Knowledge
         Of a constrained method.
+    bootstrap : int
+        Its replicates where constraints are active; 0 for standard deviations on their faces.
     """
     begin = perf_counter()
     try:
@@ -281,8 +294,11 @@ def fitted(
             fit = corrected_didim(problem, simulation)
         else:
             loop = () if method in ("wls", "pc-idim-ls") else (simulation,)
-            more = {"knowledge": knowledge} if method in HELD else {}
-            fit = kept(ESTIMATORS[method](problem, *loop, **more))
+            if method in HELD:
+                found = ESTIMATORS[method](problem, *loop, knowledge, bootstrap=bootstrap)
+            else:
+                found = ESTIMATORS[method](problem, *loop)
+            fit = kept(found)
     except (ComputationError, np.linalg.LinAlgError) as error:
         fit = Fit(None, None, 0, str(error))
     return replace(fit, seconds=perf_counter() - begin)
@@ -319,17 +335,23 @@ def corrected_didim(problem: Problem, simulation: Simulation) -> Fit:
     for iteration in range(1, ITERATIONS + 1):
         factors = problem.with_instruments(auxiliary.simulated(beta)).instrument_factors
         for _ in range(ROUNDS):
-            own = factors.without("X").weighted(sigma).solve()
-            new = np.asarray(np.linalg.solve(factors.weighted(sigma).Pi, own), dtype=np.float64)
-            before, sigma = sigma, group_sigma(factors.without("Z"), new, sigma)
+            before, new = sigma, corrected_step(factors, sigma)
+            sigma = group_sigma(factors.without("Z"), new, sigma)
             if np.all(np.abs(sigma - before) <= TOLERANCE * sigma):
                 break
+        new = corrected_step(factors, sigma)
         std = instrument_std(factors.weighted(sigma))
         done = settled(new, beta, std, CONVERGED)
         beta = new
         if done:
             return Fit(beta, None, iteration)
     raise ComputationError(f"the corrected estimate did not settle in {ITERATIONS} simulations")
+
+
+def corrected_step(factors: InstrumentFactors, sigma: Array) -> Array:
+    """``Pi^-1 (Z^T Z)^-1 Z^T y`` of weighted rows, shape (60,)."""
+    own = factors.without("X").weighted(sigma).solve()
+    return np.asarray(np.linalg.solve(factors.weighted(sigma).Pi, own), dtype=np.float64)
 
 
 def joint_errors(problem: Problem, beta: Array) -> Array:
