@@ -48,7 +48,8 @@ LAYERS = [
     ["options", "facade", "stored", "synthesis"],
     ["reproduce.tables", "reproduce.twin", "reproduce.experiment", "reproduce.cases"],
     ["reproduce.comparison", "reproduce.brunot2019", "reproduce.scenarios"],
-    ["reproduce.estimates", "reproduce.ardiani2024", "reproduce"],
+    ["reproduce.estimates", "reproduce.restricted", "reproduce.feasible"],
+    ["reproduce.published", "reproduce.ardiani2024", "reproduce"],
     ["cli.options", "cli.identify", "cli.inspect", "cli.simulate", "cli", "__main__"],
 ]
 ORDER = {name: k for k, name in enumerate(n for layer in LAYERS for n in layer)}

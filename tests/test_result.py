@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 import toy
 
-from dynident.export.result import SCHEMA, finite, result_dict, to_json
+from dynident.constraints import Bounds, Fixed, Hull, LinkMass, Payload, TotalMass
+from dynident.errors import InputError
+from dynident.export.result import SCHEMA, finite, restriction_dict, result_dict, to_json
 from dynident.facade import identify
 from dynident.identification import Identification
 from dynident.inertia import from_com, smallest_eigenvalue
@@ -42,7 +44,15 @@ DOCUMENT = {
             "regrouping": str,
         }
     ],
-    "standard": [{"link": str, "mass": float, "com": [float], "inertia_com": [float]}],
+    "standard": [
+        {
+            "link": str,
+            "mass": float,
+            "com": [float],
+            "inertia_com": [float],
+            "min_eigenvalue": float,
+        }
+    ],
     "joints": [{"name": str, "Ia": (float, type(None)), "friction": dict}],
     "fit": {
         "identification": [FIGURE],
@@ -53,6 +63,7 @@ DOCUMENT = {
     "min_pseudo_inertia_eigenvalue": (float, type(None)),
     "certificate": {"primal": float, "dual": float, "gap": float},
     "active_constraints": [str],
+    "restriction": (dict, type(None)),
     "iterations": int,
     "converged": bool,
     "message": str,
@@ -61,6 +72,17 @@ DOCUMENT = {
     "timings": dict,
 }
 """Section 5 of the design, as types; other keys may stand beside these."""
+RESTRICTION = {
+    "multipliers": [{"name": str, "value": float}],
+    "gradient": float,
+    "cost": float,
+    "freedom": int,
+    "p_value": float,
+    "shift": float,
+    "moved": str,
+    "verdict": str,
+}
+"""What active constraints do."""
 
 
 @cache
@@ -127,6 +149,8 @@ def test_standard_rows_are_the_bodies():
         xx, xy, yy, xz, yz, zz = row["inertia_com"]
         bodies.append(from_com(row["mass"], row["com"], [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
     np.testing.assert_allclose(bodies, result().phi, rtol=1e-10, atol=1e-12)
+    own = [row["min_eigenvalue"] for row in document()["standard"]]
+    np.testing.assert_allclose(own, smallest_eigenvalue(np.array(bodies)), rtol=1e-6)
     smallest = document()["min_pseudo_inertia_eigenvalue"]
     assert smallest == pytest.approx(smallest_eigenvalue(np.array(bodies)).min())
     assert document()["consistent"] is True
@@ -172,3 +196,89 @@ def test_finite_replaces_what_json_has_no_word_for():
     assert finite(given) == {"a": [1.0, None, [None, None]], "b": "nan", "c": True, "d": 3}
     with pytest.raises(ValueError, match="Out of range"):
         to_json({"a": float("nan")})
+
+
+# constrained results
+
+
+@cache
+def held(**options: Any) -> Identification:
+    """A result that a bound and a mass hold back."""
+    robot = toy.arm(2)
+    problem = Problem(robot, prepare(toy.log(robot, 6.0, 0.3, 0)[0], 5.0))
+    constraints = (Bounds(("fv2",), lower=3.0), LinkMass(("link_2",), value=2.5))
+    return identify(problem, "pc-idim-ls", constraints=constraints, **options)
+
+
+def test_active_constraints_have_their_own_part():
+    found = result_dict(held())
+    check(found, {**DOCUMENT, "fit": dict, "restriction": RESTRICTION}, "result")
+    restriction = found["restriction"]
+    names = [row["name"] for row in restriction["multipliers"]]
+    assert set(names) == set(found["active_constraints"])
+    assert {"fv2 >= 3", "mass of link_2 = 2.5"} <= set(names)
+    sizes = [abs(row["value"]) for row in restriction["multipliers"]]
+    assert sizes == sorted(sizes, reverse=True)
+    assert restriction["verdict"] in found["warnings"]
+    assert "bootstrap" in found["covariance"]
+    assert strict(to_json(found)) == found
+
+
+def test_without_active_constraints_that_part_is_null():
+    assert document()["restriction"] is None
+    assert document("wls")["restriction"] is None
+    assert restriction_dict(None) is None
+
+
+def test_settings_hold_constraints_and_all_that_was_chosen():
+    chosen = {
+        "metric": "euclidean",
+        "prior_weight": 3.0,
+        "consistency": "inertia",
+        "parametrisation": "cones",
+        "bootstrap": 30,
+        "seed": 7,
+    }
+    settings = result_dict(held(**chosen))["settings"]
+    for key, value in chosen.items():
+        assert settings[key] == value
+    assert settings["constraints"] == [
+        {"kind": "bounds", "parameters": ["fv2"], "lower": 3.0},
+        {"kind": "mass", "links": ["link_2"], "value": 2.5},
+    ]
+    assert "weight 3" in settings["prior_in_words"]
+    assert "euclidean" in settings["prior_in_words"]
+    assert "constraints" not in document()["settings"]
+
+
+def test_constraints_are_described_as_a_study_has_them():
+    robot = toy.arm(2)
+    problem = Problem(robot, prepare(toy.log(robot, 6.0, 0.3, 0)[0], 5.0))
+    points = ((-1.0, -1.0, -1.0), (1.0, -1.0, -1.0), (0.0, 1.0, -1.0), (0.0, 0.0, 1.0))
+    constraints = [
+        TotalMass(lower=5.0, upper=7.0),
+        Fixed(("fc1",), 3.0),
+        Hull("all", points, of="com"),
+        Payload("link_2", 0.5, (0.0, 0.0, 0.1)),
+    ]
+    settings = result_dict(identify(problem, constraints=constraints))["settings"]
+    kinds = [row["kind"] for row in settings["constraints"]]
+    assert kinds == ["total-mass", "fixed", "hull", "payload"]
+    assert settings["constraints"][0] == {"kind": "total-mass", "lower": 5.0, "upper": 7.0}
+    assert settings["constraints"][2]["points"] == [list(point) for point in points]
+    assert strict(to_json(settings)) == settings
+
+
+def test_base_consistency_has_nulls_where_links_would_be():
+    robot = toy.arm(2)
+    problem = Problem(robot, prepare(toy.log(robot, 6.0, 0.3, 0)[0], 5.0))
+    fit = identify(problem, consistency="base", constraints=[Bounds(("fv2",), lower=3.0)])
+    found = result_dict(fit)
+    expected = {**DOCUMENT, "standard": type(None), "fit": dict, "restriction": RESTRICTION}
+    check(found, expected, "result")
+    assert found["min_pseudo_inertia_eigenvalue"] is None
+    assert found["consistent"] is False
+    assert found["settings"]["prior"] == "none"
+    assert found["active_constraints"] == ["fv2 >= 3"]
+    with pytest.raises(InputError, match="base parameters only"):
+        fit.model_urdf()

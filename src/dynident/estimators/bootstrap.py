@@ -38,6 +38,7 @@ def bootstrap_covariance(
     held: Held,
     system: System,
     series: tuple[Array, ...],
+    rows: int,
     length: int,
     replicates: int,
     seed: int,
@@ -56,6 +57,8 @@ def bootstrap_covariance(
         ``||A beta - b||^2``.
     series : tuple of ndarray, shapes (instants, base parameters)
         Scores of the rows, one log each.
+    rows : int
+        Fitted, of all joints.
     length : int
         Of a block, in instants.
     replicates : int
@@ -67,6 +70,9 @@ def bootstrap_covariance(
     """
     generator = np.random.default_rng(seed)
     inverse = system.inverse()
+    # residuals are smaller than errors, and windows share their mean
+    instants = sum(len(scores) for scores in series)
+    shrunk = np.sqrt((1.0 - len(held.beta) / rows) * (1.0 - min(0.5, length / instants)))
     windows = []
     for scores in series:
         span = min(length, len(scores))
@@ -81,7 +87,7 @@ def bootstrap_covariance(
             for sums, count in windows
         )
         change = np.zeros(len(held.b))
-        change[: held.data] = inverse.T @ drawn
+        change[: held.data] = inverse.T @ drawn / shrunk
         extra = len(change) - held.data - len(admitted.open)
         change[held.data : held.data + extra] = admitted.kappa * generator.normal(size=extra)
         betas[k] = admitted.space.matrix @ repeated.minimiser(change)

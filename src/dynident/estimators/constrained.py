@@ -321,10 +321,11 @@ def concluded(
         series = tuple(
             np.vstack([u for _, u in log]) for log in score_series(scored, held.beta, sigma)
         )
+        rows = sum(group.rows for group in scored.factors.groups)
         if Pi is not None:
             series = tuple(u @ Pi for u in series)
         matrix = bootstrap_covariance(
-            admitted, held, system, series, max(1, 2 * lag), given.bootstrap, given.seed
+            admitted, held, system, series, rows, lag + 1, given.bootstrap, given.seed
         )
     elif active:
         name += f", on the faces of {len(active)} active constraints"
