@@ -12,13 +12,16 @@ from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
 import pytest
 import toy
 
 from dynident import facade
+from dynident.base import base_parameters
 from dynident.cli import run
 from dynident.export.urdf import urdf_from_robot
 from dynident.idim import build_idim
+from dynident.inertia import from_com, pseudo_inertia
 
 RATE = 500.0
 ARM = ["--robot", "arm.urdf", "--log", "a.csv"]
@@ -131,6 +134,13 @@ def listing(place: Path) -> dict[str, int]:
         (["validate", "out-wls/result.json"], ("LOG",)),
         (["export"], ("RESULT.json",)),
         (["export", "out-wls/result.json"], ("--urdf",)),
+        (["export", "out-wls/result.json", "--urdf", "x.urdf", "--repiar"], ("--repair",)),
+        (["repair"], ("ROBOT", "repair --help")),
+        (["repair", "arm.urdf", "x"], ("(x)",)),
+        (["repair", "arm.urdf", "--metrc", "x"], ("--metrc", "--metric")),
+        (["identify", *ARM, "--consistncy", "base"], ("--consistncy", "--consistency")),
+        (["identify", *ARM, "--bootstrap", "many"], ("--bootstrap", "integer")),
+        (["identify", *ARM, "--bootstrap", "2.5"], ("--bootstrap", "integer")),
     ],
 )
 def test_usage_is_refused(refused, argv, words):
@@ -162,6 +172,25 @@ def test_validate_has_the_same_idea_of_a_low_pass(refused, value):
         (["--method", "ols", "--essential", "rato"], ("essential", "'ratio'")),
         (["--method", "ols", "--prior", "none"], ("ols", "'prior'", "pc-idim-ls")),
         (["--essential", "ratio"], ("pc-idim-ls", "'essential'", "ols")),
+        (["--metric", "pulback"], ("'metric'", "'pullback'")),
+        (["--metric", ""], ("'metric'",)),
+        (["--consistency", "inertial"], ("'consistency'", "'inertia'")),
+        (["--consistency", "base", "--prior", "nominal"], ("'base'", "leave the prior out")),
+        (["--prior-weight", "heldout"], ("'prior_weight'", "'held-out'")),
+        (["--prior-weight", "-1"], ("'prior_weight'", "-1")),
+        (["--prior-weight", "nan"], ("'prior_weight'", "finite")),
+        (["--prior-weight", "inf"], ("'prior_weight'", "finite")),
+        (["--prior-weight", ""], ("'prior_weight'",)),
+        (["--bootstrap", "-1"], ("'bootstrap'", "-1")),
+        (["--bootstrap", "1"], ("bootstrap = 1", "at least 20")),
+        (["--bootstrap", "99999999999"], ("'bootstrap'", "99999999999")),
+        (["--method", "wls", "--metric", "euclidean"], ("wls", "'metric'", "pc-idim-ls")),
+        (["--method", "wls", "--prior-weight", "2"], ("wls", "'prior_weight'", "pc-idim-iv")),
+        (["--method", "irls", "--consistency", "base"], ("irls", "'consistency'", "pc-didim")),
+        (["--method", "ols", "--bootstrap", "50"], ("ols", "'bootstrap'", "pc-clie")),
+        (["--method", "pc-idim-iv"], ("pc-idim-iv", "[controller]")),
+        (["--method", "pc-didim"], ("pc-didim", "[controller]")),
+        (["--method", "pc-clie"], ("pc-clie", "[controller]")),
     ],
 )
 def test_names_are_refused_with_the_nearest(refused, options, words):
@@ -170,7 +199,7 @@ def test_names_are_refused_with_the_nearest(refused, options, words):
         assert word in reason
 
 
-@pytest.mark.parametrize("command", ["identify", "base", "validate", "export"])
+@pytest.mark.parametrize("command", ["identify", "base", "validate", "export", "repair"])
 def test_help_of_every_command_has_an_example(capfd, command):
     assert run([command, "--help"]) == 0
     out, err = capfd.readouterr()
@@ -183,7 +212,8 @@ def test_help_and_version(capfd):
     out = capfd.readouterr().out
     assert "Example: dynident identify" in out
     commands = re.findall(r"^  (\w+)  ", out.partition("Commands:")[2], re.M)
-    assert commands == ["identify", "base", "validate", "export", "simulate", "reproduce"]
+    expected = ["identify", "base", "validate", "export", "repair", "simulate", "reproduce"]
+    assert commands == expected
     assert run(["--version"]) == 0
     assert re.fullmatch(r"dynident \d+\.\d+\.\d+\n", capfd.readouterr().out)
 
@@ -217,6 +247,10 @@ def test_help_and_version(capfd):
         (["validate", "out-wls/result.json", "a.csv,b.csv"], ("1 files side by side",)),
         (["export", "no.json", "--urdf", "o.urdf"], ("no.json",)),
         (["export", "out-wls/result.json", "--urdf", "o.urdf"], ("base parameters only", "wls")),
+        (["repair", "no.urdf"], ("no.urdf",)),
+        (["repair", "a.csv"], ("a.csv", ".urdf, .toml")),
+        (["repair", "s.toml"], ("s.toml", "'robot'")),
+        (["repair", "a_directory"], ("a_directory",)),
     ],
 )
 def test_files_are_refused_by_name(refused, argv, words):
@@ -831,3 +865,673 @@ def test_what_other_commands_do_not_need_may_be_missing(place, capfd):
     Path("x.json").write_text("\ufeff" + json.dumps(small), encoding="utf-8")
     assert run(["validate", "x.json", "b.csv"]) == 0
     assert run(["export", "x.json", "--urdf", "small/x.urdf"]) == 0
+
+
+# constraints and what they are told with
+
+
+def study_with(*constraints: str, identify: str = "", robot: str = "arm.urdf") -> list[str]:
+    """The arguments of a run of the study with further sections."""
+    text = STUDY.replace("arm.urdf", robot)
+    if identify:
+        text += f"[identify]\n{identify}\n"
+    Path("k.toml").write_text(text + "".join(f"[[constraint]]\n{c}\n" for c in constraints))
+    return ["identify", "k.toml"]
+
+
+def com(link: dict) -> np.ndarray:
+    return np.array(link["com"])
+
+
+def friction(document: dict, joint: int, symbol: str) -> float:
+    return document["joints"][joint]["friction"][symbol]
+
+
+TETRAHEDRON = "[[-0.3, -0.3, -0.3], [0.3, -0.3, -0.3], [0.0, 0.4, -0.3], [0.0, 0.0, 0.6]]"
+KINDS = {
+    "bounds": (
+        'parameters = "fv2"\nlower = 2.1\nupper = 2.2',
+        lambda d: 2.1 - 1e-9 <= friction(d, 1, "fv") <= 2.2,
+    ),
+    "bounds of a base parameter": (
+        'parameters = ["Izz1R"]\nupper = 0.36',
+        lambda d: d["parameters"][0]["value"] <= 0.36 + 1e-9,
+    ),
+    "fixed": (
+        'parameters = ["fc1", "fc2"]\nvalue = 2.9',
+        lambda d: [friction(d, j, "fc") for j in (0, 1)] == pytest.approx([2.9, 2.9]),
+    ),
+    "mass": (
+        'links = ["link_2"]\nvalue = 2.5',
+        lambda d: d["standard"][1]["mass"] == pytest.approx(2.5),
+    ),
+    "mass of all": (
+        'links = "all"\nlower = 2.5\nupper = 3.5',
+        lambda d: all(2.5 - 1e-6 <= link["mass"] <= 3.5 + 1e-6 for link in d["standard"]),
+    ),
+    "total-mass": (
+        "value = 7.0",
+        lambda d: sum(link["mass"] for link in d["standard"]) == pytest.approx(7.0),
+    ),
+    "box": (
+        'links = "link_2"\nlower = [-0.1, -0.1, -0.1]\nupper = [0.1, 0.1, 0.1]',
+        lambda d: np.all(np.abs(com(d["standard"][1])) <= 0.1 + 1e-6),
+    ),
+    "box of the centre": (
+        'links = "all"\nlower = [-0.1, -0.1, -0.1]\nupper = [0.1, 0.1, 0.1]\nof = "com"',
+        lambda d: all(np.all(np.abs(com(link)) <= 0.1 + 1e-6) for link in d["standard"]),
+    ),
+    "sphere": (
+        'links = "all"\ncentre = [0.0, 0.0, 0.1]\nradius = 0.2',
+        lambda d: all(np.linalg.norm(com(link) - [0.0, 0.0, 0.1]) <= 0.2 for link in d["standard"]),
+    ),
+    "ellipsoid": (
+        'links = "link_2"\ncentre = [0.0, 0.0, 0.1]\naxes = [0.3, 0.2, 0.4]\n'
+        'rotation = [0.0, 0.0, 1.5]\nof = "com"',
+        lambda d: np.linalg.norm(com(d["standard"][1]) - [0.0, 0.0, 0.1]) <= 0.4,
+    ),
+    "hull": (
+        f'links = "link_2"\npoints = {TETRAHEDRON}\nmargin = 0.01',
+        lambda d: com(d["standard"][1])[2] >= -0.31,
+    ),
+    "equal": (
+        'links = ["link_1", "link_2"]\ndrives = false',
+        lambda d: d["standard"][0]["mass"] == pytest.approx(d["standard"][1]["mass"]),
+    ),
+    "symmetric": (
+        'left = "link_1"\nright = "link_2"\nplane = "xz"\ndrives = false',
+        lambda d: d["standard"][0]["mass"] == pytest.approx(d["standard"][1]["mass"]),
+    ),
+    "payload": (
+        'link = "link_2"\nmass = 2.5\ncom = [0.0, 0.0, 0.1]',
+        lambda d: d["standard"][1]["mass"] >= 2.5,
+    ),
+    "payload that is not known": (
+        'link = "link_2"',
+        lambda d: d["standard"][1]["mass"] >= 2.0 - 1e-6,
+    ),
+}
+"""Every kind of constraint: what a study says, and what the result then has."""
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_constraint_holds_in_the_result_and_is_in_its_settings(place, capfd, name):
+    body, holds = KINDS[name]
+    kind = name.split()[0]
+    assert run([*study_with(f'kind = "{kind}"\n{body}'), "--json"]) == 0
+    document = json.loads(capfd.readouterr().out)
+    assert holds(document)
+    assert document["consistent"] is True
+    assert document["settings"]["constraints"][0]["kind"] == kind
+    stated = document["settings"]["study"]["constraint"][0]
+    assert stated["kind"] == kind
+    assert len(stated) == 1 + body.count(" = ")
+    for part in document["certificate"].values():
+        assert abs(part) < 1e-6
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_results_under_constraints_are_read_again(place, capfd, name):
+    body, _ = KINDS[name]
+    argv = study_with(f'kind = "{name.split()[0]}"\n{body}')
+    assert run([*argv, "-o", "held", "--no-report"]) == 0
+    assert run(["validate", "held/result.json", "b.csv"]) == 0
+    assert run(["export", "held/result.json", "--urdf", "held/again.urdf"]) == 0
+    assert Path("held/again.urdf").read_bytes() == Path("held/model.urdf").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ('kind = "bound"\nparameters = "fv2"', ("constraint[1].kind", "'bounds'")),
+        ('parameters = "fv2"\nlower = 1.0', ("constraint[1].kind", "missing")),
+        ('kind = "bounds"\nparameters = "fv2"\nlowr = 1.0', ("constraint[1].lowr", "'lower'")),
+        ('kind = "bounds"\nlower = 1.0', ("bounds", "needs 'parameters'")),
+        ('kind = "bounds"\nparameters = "fv2"', ("fv2", "neither lower nor upper")),
+        ('kind = "bounds"\nparameters = "fv9"\nlower = 1.0', ("'fv9'", "'fv2'")),
+        ('kind = "bounds"\nparameters = "fv2"\nlower = 3.0\nupper = 1.0', ("3 above upper 1",)),
+        ('kind = "bounds"\nparameters = "fv2"\nradius = 3.0', ("bounds has no 'radius'",)),
+        ('kind = "bounds"\nparameters = []\nlower = 3.0', ("constraint[1].parameters",)),
+        ('kind = "bounds"\nparameters = "fv2"\nlower = nan', ("constraint[1].lower", "finite")),
+        ('kind = "bounds"\nparameters = "fv2"\nupper = inf', ("constraint[1].upper", "finite")),
+        ('kind = "fixed"\nparameters = "fv2"', ("fixed", "needs 'value'")),
+        ('kind = "fixed"\nparameters = "fv2"\nvalue = nan', ("constraint[1].value", "finite")),
+        ('kind = "fixed"\nparameters = "fv2"\nvalue = true', ("constraint[1].value", "number")),
+        ('kind = "fixed"\nparameters = "fv2"\nupper = 1.0', ("fixed has no 'upper'",)),
+        ('kind = "mass"\nvalue = 2.0', ("mass", "needs 'links'")),
+        ('kind = "mass"\nlinks = "link_2"', ("mass of link_2", "neither lower nor upper")),
+        ('kind = "mass"\nlinks = "link_9"\nvalue = 2.0', ("'link_9' is no link", "'link_2'")),
+        ('kind = "mass"\nlinks = "al"\nvalue = 2.0', ("'al' is no link", "link_1, link_2")),
+        ('kind = "mass"\nlinks = "link_2"\nvalue = -2.0', ("mass of link_2", "positive")),
+        ('kind = "mass"\nlinks = "link_2"\nvalue = 2.0\nlower = 1.0', ("mass of link_2",)),
+        ('kind = "total-mass"', ("total mass has neither lower nor upper",)),
+        ('kind = "total-mass"\nlinks = "all"\nvalue = 6.0', ("total-mass has no 'links'",)),
+        ('kind = "total-mass"\nlower = 6.0\nupper = 5.0', ("lower 6 above upper 5",)),
+        ('kind = "box"\nlinks = "link_2"\nupper = [1.0, 1.0, 1.0]', ("box", "needs 'lower'")),
+        ('kind = "box"\nlinks = "link_2"\nlower = 0.0\nupper = 1.0', ("'box'", "3 numbers")),
+        (
+            'kind = "box"\nlinks = "link_2"\nlower = [1.0, 0.0, 0.0]\nupper = [0.0, 1.0, 1.0]',
+            ("'box'", "below upper"),
+        ),
+        (
+            'kind = "box"\nlinks = "link_2"\nlower = [0.0, 0.0, 0.0]\nupper = [1.0, 1.0, 1.0]\n'
+            'of = "centre"',
+            ("constraint[1].of", "mass, com"),
+        ),
+        ('kind = "sphere"\nlinks = "all"\ncentre = [0.0, 0.0, 0.0]', ("needs 'radius'",)),
+        (
+            'kind = "sphere"\nlinks = "all"\ncentre = [0.0, 0.0, 0.0]\nradius = 0.0',
+            ("constraint[1].radius", "greater than 0"),
+        ),
+        (
+            'kind = "sphere"\nlinks = "link_7"\ncentre = [0.0, 0.0, 0.0]\nradius = 1.0',
+            ("'link_7' is no link",),
+        ),
+        (
+            'kind = "ellipsoid"\nlinks = "all"\ncentre = [0.0, 0.0, 0.0]\naxes = [1.0, 1.0, 0.0]',
+            ("'ellipsoid'", "axes", "positive"),
+        ),
+        ('kind = "hull"\nlinks = "link_2"', ("arm.urdf", "'link_2'", "geometry", "points")),
+        (
+            'kind = "hull"\nlinks = "link_2"\npoints = [[0.0, 0.0, 0.0]]',
+            ("constraint[1].points", "at least 4"),
+        ),
+        (
+            'kind = "hull"\nlinks = "link_2"\npoints = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], '
+            "[0.0, 1.0, 0.0], [1.0, 1.0, 0.0]]",
+            ("'hull'", "in a plane"),
+        ),
+        (
+            f'kind = "hull"\nlinks = "link_2"\npoints = {TETRAHEDRON}\nmargin = -0.1',
+            ("'hull'", "margin", "negative"),
+        ),
+        ('kind = "equal"\nlinks = ["link_1"]', ("'equal'", "at least two links")),
+        ('kind = "equal"\nlinks = ["link_1", "link_3"]', ("'link_3' is no link",)),
+        ('kind = "symmetric"\nleft = "link_1"', ("symmetric", "needs 'right'")),
+        ('kind = "symmetric"\nleft = "link_1"\nright = "lnk_2"', ("'lnk_2'", "'link_2'")),
+        (
+            'kind = "symmetric"\nleft = "link_1"\nright = "link_2"\nplane = "zx"',
+            ("constraint[1].plane", "xz, xy, yz"),
+        ),
+        ('kind = "payload"\nmass = 0.5', ("payload", "needs 'link'")),
+        ('kind = "payload"\nlink = "link_5"\nmass = 0.5', ("'link_5' is no link",)),
+        (
+            'kind = "payload"\nlink = "link_2"\nmass = 0.0',
+            ("constraint[1].mass", "greater than 0"),
+        ),
+        (
+            'kind = "payload"\nlink = "link_2"\nmass = 0.5\ninertia = [1.0, 1.0, 1.0]',
+            ("constraint[1].inertia", "too few"),
+        ),
+    ],
+)
+def test_constraints_are_refused_with_the_key(refused, place, body, words):
+    reason = refused(study_with(body))
+    for word in words:
+        assert word in reason
+
+
+@pytest.mark.parametrize(
+    ("constraints", "identify", "names"),
+    [
+        (
+            ('kind = "bounds"\nparameters = "fv2"\nlower = 5.0',
+             'kind = "bounds"\nparameters = "fv2"\nupper = 1.0'),
+            "", ("fv2 >= 5", "fv2 <= 1"),
+        ),
+        (
+            ('kind = "total-mass"\nvalue = 5.0', 'kind = "mass"\nlinks = "link_1"\nvalue = 6.0'),
+            "", ("total mass = 5", "mass of link_1 = 6", "pseudo-inertia link_2"),
+        ),
+        (('kind = "fixed"\nparameters = "fv1"\nvalue = -1.0',), "", ("fv1 > 0", "fv1 = -1")),
+        (
+            ('kind = "fixed"\nparameters = "fv1"\nvalue = -1.0',),
+            'consistency = "base"', ("fv1 > 0", "fv1 = -1"),
+        ),
+        (
+            ('kind = "fixed"\nparameters = "Ixx2"\nvalue = -1.0',),
+            'consistency = "inertia"', ("inertia link_2", "Ixx2 = -1"),
+        ),
+        (
+            ('kind = "payload"\nlink = "link_2"\nmass = 5.0',
+             'kind = "mass"\nlinks = "link_2"\nupper = 3.0'),
+            "", ("link_2 without its payload", "mass of link_2 <= 3"),
+        ),
+    ],
+)  # fmt: skip
+def test_contradictions_are_a_failure_with_their_names(
+    refused, place, constraints, identify, names
+):
+    reason = refused([*study_with(*constraints, identify=identify), "-o", "never"], code=1)
+    assert "cannot all hold" in reason
+    for name in names:
+        assert name in reason
+
+
+@pytest.mark.parametrize("method", ["ols", "wls", "irls"])
+def test_constraints_are_refused_by_methods_without(refused, place, method):
+    argv = study_with('kind = "total-mass"\nvalue = 6.0', identify=f'method = "{method}"')
+    reason = refused(argv)
+    assert f"method {method} has no option 'constraints'" in reason
+    assert "pc-idim-ls" in reason
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ('parametrisation = "log-cholesky"\nmetric = "entropic"', ("'entropic'", "'pullback'")),
+        ('parametrisation = "log-cholesky"\nconsistency = "base"', ("'pseudo-inertia'",)),
+        ('parametrisation = "log-choleski"', ("identify.parametrisation", "'log-cholesky'")),
+        ('parametrization = "cones"', ("identify.parametrization", "'parametrisation'")),
+        ('consistency = "base"\nprior = "nominal"', ("'base'", "leave the prior out")),
+        ('method = "wls"\nprior_weight = 2.0', ("wls", "'prior_weight'")),
+        ('method = "wls"\nparametrisation = "cones"', ("wls", "'parametrisation'")),
+        ("bootstrap = 5", ("bootstrap = 5", "at least 20")),
+    ],
+)
+def test_options_of_constrained_methods_are_refused_in_a_study(refused, place, lines, words):
+    reason = refused(study_with(identify=lines))
+    for word in words:
+        assert word in reason
+
+
+def test_log_cholesky_refuses_other_constraints(refused, place):
+    argv = study_with('kind = "total-mass"\nvalue = 6.0',
+                      identify='parametrisation = "log-cholesky"')  # fmt: skip
+    assert "no other constraints" in refused(argv)
+
+
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [
+        (["--metric", "euclidean"], {"metric": "euclidean"}),
+        (["--metric", "weighted"], {"metric": "weighted"}),
+        (["--metric", "entropic"], {"metric": "entropic"}),
+        (["--prior-weight", "0"], {"prior_weight": 0.0, "prior": "none"}),
+        (["--prior-weight", "25"], {"prior_weight": 25.0, "prior": "nominal"}),
+        (["--prior-weight", "held-out"], {"prior_weight": "held-out"}),
+        (["--consistency", "base"], {"consistency": "base", "prior": "none"}),
+        (["--consistency", "none"], {"consistency": "none"}),
+        (["--consistency", "inertia"], {"consistency": "inertia"}),
+        (["--bootstrap", "0"], {"bootstrap": 0}),
+        (["--bootstrap", "40"], {"bootstrap": 40}),
+        (["--prior", "none"], {"prior": "none"}),
+    ],
+)
+def test_options_of_constrained_methods_are_in_the_settings(place, capfd, options, settings):
+    assert run(["identify", *FLAGS, *options, "--json"]) == 0
+    out, err = capfd.readouterr()
+    assert err == ""
+    found = json.loads(out)["settings"]
+    for key, value in settings.items():
+        assert found[key] == value
+    # flags and a study are one
+    lines = "\n".join(
+        f"{key} = {json.dumps(value)}"
+        for key, value in settings.items()
+        if (key, value) != ("prior", "nominal") and f"--{key.replace('_', '-')}" in options
+    )
+    assert run([*study_with(identify=lines), "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["settings"] == {
+        **found, "study": json.loads(json.dumps(found["study"]))
+    }  # fmt: skip
+
+
+def test_restriction_is_in_the_result_and_in_the_report(place, capfd):
+    argv = study_with('kind = "bounds"\nparameters = "fv2"\nlower = 3.0')
+    assert run([*argv, "-o", "bound"]) == 0
+    out, _ = capfd.readouterr()
+    document = json.loads(Path("bound/result.json").read_text())
+    found = document["restriction"]
+    assert found["verdict"].startswith("the data contradict the constraints (fv2 >= 3")
+    assert found["moved"] == "fv2"
+    assert found["p_value"] < 0.01
+    assert found["cost"] > 100.0
+    assert found["gradient"] > 1e-8
+    assert found["multipliers"][0]["name"] == "fv2 >= 3"
+    assert {m["name"] for m in found["multipliers"]} == set(document["active_constraints"])
+    assert found["verdict"] in document["warnings"]
+    page = Path("bound/report.html").read_text()
+    assert "the data contradict the constraints (fv2 &gt;= 3" in page
+    assert "restriction  the data contradict the constraints (fv2 >= 3" in " ".join(out.split("\n"))
+    assert "bootstrap" in document["covariance"]
+    assert document["settings"]["seed"] == 0
+    # nothing is held in the other result
+    assert json.loads(Path("out-pc-idim-ls/result.json").read_text())["restriction"] is None
+
+
+def test_the_seed_of_a_study_is_the_bootstraps(place, capfd):
+    bound = 'kind = "bounds"\nparameters = "fv2"\nlower = 2.02'
+    documents = []
+    for seed in (1, 1, 2):
+        assert run([*study_with(bound, identify=f"seed = {seed}"), "--json"]) == 0
+        document = json.loads(capfd.readouterr().out)
+        documents.append([(row["value"], row["std"]) for row in document["parameters"]])
+    assert documents[0] == documents[1]
+    assert [value for value, _ in documents[0]] == [value for value, _ in documents[2]]
+    assert documents[0] != documents[2]
+
+
+def test_a_robot_without_inertials_has_no_prior(place, capfd):
+    bare = ["identify", "--robot", "bare.urdf", "--log", "a.csv", "--bandwidth", "5"]
+    assert run([*bare, "--json"]) == 0
+    document = json.loads(capfd.readouterr().out)
+    assert document["settings"]["prior"] == "none"
+    assert document["consistent"] is True
+    assert run([*bare, "--prior", "nominal"]) == 2
+    assert "its file has no inertials" in capfd.readouterr().err
+    assert run(study_with('kind = "payload"\nlink = "link_2"', robot="bare.urdf")) == 2
+    assert "give its mass" in capfd.readouterr().err
+
+
+LOOP = Path(__file__).parents[1] / "docs" / "files"
+LOOP_LOG = """
+[[log]]
+files = "loop.csv"
+[prepare]
+bandwidth = 5.0
+drop_below = 0.05
+[identify]
+"""
+
+
+@pytest.fixture(scope="module")
+def looped(tmp_path_factory) -> tuple[Path, str]:
+    """A folder with a simulated closed-loop log, and the study of its loop."""
+    place = tmp_path_factory.mktemp("loop")
+    for name in ("arm.urdf", "arm_loop.toml"):
+        (place / name).write_bytes((LOOP / name).read_bytes())
+    assert run(["simulate", str(place / "arm_loop.toml"), "-o", str(place / "loop.csv")]) == 0
+    text = (place / "arm_loop.toml").read_text()
+    start, end = text.index("[reference]"), text.index("[simulation.parameters]")
+    return place, text[:start] + text[end:] + LOOP_LOG
+
+
+@pytest.mark.parametrize("method", ["pc-idim-iv", "pc-didim", "pc-clie"])
+def test_constraints_in_the_loop(looped, monkeypatch, capfd, method):
+    place, study = looped
+    monkeypatch.chdir(place)
+    bound = '[[constraint]]\nkind = "bounds"\nparameters = "fv1"\nlower = {}\n'
+    documents = {}
+    for lower in (1.0, 2.5):
+        Path("k.toml").write_text(f'{study}method = "{method}"\n{bound.format(lower)}')
+        capfd.readouterr()
+        assert run(["identify", "k.toml", "--json"]) == 0
+        documents[lower] = json.loads(capfd.readouterr().out)
+    free, held = documents[1.0], documents[2.5]
+    assert free["restriction"] is None
+    assert abs(free["joints"][0]["friction"]["fv"] - 2.0) < 0.05
+    assert held["joints"][0]["friction"]["fv"] == pytest.approx(2.5)
+    assert held["restriction"]["verdict"].startswith("the data contradict the constraints (fv1")
+    assert held["settings"]["constraints"][0]["lower"] == 2.5
+    assert held["settings"]["simulation"]["control_rate_hz"] == 1000.0
+    assert free["consistent"] is True
+    assert held["consistent"] is True
+    Path("k.toml").write_text(f'{study}method = "{method}"\n{bound.format(9.0)}upper = 8.0\n')
+    assert run(["identify", "k.toml"]) == 2
+    assert "lower 9 above upper 8" in capfd.readouterr().err
+    impossible = '[[constraint]]\nkind = "fixed"\nparameters = "fv1"\nvalue = -2.5\n'
+    Path("k.toml").write_text(f'{study}method = "{method}"\n{impossible}')
+    assert run(["identify", "k.toml"]) == 1
+    assert "fv1 > 0, fv1 = -2.5 cannot all hold" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("consistency", ["base", "none"])
+def test_base_consistency_writes_no_model_and_says_how_to_get_one(place, capfd, consistency):
+    folder = f"out-{consistency}"
+    argv = [*FLAGS, "--consistency", consistency, "-o", folder, "--no-report"]
+    assert run(["identify", *argv]) == 0
+    err = capfd.readouterr().err
+    assert os.listdir(folder) == ["result.json"]
+    assert "no model.urdf" in err
+    assert "export --repair" in err
+    assert run(["validate", f"{folder}/result.json", "b.csv"]) == 0
+    assert run(["export", f"{folder}/result.json", "--repair", "--urdf", f"{folder}/m.urdf"]) == 0
+    assert smallest_of(f"{folder}/m.urdf") > 0.0
+
+
+def test_an_impossible_link_is_not_written(place, capfd):
+    """Consistency "inertia" admits links that break the triangle inequality."""
+    robot = toy.arm(2)
+    idim = build_idim(robot)
+    theta = toy.true_parameters(idim, robot.nominal)
+    theta[10:20] = from_com(2.0, [0.0, 0.0, 0.0], np.diag([0.02, 0.02, 0.1]))
+    theta[idim.names.index("Ia2")] = 0.02
+    tau = idim.torque(theta, *toy.motion(2, 4.0, 0, RATE))
+    tau += np.random.default_rng(1).normal(size=tau.shape) * 0.3
+    write_log(Path("odd.csv"), change=lambda q, _: (q, tau))
+    argv = ["identify", "--robot", "arm.urdf", "--log", "odd.csv", "--bandwidth", "5"]
+    argv += ["--prior", "none", "--consistency", "inertia", "-o", "odd", "--no-report"]
+    assert run(argv) == 0
+    assert os.listdir("odd") == ["result.json"]
+    assert "not physically consistent" in capfd.readouterr().err
+    document = json.loads(Path("odd/result.json").read_text())
+    assert document["consistent"] is False
+    assert document["min_pseudo_inertia_eigenvalue"] < 0.0
+    assert run(["export", "odd/result.json", "--urdf", "odd/m.urdf"]) == 2
+    assert re.search(r"link_\d is not physically consistent; use --repair", capfd.readouterr().err)
+    assert run(["export", "odd/result.json", "--repair", "--urdf", "odd/m.urdf"]) == 0
+    assert "sigma at most" in capfd.readouterr().err
+    assert smallest_of("odd/m.urdf") > 0.0
+
+
+# repair
+
+
+def smallest_of(path: str) -> float:
+    """Smallest pseudo-inertia eigenvalue of a URDF's moving bodies, as Pinocchio reads it."""
+    model = pin.buildModelFromUrdf(path)
+    bodies = [inertia.toDynamicParameters() for inertia in list(model.inertias)[1:]]
+    return float(np.linalg.eigvalsh(pseudo_inertia(np.array(bodies))).min())
+
+
+def spoiled_urdf(path: str = "spoiled.urdf") -> str:
+    """The arm with a second link that breaks the triangle inequality."""
+    text = Path("arm.urdf").read_text()
+    changed = re.sub(r'izz="0.0046[^"]*"', 'izz="1.0"', text)
+    assert changed != text
+    Path(path).write_text(changed)
+    return path
+
+
+def test_repair_of_a_possible_robot_changes_nothing(place, capfd):
+    assert run(["repair", "arm.urdf", "--urdf", "same.urdf"]) == 0
+    out, err = capfd.readouterr()
+    assert "none: all are consistent" in out
+    assert "written to same.urdf" in err
+    before, after = pin.buildModelFromUrdf("arm.urdf"), pin.buildModelFromUrdf("same.urdf")
+    for a, b in zip(before.inertias, after.inertias, strict=True):
+        np.testing.assert_allclose(a.toDynamicParameters(), b.toDynamicParameters(), atol=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["pullback", "euclidean", "weighted", "entropic"])
+def test_repair_writes_a_robot_that_can_be(place, capfd, metric):
+    path = spoiled_urdf()
+    assert smallest_of(path) < 0.0
+    argv = ["repair", path, "--urdf", f"{metric}.urdf", "--metric", metric]
+    assert run(argv) == 0
+    out, err = capfd.readouterr()
+    assert "changed     link_2" in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert f"written to {metric}.urdf" in err
+    assert smallest_of(f"{metric}.urdf") > 0.0
+    before, after = pin.buildModelFromUrdf(path), pin.buildModelFromUrdf(f"{metric}.urdf")
+    np.testing.assert_allclose(
+        before.inertias[1].toDynamicParameters(), after.inertias[1].toDynamicParameters()
+    )
+    # what was repaired needs no repair
+    assert run(["repair", f"{metric}.urdf", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["changed"] == []
+
+
+def test_repair_in_json(place, capfd):
+    path = spoiled_urdf()
+    assert run(["repair", path, "--json"]) == 0
+    out, err = capfd.readouterr()
+    assert err == ""
+    document = json.loads(out)
+    assert document["schema"] == "dynident.repair/1"
+    assert document["robot"] == {"name": "toy", "joints": ["joint_1", "joint_2"], "dof": 2}
+    assert document["changed"] == ["link_2"]
+    keys = {"link", "distance", "min_eigenvalue_before", "min_eigenvalue", "mass", "com"}
+    for row in document["standard"]:
+        assert set(row) == keys | {"inertia_com"}
+        assert len(row["com"]) == 3
+        assert len(row["inertia_com"]) == 6
+    first, second = document["standard"]
+    assert first["distance"] == 0.0
+    assert second["distance"] > 0.0
+    assert second["min_eigenvalue_before"] < 0.0 < second["min_eigenvalue"]
+    assert set(document["certificate"]) == {"primal", "dual", "gap"}
+    assert max(document["certificate"].values()) < 1e-8
+
+
+def test_repair_of_a_weighed_robot(place, capfd):
+    assert run(["repair", spoiled_urdf(), "--mass", "7.5", "--urdf", "w.urdf", "--json"]) == 0
+    document = json.loads(capfd.readouterr().out)
+    assert sum(row["mass"] for row in document["standard"]) == pytest.approx(7.5)
+    assert document["changed"] == ["link_1", "link_2"]
+    model = pin.buildModelFromUrdf("w.urdf")
+    assert sum(inertia.mass for inertia in model.inertias) == pytest.approx(7.5)
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "nan", "inf", "heavy"])
+def test_repair_needs_a_mass_that_can_be(refused, value):
+    assert "--mass" in refused(["repair", "arm.urdf", "--mass", value])
+
+
+def test_repair_refuses_what_it_cannot_do(refused, place):
+    assert "'pullback'" in refused(["repair", "arm.urdf", "--metric", "pulback"])
+    path = spoiled_urdf()
+    for name in (path, f"../{place.name}/{path}"):
+        assert f"{name}: is an input" in refused(["repair", path, "--urdf", name])
+    assert "a_directory: cannot be written" in refused(["repair", path, "--urdf", "a_directory"])
+    text = Path("arm.urdf").read_text()
+    Path("light.urdf").write_text(text.replace('<mass value="2.0"/>', '<mass value="0.0"/>'))
+    reason = refused(["repair", "light.urdf", "--urdf", "never.urdf"])
+    assert "link_2 has moments but no positive mass" in reason
+    reason = refused(["repair", "arm.urdf", "--mass", "1e-9"], code=1)
+    assert "total mass = 1e-09" in reason
+
+
+def base_rows(**changes: float) -> list[str]:
+    """A published table of the arm: name, true value and a standard deviation each."""
+    robot = toy.arm(2)
+    idim = build_idim(robot)
+    base = base_parameters(idim)
+    beta = base.matrix @ toy.true_parameters(idim, robot.nominal)
+    values = {**dict(zip(base.names, beta, strict=True)), **changes}
+    return [f"{name},{value:.9g},{0.01 * abs(value) + 1e-3:.3g}" for name, value in values.items()]
+
+
+def table_of(rows: list[str], header: str = "name,value,std") -> list[str]:
+    Path("t.csv").write_text("\n".join([header, *rows]) + "\n")
+    return ["repair", "arm.urdf", "--table", "t.csv"]
+
+
+def test_repair_of_a_published_table(place, capfd):
+    argv = table_of(base_rows(Ia2R=-0.1, fv1=-1.0))
+    assert run([*argv, "--urdf", "t.urdf"]) == 0
+    out, err = capfd.readouterr()
+    assert max(map(len, out.splitlines())) <= 80
+    assert re.search(r"^fv1 +-1\.000 ", out, re.M)
+    assert "sigma" in out
+    assert "written to t.urdf" in err
+    assert smallest_of("t.urdf") > 0.0
+    assert run([*argv, "--json"]) == 0
+    document = json.loads(capfd.readouterr().out)
+    assert document["schema"] == "dynident.repair/1"
+    values = {row["name"]: row for row in document["parameters"]}
+    assert values["fv1"]["given"] == -1.0
+    assert values["fv1"]["value"] >= 0.0
+    assert values["fv2"]["value"] == pytest.approx(2.0, abs=1e-3)
+    assert all(link["min_eigenvalue"] > 0.0 for link in document["standard"])
+    assert document["drives"]["fv1"] > 0.0
+
+
+def test_repair_of_a_table_that_can_be_moves_nothing(place, capfd):
+    argv = table_of(base_rows())
+    assert run([*argv, "--json"]) == 0
+    for row in json.loads(capfd.readouterr().out)["parameters"]:
+        assert row["value"] == pytest.approx(row["given"], abs=1e-6)
+    # without standard deviations, without the R, with some of the parameters
+    bare = [row.rpartition(",")[0].replace("R,", ",") for row in base_rows()]
+    for rows in (bare, bare[:3]):
+        assert run([*table_of(rows, "name,value"), "--json"]) == 0
+        document = json.loads(capfd.readouterr().out)
+        given = [row["given"] for row in document["parameters"]]
+        assert sum(value is not None for value in given) == len(rows)
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([], ("t.csv", "no base parameter")),
+        (["fv9,1,1"], ("line 2", "'fv9'", "'fv2'")),
+        (["fv1,1,1", "fv1,1,1"], ("line 3", "fv1", "twice")),
+        (["Ia2R,1,1", "Ia2,1,1"], ("line 3", "twice")),
+        (["fv1,nan,1"], ("line 2", "'nan'")),
+        (["fv1,1,inf"], ("line 2", "'inf'")),
+        (["fv1,1,-1"], ("line 2", "fv1", "negative")),
+        (["fv1,abc,1"], ("line 2", "'abc'")),
+        (["fv1,1"], ("line 2", "2 cells")),
+        (["fv1,1,1,1"], ("line 2", "4 cells")),
+    ],
+)
+def test_tables_are_refused_with_the_line(refused, place, rows, words):
+    reason = refused([*table_of(rows), "--urdf", "never.urdf"])
+    assert "t.csv" in reason
+    for word in words:
+        assert word in reason
+
+
+def test_tables_and_their_options_are_refused(refused, place):
+    table_of(base_rows())
+    argv = ["repair", "arm.urdf", "--table"]
+    assert "no.csv" in refused([*argv, "no.csv"])
+    assert "a_directory" in refused([*argv, "a_directory"])
+    assert "t.csv: is an input" in refused([*argv, "t.csv", "--urdf", "t.csv"])
+    assert "'viscous'" in refused([*argv, "t.csv", "--friction", "viscos"])
+    assert "'fc1'" in refused([*argv, "t.csv", "--friction", "viscous"])
+    assert "--friction is of --table" in refused(["repair", "arm.urdf", "--friction", "viscous"])
+    Path("t.csv").write_text("name;value\n")
+    assert "'name,value'" in refused([*argv, "t.csv"])
+    Path("t.csv").write_bytes(b"\xff\xfe\x00")
+    assert "t.csv" in refused([*argv, "t.csv"])
+
+
+@pytest.mark.parametrize("options", [[], ["--metric", "euclidean"], ["--metric", "entropic"]])
+def test_export_repairs_a_result_without_links(place, capfd, options):
+    argv = ["export", "out-wls/result.json", "--repair", "--urdf", "fixed.urdf", *options]
+    assert run(argv) == 0
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert re.search(r"note: repaired: .* sigma at most \(\w+\), .* in the mean", err)
+    assert "written to fixed.urdf" in err
+    assert smallest_of("fixed.urdf") > 0.0
+    # nothing was wrong with this estimate, so that little is moved
+    moved = float(re.search(r"base parameters by (\S+) sigma at most", err)[1])
+    assert moved < 0.1
+
+
+def test_export_repairs_what_cannot_be(place, capfd):
+    document = json.loads(Path("out-wls/result.json").read_text())
+    for row in document["parameters"]:
+        if row["name"] in ("fv1", "Ia2R"):
+            row["value"] = -0.5
+    Path("bad.json").write_text(json.dumps(document))
+    assert run(["export", "bad.json", "--repair", "--urdf", "bad.urdf"]) == 0
+    err = capfd.readouterr().err
+    assert float(re.search(r"base parameters by (\S+) sigma at most", err)[1]) > 10.0
+    assert smallest_of("bad.urdf") > 0.0
+    assert float(re.search(r'damping="([^"]+)"', Path("bad.urdf").read_text())[1]) >= 0.0
+
+
+def test_export_refuses_a_repair_that_is_none(refused, place):
+    argv = ["export", "out-wls/result.json", "--urdf", "x.urdf"]
+    assert "--metric is of --repair" in refused([*argv, "--metric", "pullback"])
+    assert "'pullback'" in refused([*argv, "--repair", "--metric", "pulback"])
+    argv = ["export", "out-wls/result.json", "--repair", "--urdf", "arm.urdf"]
+    assert "arm.urdf: is an input" in refused(argv)
+    argv[-1] = "out-wls/result.json"
+    assert "is an input" in refused(argv)

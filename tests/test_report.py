@@ -12,12 +12,15 @@ import numpy as np
 import pytest
 import toy
 
+from dynident.constraints import Bounds, LinkMass, TotalMass
 from dynident.facade import identify
 from dynident.identification import Identification
+from dynident.nearest import nearest_consistent
 from dynident.problem import Problem
 from dynident.recording.prepare import prepare
 from dynident.report.html import html_report, verdict
 from dynident.report.plots import gaps, torque_figure, with_gaps
+from dynident.report.repair import moved, repair_dict, repair_table
 from dynident.report.summary import (
     base_rows,
     base_table,
@@ -260,3 +263,117 @@ def test_missing_numbers_are_dashes():
     assert number(247.0, 3) == "247"
     assert percent(0.001) == "1.0e-03"
     assert percent(1234.5) == "1234"
+
+
+# constraints that hold an estimate back
+
+
+@cache
+def held(lower: float, consistency: str = "pseudo-inertia") -> Identification:
+    """Results with a bound that the data agree with, or contradict."""
+    robot = toy.arm(2)
+    problem = Problem(robot, prepare(toy.log(robot, seconds=8.0, noise=0.5)[0], 5.0))
+    bound = Bounds(("fv2",), lower=lower)
+    return identify(problem, consistency=consistency, constraints=[bound])
+
+
+def test_restrictions_are_in_the_summary_and_on_the_page():
+    free = identify(Problem(held(9.0).robot, held(9.0).samples))
+    k = free.base.names.index("fv2")
+    lucky = float(free.estimate.beta[k] + 0.3 * free.estimate.covariance.std[k])
+    for found, words in ((held(lucky), "the data agree with"), (held(9.0), "the data contradict")):
+        text = summary(found)
+        assert widest(text) <= 80
+        assert found.estimate.restriction.verdict.startswith(words)
+        joined = " ".join(text.split())
+        assert f"restriction {found.estimate.restriction.verdict}" in joined
+        assert f"active {found.estimate.active[0]}" in joined
+        page_text = lxml.html.document_fromstring(html_report(found, ())).text_content()
+        assert found.estimate.restriction.verdict in page_text
+        assert "fv2 >=" in page_text
+    assert "restriction" not in summary(free)
+    assert "active      no constraint" in summary(free)
+
+
+def test_a_contradiction_is_a_warning_of_the_verdict():
+    statements = verdict(held(9.0), base_rows(held(9.0)))
+    warnings = [s.text for s in statements if s.title == "Warning"]
+    told = [text for text in warnings if text.startswith("the data contradict the constraints (")]
+    assert len(told) == 1
+    assert "fv2 >= 9" in told[0]
+    only_base = held(9.0, "base")
+    found = levels(only_base)
+    assert found["Consistency not determined"] == "note"
+    assert found["Warning"] == "note"
+    assert "restriction  the data contradict" in summary(only_base)
+
+
+def test_active_constraints_with_hostile_names_fit_80_columns():
+    robot = toy.arm(4)
+    joints = [
+        replace(j, name=name, link=f"{name} link {k}")
+        for k, (j, name) in enumerate(zip(robot.joints, HOSTILE, strict=True))
+    ]
+    robot = replace(robot, joints=tuple(joints))
+    problem = Problem(robot, prepare(toy.log(robot, seconds=6.0, noise=0.5)[0], 5.0))
+    heavier = (1.5 * robot.nominal[:, 0]).tolist()
+    masses = [LinkMass((link,), value=m) for link, m in zip(robot.links, heavier, strict=True)]
+    found = identify(problem, constraints=[*masses, TotalMass(sum(heavier))])
+    assert len(found.estimate.active) >= 4
+    assert widest(summary(found, full=True)) <= 80
+    text = html_report(found, ())
+    assert "<i>" not in text
+    shown = lxml.html.document_fromstring(text).text_content()
+    assert "mass of <i>&'\" link 0" in shown
+
+
+# repair
+
+
+def repaired(names: tuple[str, ...] = ()):
+    robot = toy.arm(4)
+    named = [replace(j, link=new) for j, new in zip(robot.joints, names, strict=False)]
+    robot = replace(robot, joints=(*named, *robot.joints[len(named) :]))
+    nominal = robot.nominal.copy()
+    nominal[2, 9] = 3.0
+    robot = replace(robot, nominal=nominal)
+    return robot, nearest_consistent(robot)
+
+
+@pytest.mark.parametrize("names", [(), HOSTILE], ids=["plain", "hostile"])
+def test_a_repair_fits_80_columns_whatever_the_names(names):
+    robot, found = repaired(names)
+    text = repair_table(robot, found)
+    assert widest(text) <= 80
+    assert text == text.rstrip()
+    lines = " ".join(text.split())
+    assert f"changed {' '.join(robot.links[2].split())}" in lines
+    assert "1 link of 4 changed" in lines
+    assert "certificate primal" in lines
+
+
+def test_a_repair_as_data_says_what_the_table_says():
+    robot, found = repaired()
+    data = repair_dict(robot, found)
+    assert data["changed"] == ["link_3"]
+    assert [row["link"] for row in data["standard"]] == list(robot.links)
+    for k, row in enumerate(data["standard"]):
+        assert row["mass"] == pytest.approx(found.phi[k, 0])
+        assert (row["distance"] > 0.0) == (k == 2)
+        assert (row["min_eigenvalue_before"] < 0.0) == (k == 2)
+        assert row["min_eigenvalue"] > 0.0
+    assert data["robot"] == {"name": "toy", "joints": list(robot.joint_names), "dof": 4}
+
+
+def test_a_repair_of_a_robot_without_some_links():
+    robot = toy.arm(2)
+    nominal = robot.nominal.copy()
+    nominal[0] = 0.0
+    robot = replace(robot, nominal=nominal)
+    found = nearest_consistent(robot)
+    assert "mass" not in repair_dict(robot, found)["standard"][0]
+    assert widest(repair_table(robot, found)) <= 80
+    assert np.isnan(moved(nominal[0], found.phi[0]))
+    shifted = nominal[1].copy()
+    shifted[1] += 0.3 * shifted[0]
+    assert moved(nominal[1], shifted) == pytest.approx(0.3)

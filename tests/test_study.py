@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from dynident.constraint_section import build_constraints
+from dynident.constraints import (
+    CONSTRAINTS,
+    Bounds,
+    Box,
+    Ellipsoid,
+    EqualLinks,
+    Fixed,
+    Hull,
+    LinkMass,
+    Payload,
+    Sphere,
+    Symmetric,
+    TotalMass,
+)
 from dynident.errors import InputError
 from dynident.robot.spec import validated
 from dynident.study import LogSection, Study, listed, read_study
@@ -98,12 +114,174 @@ def test_preparation_is_checked_at_the_door(tmp_path, line, key):
         ("lowpass_hz = inf", ("identify.lowpass_hz", "finite")),
         ("seed = -1", ("identify.seed",)),
         ("seed = 1.5", ("identify.seed",)),
+        ('metric = "pulback"', ("identify.metric", "'pullback'")),
+        ("metric = 3", ("identify.metric", "string")),
+        ('prior_weight = "heldout"', ("identify.prior_weight", "'held-out'")),
+        ("prior_weight = -1.0", ("identify.prior_weight", "0")),
+        ("prior_weight = nan", ("identify.prior_weight", "finite")),
+        ("prior_weight = inf", ("identify.prior_weight", "finite")),
+        ("prior_weight = true", ("identify.prior_weight", "number")),
+        ("prior_weight = [1.0]", ("identify.prior_weight", "number")),
+        ("prior_wieght = 1.0", ("identify.prior_wieght", "'prior_weight'")),
+        ('consistency = "pseudo"', ("identify.consistency",)),
+        ('consistency = "bas"', ("identify.consistency", "'base'")),
+        ('parametrisation = "cone"', ("identify.parametrisation", "'cones'")),
+        ('parametrization = "cones"', ("identify.parametrization", "'parametrisation'")),
+        ("bootstrap = -5", ("identify.bootstrap",)),
+        ("bootstrap = 2.5", ("identify.bootstrap", "integer")),
+        ("bootstrap = true", ("identify.bootstrap", "integer")),
+        ('bootstrap = "50"', ("identify.bootstrap", "integer")),
+        ("bootstrp = 50", ("identify.bootstrp", "'bootstrap'")),
     ],
 )
 def test_methods_and_options_are_checked_at_the_door(tmp_path, line, words):
     message = reason(tmp_path, f"{STUDY}[identify]\n{line}\n")
     for word in words:
         assert word in message
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("", ("constraint[1].kind", "missing")),
+        ('kind = ""', ("constraint[1].kind",)),
+        ("kind = 3", ("constraint[1].kind", "string")),
+        ('kind = "bound"', ("constraint[1].kind", "'bounds'")),
+        ('kind = "spheres"', ("constraint[1].kind", "'sphere'")),
+        ('knd = "bounds"', ("constraint[1].knd", "'kind'")),
+        ('kind = "bounds"\nparameter = "fv2"', ("constraint[1].parameter", "'parameters'")),
+        ('kind = "bounds"\nparameters = []', ("constraint[1].parameters",)),
+        ('kind = "bounds"\nparameters = ["fv2", 3]', ("constraint[1].parameters[2]", "string")),
+        ('kind = "bounds"\nparameters = 3', ("constraint[1].parameters",)),
+        ('kind = "bounds"\nparameters = "fv2"\nlower = "1"', ("constraint[1].lower", "number")),
+        ('kind = "bounds"\nparameters = "fv2"\nlower = nan', ("constraint[1].lower", "finite")),
+        ('kind = "fixed"\nparameters = "fv2"\nvalue = -inf', ("constraint[1].value", "finite")),
+        ('kind = "mass"\nlinks = ""', ("constraint[1].links",)),
+        ('kind = "mass"\nlink = 3', ("constraint[1].link", "string")),
+        ('kind = "sphere"\nradius = -1.0', ("constraint[1].radius", "greater than 0")),
+        ('kind = "sphere"\ncentre = [0.0, 0.0]', ("constraint[1].centre", "too few")),
+        ('kind = "sphere"\ncentre = [0.0, 0.0, nan]', ("constraint[1].centre[3]", "finite")),
+        ('kind = "sphere"\ncenter = [0.0, 0.0, 0.0]', ("constraint[1].center", "'centre'")),
+        ('kind = "ellipsoid"\naxes = [1.0, 1.0]', ("constraint[1].axes", "too few")),
+        ('kind = "ellipsoid"\nrotation = 1.0', ("constraint[1].rotation",)),
+        ('kind = "hull"\npoints = [[0.0, 0.0, 0.0]]', ("constraint[1].points", "at least 4")),
+        (
+            'kind = "hull"\npoints = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]',
+            ("constraint[1].points[1]", "too few"),
+        ),
+        ('kind = "box"\nof = "centre"', ("constraint[1].of", "mass, com")),
+        ('kind = "symmetric"\nplane = "zx"', ("constraint[1].plane", "xz, xy, yz")),
+        ('kind = "symmetric"\ndrives = 1', ("constraint[1].drives", "boolean")),
+        ('kind = "payload"\nmass = 0.0', ("constraint[1].mass", "greater than 0")),
+        ('kind = "payload"\ninertia = [1.0, 1.0, 1.0]', ("constraint[1].inertia", "too few")),
+        ('kind = "total-mass"\nvalue = 1.0\n[[constraint]]', ("constraint[2].kind", "missing")),
+    ],
+)
+def test_constraints_are_checked_at_the_door(tmp_path, lines, words):
+    message = reason(tmp_path, f"{STUDY}[[constraint]]\n{lines}\n")
+    for word in words:
+        assert word in message
+
+
+def built(tmp_path: Path, lines: str) -> tuple[object, ...]:
+    (tmp_path / "s.toml").write_text(f"{STUDY}[[constraint]]\n{lines}\n")
+    return build_constraints(read_study(tmp_path / "s.toml").constraint)
+
+
+CORNERS = "[[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]"
+POINTS = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ('kind = "bounds"\nparameters = "fv2"\nlower = 1', Bounds("fv2", lower=1.0)),
+        (
+            'kind = "bounds"\nparameters = ["fv1", "fv2"]\nlower = -1.0\nupper = 2.0',
+            Bounds(("fv1", "fv2"), -1.0, 2.0),
+        ),
+        ('kind = "fixed"\nparameters = "Izz1R"\nvalue = 0.5', Fixed("Izz1R", 0.5)),
+        ('kind = "mass"\nlinks = "all"\nupper = 9.0', LinkMass("all", upper=9.0)),
+        ('kind = "mass"\nlinks = ["a", "b"]\nvalue = 2.0', LinkMass(("a", "b"), 2.0)),
+        ('kind = "total-mass"\nvalue = 30.0', TotalMass(30.0)),
+        ('kind = "total-mass"\nlower = 29.0\nupper = 31.0', TotalMass(None, 29.0, 31.0)),
+        (
+            'kind = "box"\nlinks = "a"\nlower = [0.0, 0.0, 0.0]\nupper = [1.0, 1.0, 1.0]',
+            Box("a", (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)),
+        ),
+        (
+            'kind = "sphere"\nlinks = "a"\ncentre = [0.0, 0.0, 0.1]\nradius = 0.2\nof = "com"',
+            Sphere("a", (0.0, 0.0, 0.1), 0.2, "com"),
+        ),
+        (
+            'kind = "ellipsoid"\nlinks = "a"\ncentre = [0.0, 0.0, 0.1]\naxes = [1.0, 2.0, 3.0]\n'
+            "rotation = [0.1, 0.2, 0.3]",
+            Ellipsoid("a", (0.0, 0.0, 0.1), (1.0, 2.0, 3.0), (0.1, 0.2, 0.3)),
+        ),
+        ('kind = "hull"\nlinks = "all"\nmargin = 0.01', Hull("all", None, 0.01)),
+        (f'kind = "hull"\nlinks = "a"\npoints = {CORNERS}', Hull("a", POINTS)),
+        ('kind = "equal"\nlinks = ["a", "b"]\ndrives = false', EqualLinks(("a", "b"), False)),
+        (
+            'kind = "symmetric"\nleft = "a"\nright = "b"\nplane = "xy"',
+            Symmetric("a", "b", "xy"),
+        ),
+        ('kind = "payload"\nlink = "a"', Payload("a")),
+        (
+            'kind = "payload"\nlink = "a"\nmass = 1.0\ncom = [0.0, 0.0, 0.1]\n'
+            "inertia = [0.1, 0.0, 0.1, 0.0, 0.0, 0.1]",
+            Payload("a", 1.0, (0.0, 0.0, 0.1), (0.1, 0.0, 0.1, 0.0, 0.0, 0.1)),
+        ),
+    ],
+)
+def test_a_section_is_the_constraint_that_it_names(tmp_path, lines, expected):
+    assert built(tmp_path, lines) == (expected,)
+
+
+def test_no_kind_of_constraint_was_forgotten_above():
+    """A new kind belongs into the tests of this file."""
+    linked = {Box, Sphere, Ellipsoid, Hull, LinkMass, EqualLinks, Symmetric, Payload}
+    assert set(CONSTRAINTS.values()) == {Bounds, Fixed, TotalMass, *linked}
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ('kind = "bounds"\nlower = 1.0', ("[[constraint]] bounds needs 'parameters'",)),
+        (
+            'kind = "bounds"\nparameters = "fv2"\nradius = 1.0',
+            ("bounds has no 'radius'", "parameters, lower, upper"),
+        ),
+        ('kind = "fixed"\nparameters = "fv2"', ("fixed needs 'value'",)),
+        ('kind = "fixed"\nparameters = "fv2"\nlower = 1.0', ("fixed has no 'lower'",)),
+        ('kind = "mass"\nlink = "a"\nvalue = 2.0', ("mass has no 'link'", "links, value")),
+        ('kind = "total-mass"\nlinks = "all"', ("total-mass has no 'links'",)),
+        ('kind = "box"\nlinks = "a"', ("box needs 'lower'",)),
+        ('kind = "sphere"\nlinks = "a"', ("sphere needs 'centre'",)),
+        ('kind = "ellipsoid"\nlinks = "a"\nradius = 1.0', ("ellipsoid has no 'radius'",)),
+        ('kind = "hull"', ("hull needs 'links'",)),
+        ('kind = "equal"\nlinks = ["a", "b"]\nleft = "a"', ("equal has no 'left'",)),
+        ('kind = "symmetric"\nright = "a"', ("symmetric needs 'left'",)),
+        ('kind = "payload"\nmass = 1.0', ("payload needs 'link'",)),
+        ('kind = "payload"\nlink = "a"\nvalue = 1.0', ("payload has no 'value'",)),
+    ],
+)
+def test_keys_of_another_kind_are_refused_and_missing_ones_named(tmp_path, lines, words):
+    with pytest.raises(InputError) as caught:
+        built(tmp_path, lines)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_constraints_survive_the_way_through_json(tmp_path):
+    body = f'kind = "hull"\nlinks = ["a", "b"]\npoints = {CORNERS}\nof = "com"'
+    more = 'kind = "box"\nlinks = "a"\nlower = [0.0, 0.0, 0.0]\nupper = [1.0, 1.0, 1.0]'
+    text = f"{STUDY}[[constraint]]\n{body}\n[[constraint]]\n{more}\n"
+    (tmp_path / "s.toml").write_text(text)
+    study = read_study(tmp_path / "s.toml")
+    stored = json.loads(json.dumps(study.model_dump(mode="json", exclude_none=True)))
+    again = validated(Study, stored, "result.json")
+    assert again == study
+    assert build_constraints(again.constraint) == build_constraints(study.constraint)
 
 
 @pytest.mark.parametrize(
