@@ -27,7 +27,7 @@ LAYERS = [
     ["recording", "recording.recording", "recording.filters", "recording.prepare"],
     ["recording.readers", "recording.checks", "recording.clock", "recording.read"],
     ["idim", "base", "factors", "problem", "statistics", "rows"],
-    ["convex", "cones", "faces", "conic", "space", "priors", "log_cholesky"],
+    ["convex", "cones", "faces", "interior", "contradiction", "conic", "space", "priors", "log_cholesky"],
     ["constraints.consistency", "constraints.values", "constraints.relations"],
     ["constraints.regions", "constraints", "admissible", "nearest"],
     ["simulation.controller", "simulation.gains", "simulation.reference", "simulation.sensors"],

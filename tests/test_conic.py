@@ -13,8 +13,9 @@ from scipy.spatial.transform import Rotation
 from dynident.admissible import Knowledge, admissible
 from dynident.base import base_parameters
 from dynident.cones import Definite, Equal, Positive, names_of, smat, svec, violation
-from dynident.conic import compressed, feasible, solve_cone_problem
+from dynident.conic import compressed, solve_cone_problem
 from dynident.constraints import Bounds, Fixed, LinkMass, TotalMass
+from dynident.contradiction import feasible
 from dynident.errors import ComputationError, InfeasibleError
 from dynident.faces import Face, Linearised, linearise
 from dynident.factors import System
@@ -308,9 +309,14 @@ def test_of_several_conflicts_one_is_named():
 
 def test_feasibility_is_decided_by_any_point():
     cones = bodies(10, 1)
-    assert feasible(cones, np.zeros(10))
-    assert feasible([], np.zeros(10))
-    assert not feasible([*cones, Positive(("m < 0",), -np.eye(10)[[0]], np.ones(1))], np.zeros(10))
+    assert feasible(cones)
+    assert feasible([])
+    assert not feasible([*cones, Positive(("m < 0",), -np.eye(10)[[0]], np.ones(1))])
+    # a body may be far from the origin of the unknowns, or hardly have any room
+    assert feasible([*cones, Positive(("m > 1e4",), np.eye(10)[[0]], np.full(1, 1e4))])
+    tight = [Positive((f"x{k} >= 1", f"x{k} <= 1"), np.array([e, -e]), np.array([1.0, -1.0]))
+             for k, e in enumerate(np.eye(10)[:1])]  # fmt: skip
+    assert feasible([*cones, *tight])
 
 
 @pytest.mark.parametrize("seed", range(4))

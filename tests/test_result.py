@@ -80,6 +80,7 @@ RESTRICTION = {
     "p_value": float,
     "shift": float,
     "moved": str,
+    "by_data": bool,
     "verdict": str,
 }
 """What active constraints do."""

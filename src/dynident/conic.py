@@ -13,27 +13,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import clarabel
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import solve_triangular
 
-from dynident.cones import Cone, Definite, Equal, Positive, names_of, smat, svec, violation
-from dynident.errors import ComputationError, InfeasibleError
+from dynident.cones import Cone, Definite, Equal, Positive, violation
+from dynident.contradiction import contradiction
+from dynident.errors import ComputationError
 from dynident.faces import Certificate, certify, polished
 from dynident.inertia import Array
+from dynident.interior import INFEASIBLE, Form
 
-INFEASIBLE = "PrimalInfeasible"
-TOLERANCE = 1e-9
 MODERATE = 1e-7
 """Tolerance of replicates."""
-UNITS = (30.0, 1000.0, 1.0)
-"""Units of the step from the unconstrained minimiser, in standard deviations where rows are
-whitened, tried in turn."""
+ATTEMPTS = (
+    (3.0, False),
+    (3.0, True),
+    (30.0, False),
+    (30.0, True),
+    (1000.0, True),
+    (1.0, True),
+)
+"""Tried in turn: the unit of the step from the unconstrained minimiser, in standard
+deviations where rows are whitened, and whether the solver scales and refines by itself,
+which unknowns and rows of order one seldom need and which takes half of the time again."""
 CLOSER = (0.1, 0.01)
-"""Units of the steps from an answer that is not accurate yet."""
-LARGE = 200
-"""Unknowns above which Clarabel's supernodal factorisation is the faster one."""
+"""Units of the steps from an answer that is not accurate yet, after the first two attempts."""
 ACCURATE = 1e-8
 """Certificate below which an answer needs no other attempt."""
 ACCEPTED = 1e-7
@@ -142,16 +146,19 @@ def solve_cone_problem(
         if found is not None and found.worst <= ACCURATE:
             return found
     best: ConeSolution | None = None
-    iterations = 0
-    for unit in UNITS:
+    iterations, status = 0, ""
+    for number, (unit, careful) in enumerate(ATTEMPTS):
         centre = start
-        for size in (unit, *CLOSER):
+        for size in (unit, *CLOSER) if number > 1 else (unit,):
             form = Form(R, c, cones, centre)
-            outcome = form.solve(size)
+            outcome = form.solve(size, careful)
+            if outcome is None:
+                break
             status = str(outcome.status)
             iterations += int(outcome.iterations)
-            if status == INFEASIBLE and size == unit:
-                raise InfeasibleError(conflict(cones, np.array(outcome.z)[len(R) :], start))
+            if status == INFEASIBLE:
+                contradiction(cones, np.array(outcome.z)[len(R) :])
+                break
             answer = form.answer(outcome, size)
             if not np.all(np.isfinite(answer[0])):
                 break
@@ -164,8 +171,10 @@ def solve_cone_problem(
                 return best
             centre = answer[0]
     if best is None or best.worst > ACCEPTED:
+        contradiction(cones, None)
         raise ComputationError(
-            f"the cone problem was not solved ({status}); check the scale of the torques and units"
+            f"the cone problem was not solved ({status or 'the solver failed'}); check units and "
+            "the size of the numbers that it was given"
         )
     return best
 
@@ -201,87 +210,6 @@ def finished(
     return ConeSolution(x, tuple(multipliers), tuple(faces), certificate, iterations)
 
 
-class Form:
-    """A problem as Clarabel has it: ``min r^T r + 2 g^T r, R d = r``, cones on start + d.
-
-    ``g = R start - c`` is zero at the unconstrained minimiser. From an answer that is nearly
-    right the step d is small, and so are the errors that a tolerance leaves.
-
-    Parameters
-    ----------
-    R : ndarray, shape (rows, unknowns)
-    c : ndarray, shape (rows,)
-    cones : sequence of Cone
-    start : ndarray, shape (unknowns,)
-        What x is counted from.
-    """
-
-    def __init__(self, R: Array, c: Array, cones: Sequence[Cone], start: Array) -> None:
-        self.rows, self.unknowns = R.shape
-        self.cones, self.start = cones, start
-        self.g = R @ start - c
-        blocks, right = [R], [np.zeros(self.rows)]
-        self.kinds: list[object] = [clarabel.ZeroConeT(self.rows)]
-        for cone in cones:
-            matrix, vector = linear_form(cone)
-            if isinstance(cone, Equal):
-                self.kinds.append(clarabel.ZeroConeT(len(vector)))
-            elif isinstance(cone, Positive):
-                self.kinds.append(clarabel.NonnegativeConeT(len(vector)))
-            else:
-                self.kinds.append(clarabel.PSDTriangleConeT(len(cone.floor)))
-            blocks.append(-matrix)
-            right.append(matrix @ start - vector)
-        stacked = sp.csc_matrix(np.vstack(blocks))
-        count = stacked.shape[0]
-        minus = sp.csc_matrix(
-            (np.full(self.rows, -1.0), np.arange(self.rows), np.arange(self.rows + 1)),
-            shape=(count, self.rows),
-        )
-        self.A = sp.hstack([stacked, minus], format="csc")
-        self.b = np.concatenate(right)
-        weights = np.concatenate([np.zeros(self.unknowns), np.full(self.rows, 2.0)])
-        self.P = sp.diags_array(weights, format="csc")
-
-    def solve(self, unit: float, tolerance: float = TOLERANCE) -> clarabel.DefaultSolution:
-        """Clarabel's solution for the step in a unit of length."""
-        settings = clarabel.DefaultSettings()
-        settings.verbose = False
-        settings.max_threads = 1
-        settings.presolve_enable = False
-        settings.chordal_decomposition_enable = False
-        settings.direct_solve_method = "faer" if self.unknowns > LARGE else "qdldl"
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
-        q = np.concatenate([np.zeros(self.unknowns), 2.0 / unit * self.g])
-        solver = clarabel.DefaultSolver(self.P, q, self.A, self.b / unit, self.kinds, settings)
-        return solver.solve()
-
-    def answer(
-        self, outcome: clarabel.DefaultSolution, unit: float
-    ) -> tuple[Array, list[np.ndarray], list[Array]]:
-        """The point, its face and the multipliers of half the criterion."""
-        x = self.start + unit * np.array(outcome.x[: self.unknowns])
-        duals, slacks = 0.5 * unit * np.array(outcome.z), unit * np.array(outcome.s)
-        faces: list[np.ndarray] = []
-        multipliers: list[Array] = []
-        position = self.rows
-        for cone in self.cones:
-            size = len(svec(cone.floor)) if isinstance(cone, Definite) else len(cone.h)
-            z, s = duals[position : position + size], slacks[position : position + size]
-            position += size
-            if isinstance(cone, Equal):
-                faces.append(np.ones(size, dtype=bool))
-                multipliers.append(z)
-            elif isinstance(cone, Positive):
-                faces.append(z > s)
-                multipliers.append(z)
-            else:
-                values, vectors = np.linalg.eigh(smat(z) - smat(s))
-                faces.append(vectors[:, values > 0.0])
-                multipliers.append(smat(z))
-        return x, faces, multipliers
-
-
 class Repeated:
     """The same cones around an answer, with one right-hand side after another.
 
@@ -311,60 +239,12 @@ class Repeated:
         ComputationError
             When no answer was reached.
         """
-        self.form.g = self.R @ self.x - self.Q.T @ (self.b + change)
-        outcome = self.form.solve(UNITS[0], MODERATE)
-        if str(outcome.status) != "Solved":
+        self.form.g = (self.R @ self.x - self.Q.T @ (self.b + change)) / self.form.precision
+        unit, careful = ATTEMPTS[0]
+        outcome = self.form.solve(unit, careful, MODERATE)
+        if outcome is None or str(outcome.status) != "Solved":
             return solve_cone_problem(self.A, self.b + change, self.cones).x
-        return self.form.answer(outcome, UNITS[0])[0]
+        return self.form.answer(outcome, unit)[0]
 
 
-def linear_form(cone: Cone) -> tuple[Array, Array]:
-    """Rows and right-hand side of a constraint, matrices as `svec`."""
-    if isinstance(cone, Definite):
-        return svec(cone.basis).T, svec(cone.floor)
-    return cone.G, cone.h
-
-
-def conflict(cones: Sequence[Cone], proof: Array, near: Array) -> tuple[str, ...]:
-    """Names of constraints that contradict each other, none of which could be spared.
-
-    Parameters
-    ----------
-    cones : sequence of Cone
-    proof : ndarray
-        Multipliers of Farkas' lemma: only constraints with one of them can be in conflict.
-    near : ndarray
-        A point; feasibility is decided by the point nearest to it.
-    """
-    rows: list[Cone] = []
-    weights: list[float] = []
-    position = 0
-    for cone in cones:
-        matrix, vector = linear_form(cone)
-        z = proof[position : position + len(vector)]
-        position += len(vector)
-        if isinstance(cone, Definite):
-            rows.append(cone)
-            weights.append(float(np.linalg.norm(matrix.T @ z) + abs(vector @ z)))
-            continue
-        for k, name in enumerate(cone.name):
-            rows.append(type(cone)((name,), cone.G[k : k + 1], cone.h[k : k + 1]))
-            weights.append(float(np.linalg.norm(matrix[k] * z[k]) + abs(vector[k] * z[k])))
-    least = 1e-6 * max(weights)
-    kept = [row for row, weight in zip(rows, weights, strict=True) if weight > least]
-    if feasible(kept, near):
-        kept = rows
-    for row in list(kept):
-        others = [other for other in kept if other is not row]
-        if not feasible(others, near):
-            kept = others
-    return names_of(kept)
-
-
-def feasible(cones: Sequence[Cone], near: Array) -> bool:
-    """Whether some point satisfies all constraints; undecided counts as yes."""
-    form = Form(np.eye(len(near)), near, cones, near)
-    return all(str(form.solve(unit).status) != INFEASIBLE for unit in (1.0, 30.0))
-
-
-__all__ = ["Certificate", "ConeSolution", "certify", "conflict", "solve_cone_problem"]
+__all__ = ["Certificate", "ConeSolution", "Repeated", "certify", "solve_cone_problem"]

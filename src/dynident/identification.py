@@ -168,6 +168,11 @@ class Identification:
                 f"{self.method} gives base parameters only, which no URDF can hold; "
                 "identify with pc-idim-ls, or take the set of dynident.nearest_to_base"
             )
+        if not self.consistent:
+            raise InputError(
+                "the links are not physically consistent, so that no simulator should be given "
+                "them; use consistency 'pseudo-inertia', or dynident.nearest_consistent"
+            )
         return standard_urdf(self.idim, self.theta)
 
     def summary(self, full: bool = False) -> str:

@@ -28,6 +28,8 @@ from dynident.threads import one_thread
 
 UNCHANGED = 1e-6
 """Distance below which a consistent body counts as unchanged, the solver's rounding."""
+MEASURED = {"entropic": "pullback"}
+"""The metric in which a repair is told where the one that was asked for cannot."""
 LEAST_STD = 1e-3
 """Standard deviation over the value, of parameters that come with none."""
 
@@ -55,7 +57,8 @@ class Repaired:
     @property
     def changed(self) -> tuple[int, ...]:
         """Bodies that were not consistent, or that a constraint changed."""
-        return tuple(int(k) for k in np.flatnonzero((self.distance > 0.0) | (self.before <= 0.0)))
+        repaired = (self.before <= 0.0) & (self.after > 0.0)
+        return tuple(int(k) for k in np.flatnonzero((self.distance > 0.0) | repaired))
 
 
 @one_thread
@@ -97,6 +100,7 @@ def nearest_consistent(
     before = smallest_eigenvalue(given)
     belief = believed(given, robot.links)
     centre = np.array([pseudo_inertia(given[k]) for k in belief.bodies]).reshape(-1, 4, 4)
+    given_centre = centre
     sound = np.array([before[k] > 0.0 for k in belief.bodies])
     if metric == "entropic":
         thick = np.where(sound[:, None, None], centre, belief.thick)
@@ -109,6 +113,11 @@ def nearest_consistent(
         raise InputError(
             f"{robot.name}: {link} has moments but no positive mass, so that no metric tells what "
             "is near it; give it a mass first"
+        )
+    if empty and (constraints or not belief.bodies):
+        raise InputError(
+            f"{robot.name}: {robot.links[empty[0]]} has no inertials at all, so that there is "
+            "nothing to be near to; give it a mass first"
         )
     cones = [
         cone
@@ -126,10 +135,13 @@ def nearest_consistent(
     found[empty] = 0.0
     distance = np.zeros(len(given))
     for i, k in enumerate(belief.bodies):
-        one = replace(
-            belief, bodies=(k,), centre=belief.centre[i : i + 1], thick=belief.thick[i : i + 1]
-        )
-        distance[k] = np.sqrt(max(0.0, Prior(one, metric).distance(held.theta)))
+        if before[k] > 0.0 and not constraints:
+            found[k] = given[k]
+            continue
+        # what is not consistent has no divergence from itself
+        measure = metric if before[k] > 0.0 else MEASURED.get(metric, metric)
+        one = replace(belief, bodies=(k,), centre=given_centre[i][None], thick=belief.thick[[i]])
+        distance[k] = np.sqrt(max(0.0, Prior(one, measure).distance(held.theta)))
         if before[k] > 0.0 and distance[k] < UNCHANGED:
             found[k], distance[k] = given[k], 0.0
     return Repaired(
@@ -178,7 +190,8 @@ class Witness:
     Attributes
     ----------
     theta : ndarray, shape (standard parameters,), or None
-        Such a set, the nearest one to the middle; None where there is none.
+        Such a set, the nearest one to the middle; None where there is none. Where
+        consistency is said on base parameters, these in the places of those they keep.
     conflict : tuple of str
         Constraints that then contradict each other, none of which could be spared.
     """
@@ -220,21 +233,23 @@ def consistent_witness(
     """
     system = measured(beta, std)
     admitted = admissible(base, system, Knowledge(prior="none", consistency=consistency))
-    matrix = admitted.space.matrix
+    known = np.flatnonzero(np.isfinite(std))
+    names = [base.names[k] for k in known]
+    matrix = admitted.space.matrix[known]
     size = np.linalg.norm(matrix, axis=1)
-    G, middle = matrix / size[:, None], beta / size
-    half = width / np.diag(system.A) / size
+    G, middle = matrix / size[:, None], beta[known] / size
+    half = width / np.diag(system.A)[known] / size
     band: tuple[Cone, ...]
     if width == 0.0:
-        band = (Equal(tuple(f"{name} = {b:.4g}" for name, b in zip(base.names, beta, strict=True)),
-                      G, middle),)  # fmt: skip
+        titles = tuple(f"{name} = {b:.4g}" for name, b in zip(names, beta[known], strict=True))
+        band = (Equal(titles, G, middle),)
     else:
         band = (
-            Positive(tuple(f"{name} - {width:g} sigma" for name in base.names), G, middle - half),
-            Positive(tuple(f"{name} + {width:g} sigma" for name in base.names), -G, -middle - half),
+            Positive(tuple(f"{name} - {width:g} sigma" for name in names), G, middle - half),
+            Positive(tuple(f"{name} + {width:g} sigma" for name in names), -G, -middle - half),
         )
     try:
         held = replace(admitted, cones=(*admitted.cones, *band)).solve(system)
     except InfeasibleError as error:
         return Witness(None, error.conflict)
-    return Witness(held.theta, ())
+    return Witness(base.standard(held.beta) if held.theta is None else held.theta, ())

@@ -150,6 +150,15 @@ class StoredResult:
             rows.append(phi)
         return np.array(rows)
 
+    @property
+    def consistent(self) -> bool:
+        """Whether the result has links, all of them physically consistent."""
+        try:
+            self.phi()
+        except InputError:
+            return False
+        return True
+
     def refuse_other_robot(self) -> None:
         """Refuse a robot whose joints, links, drives or base parameters are other ones.
 
@@ -321,6 +330,9 @@ def stored_urdf(
     if repair is None:
         stored.phi()  # refuses what no model file can hold
         return standard_urdf(stored.idim, stored.theta())
+    if stored.consistent:
+        document, notes = standard_urdf(stored.idim, stored.theta())
+        return document, ("nothing to repair: the links are consistent", *notes)
     theta, notes = repaired(stored, repair)
     document, more = standard_urdf(stored.idim, theta)
     return document, (*notes, *more)

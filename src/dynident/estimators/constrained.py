@@ -18,6 +18,7 @@ from dynident.admissible import (
     names_held,
     require_consistent,
 )
+from dynident.errors import ComputationError
 from dynident.estimators.auxiliary import Auxiliary, Simulation, auxiliary_model
 from dynident.estimators.bootstrap import REPLICATES, bootstrap_covariance, check_replicates
 from dynident.estimators.didim import direct_inverse
@@ -27,7 +28,7 @@ from dynident.estimators.instrumental import instrument_words, instrumental
 from dynident.estimators.instrumental import seed_std as instrument_std
 from dynident.estimators.iteration import start_values
 from dynident.estimators.least_squares import seed_std, weakest_combination, weighted_solution
-from dynident.estimators.output_error import TORQUE, output_error
+from dynident.estimators.output_error import TORQUE, error_sigma, output_error
 from dynident.estimators.restriction import restriction, sensitivity
 from dynident.estimators.weight import HELD_OUT, chosen_weight
 from dynident.factors import UNEXCITED, System
@@ -44,6 +45,7 @@ from dynident.statistics import (
 )
 
 DEFAULT = Knowledge()
+LOST = 1e-2
 APPROACHED = 1e-6
 """Residual of a certificate above which an answer is not optimal: a log-Cholesky search."""
 VISIBLE = 1e-2
@@ -243,11 +245,13 @@ def pc_clie(
     auxiliary = auxiliary_model(problem, simulation)
     found = output_error(auxiliary, constrained_start(given, auxiliary), TORQUE, inner)
     factors = found.linear.factors
-    system = factors.weighted(found.sigma)
+    # constraints that the data contradict make errors larger, and no noise
+    sigma = error_sigma(found.linear, factors.weighted(found.sigma).solve())
+    system = factors.weighted(sigma)
     # the last step was damped; without it the multipliers are those of the criterion
     inner(system)
     estimate = concluded(
-        given, inner.held, found.linear, system, found.sigma, seed_std(system),
+        given, inner.held, found.linear, system, sigma, seed_std(system),
         found.message, len(found.history) - 1,
     )  # fmt: skip
     return simulated(estimate, auxiliary, found.history, factors.singular_values())
@@ -338,6 +342,11 @@ def concluded(
             f"{problem.base.count}); those values rest on the prior and the constraints"
         )
     proof = held.solution.certificate
+    if proof.worst > LOST:
+        raise ComputationError(
+            f"the search over log-Cholesky parameters stopped far from an optimum (residual "
+            f"{proof.worst:.1e}); use parametrisation 'cones'"
+        )
     if proof.worst > APPROACHED:
         warnings.append(
             "the search ended near the boundary of consistency and not on it (dual residual "

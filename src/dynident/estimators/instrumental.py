@@ -169,8 +169,8 @@ def instrumental(
         if done:
             return Instrumented(auxiliary, instrumented, beta, sigma, np.array(history))
     raise ComputationError(
-        f"the estimate did not settle in {ITERATIONS} simulations; the controller or the "
-        "reference may not be the robot's"
+        f"the estimate did not settle in {ITERATIONS} simulations; the controller, the "
+        "reference or a constraint may not be the robot's"
     )
 
 

@@ -21,6 +21,8 @@ from dynident.factors import InstrumentSystem, System
 from dynident.inertia import Array
 
 SIGNIFICANCE = 0.01
+BLAMED = 0.5
+"""Share of the price in torque errors above which the data are what contradicts."""
 INDEPENDENT = 1e-10
 """Singular value over the largest below which active constraints repeat each other."""
 
@@ -49,6 +51,8 @@ class Restriction:
         of the latter.
     moved : str
         The base parameter that moved most.
+    by_data : bool
+        Whether most of the price is paid in torque errors and not to the prior.
     verdict : str
     """
 
@@ -59,11 +63,12 @@ class Restriction:
     p_value: float
     shift: float
     moved: str
+    by_data: bool
     verdict: str
 
     @property
     def rejected(self) -> bool:
-        """Whether the data contradict the constraints at 1 %."""
+        """Whether the data, or the prior, contradict the constraints at 1 %."""
         return self.p_value < SIGNIFICANCE
 
 
@@ -91,6 +96,9 @@ def restriction(
     free = np.linalg.lstsq(held.A, held.b, rcond=None)[0]
     cost = float(np.sum((held.A @ (held.x - free)) ** 2)) / admitted.kappa**2
     p_value = float(special.chdtrc(freedom, cost))
+    rows, b = held.A[: held.data], held.b[: held.data]
+    errors = [float(np.sum((rows @ x - b) ** 2)) for x in (held.x, free)]
+    by_data = (errors[0] - errors[1]) / admitted.kappa**2 > BLAMED * cost
     gradient = held.A.T @ (held.A @ held.x - held.b)
     scale = max(float(np.linalg.norm(held.A.T @ held.b)), np.finfo(float).tiny)
     loose = held.beta - admitted.space.matrix @ free
@@ -111,12 +119,13 @@ def restriction(
     )
     if p_value < SIGNIFICANCE:
         names = ", ".join(name for name, _ in forces[:3])
-        verdict = f"the data contradict the constraints ({names}): {words}"
+        who = "the data contradict" if by_data else "the prior, not the data, contradicts"
+        verdict = f"{who} the constraints ({names}): {words}"
     else:
         verdict = f"the data agree with the constraints: {words}"
     return Restriction(
         forces, float(np.linalg.norm(gradient)) / scale, cost, freedom, p_value,
-        float(shifts[worst]), moved, verdict,
+        float(shifts[worst]), moved, by_data, verdict,
     )  # fmt: skip
 
 

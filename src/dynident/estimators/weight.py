@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from dynident.admissible import Knowledge, admissible
+from dynident.admissible import HELD_OUT, WEIGHT, Knowledge, admissible
 from dynident.errors import ComputationError
 from dynident.factors import Factors, compress
 from dynident.inertia import Array
 from dynident.problem import Problem, spread
 
-HELD_OUT = "held-out"
+__all__ = ["FOLDS", "HELD_OUT", "WEIGHTS", "block_factors", "chosen_weight"]
+
 FOLDS = 5
 WEIGHTS = tuple(float(w) for w in np.logspace(-3.0, 3.0, 13))
 """Weights that are tried."""
@@ -34,9 +35,12 @@ def chosen_weight(problem: Problem, knowledge: Knowledge, sigma: Array, kappa: f
 
     Raises
     ------
+    InputError
+        When there is no prior to weigh.
     ComputationError
         When the log has too few rows for blocks.
     """
+    replace(knowledge, prior_weight=WEIGHT).of(problem.robot)
     blocks = block_factors(problem, FOLDS)
     if any(min(group.rows for group in block.groups) < 1 for block in blocks):
         raise ComputationError(

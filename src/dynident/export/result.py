@@ -97,6 +97,7 @@ def restriction_dict(found: Restriction | None) -> dict[str, Any] | None:
         "p_value": found.p_value,
         "shift": found.shift,
         "moved": found.moved,
+        "by_data": found.by_data,
         "verdict": found.verdict,
     }
 

@@ -148,6 +148,9 @@ def verdict(result: Identification, rows: Sequence[BaseRow]) -> tuple[Statement,
         statements.append(Statement("note", "No held-out log", text))
     statements.append(excitation_statement(result, rows))
     statements.append(residual_statement(result))
+    held = result.estimate.restriction
+    if held is not None and not held.rejected:
+        statements.append(Statement("note", "Active constraints", held.verdict))
     statements += [Statement("note", "Warning", warning) for warning in result.warnings]
     if not result.warnings:
         statements.append(Statement("good", "No warnings", "from reading, filtering or fitting"))
@@ -158,12 +161,10 @@ def consistency_statement(result: Identification) -> Statement:
     """Whether a body could have these parameters."""
     text = consistency_words(result)
     if result.consistent:
-        text = text.removeprefix("yes: ")
-        if result.estimate.restriction is not None:
-            text += f"; {result.estimate.restriction.verdict}"
-        return Statement("good", "Physically consistent", text)
+        return Statement("good", "Physically consistent", text.removeprefix("yes: "))
     if result.phi is None:
-        text = text.removeprefix("not determined: ") + "; pc-idim-ls gives consistent links"
+        hint = "consistency 'pseudo-inertia'" if result.method.startswith("pc-") else "pc-idim-ls"
+        text = text.removeprefix("not determined: ") + f"; {hint} gives consistent links"
         return Statement("note", "Consistency not determined", text)
     return Statement("bad", "Not physically consistent", text.removeprefix("no: "))
 
