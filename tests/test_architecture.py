@@ -28,7 +28,7 @@ LAYERS = [
     ["recording.readers", "recording.checks", "recording.clock", "recording.read"],
     ["idim", "base", "factors", "problem", "statistics", "rows"],
     ["convex", "cones", "faces", "interior", "contradiction", "conic", "space", "priors", "log_cholesky"],
-    ["constraints.consistency", "constraints.values", "constraints.relations"],
+    ["constraints.checks", "constraints.consistency", "constraints.values", "constraints.relations"],
     ["constraints.regions", "constraints", "admissible", "nearest"],
     ["simulation.controller", "simulation.gains", "simulation.reference", "simulation.sensors"],
     ["simulation.reconstruct", "simulation.integrators", "simulation.plant"],

@@ -921,6 +921,10 @@ KINDS = {
         'links = "all"\nlower = [-0.1, -0.1, -0.1]\nupper = [0.1, 0.1, 0.1]\nof = "com"',
         lambda d: all(np.all(np.abs(com(link)) <= 0.1 + 1e-6) for link in d["standard"]),
     ),
+    "box with open sides": (
+        'links = "link_2"\nlower = [-inf, -0.2, -0.2]\nupper = [0.2, 0.2, inf]',
+        lambda d: np.all(com(d["standard"][1]) <= [0.2 + 1e-6, 0.2 + 1e-6, np.inf]),
+    ),
     "sphere": (
         'links = "all"\ncentre = [0.0, 0.0, 0.1]\nradius = 0.2',
         lambda d: all(np.linalg.norm(com(link) - [0.0, 0.0, 0.1]) <= 0.2 for link in d["standard"]),
@@ -936,6 +940,10 @@ KINDS = {
     ),
     "equal": (
         'links = ["link_1", "link_2"]\ndrives = false',
+        lambda d: d["standard"][0]["mass"] == pytest.approx(d["standard"][1]["mass"]),
+    ),
+    "equal of all links": (
+        'links = "all"\ndrives = false',
         lambda d: d["standard"][0]["mass"] == pytest.approx(d["standard"][1]["mass"]),
     ),
     "symmetric": (
@@ -987,25 +995,25 @@ def test_results_under_constraints_are_read_again(place, capfd, name):
         ('parameters = "fv2"\nlower = 1.0', ("constraint[1].kind", "missing")),
         ('kind = "bounds"\nparameters = "fv2"\nlowr = 1.0', ("constraint[1].lowr", "'lower'")),
         ('kind = "bounds"\nlower = 1.0', ("bounds", "needs 'parameters'")),
-        ('kind = "bounds"\nparameters = "fv2"', ("fv2", "neither lower nor upper")),
+        ('kind = "bounds"\nparameters = "fv2"', ("'bounds'", "neither lower nor upper")),
         ('kind = "bounds"\nparameters = "fv9"\nlower = 1.0', ("'fv9'", "'fv2'")),
         ('kind = "bounds"\nparameters = "fv2"\nlower = 3.0\nupper = 1.0', ("3 above upper 1",)),
-        ('kind = "bounds"\nparameters = "fv2"\nradius = 3.0', ("bounds has no 'radius'",)),
+        ('kind = "bounds"\nparameters = "fv2"\nradius = 3.0', ("'bounds' has no 'radius'",)),
         ('kind = "bounds"\nparameters = []\nlower = 3.0', ("constraint[1].parameters",)),
         ('kind = "bounds"\nparameters = "fv2"\nlower = nan', ("constraint[1].lower", "finite")),
         ('kind = "bounds"\nparameters = "fv2"\nupper = inf', ("constraint[1].upper", "finite")),
         ('kind = "fixed"\nparameters = "fv2"', ("fixed", "needs 'value'")),
         ('kind = "fixed"\nparameters = "fv2"\nvalue = nan', ("constraint[1].value", "finite")),
         ('kind = "fixed"\nparameters = "fv2"\nvalue = true', ("constraint[1].value", "number")),
-        ('kind = "fixed"\nparameters = "fv2"\nupper = 1.0', ("fixed has no 'upper'",)),
+        ('kind = "fixed"\nparameters = "fv2"\nupper = 1.0', ("'fixed' has no 'upper'",)),
         ('kind = "mass"\nvalue = 2.0', ("mass", "needs 'links'")),
-        ('kind = "mass"\nlinks = "link_2"', ("mass of link_2", "neither lower nor upper")),
+        ('kind = "mass"\nlinks = "link_2"', ("'mass'", "neither value, lower nor upper")),
         ('kind = "mass"\nlinks = "link_9"\nvalue = 2.0', ("'link_9' is no link", "'link_2'")),
         ('kind = "mass"\nlinks = "al"\nvalue = 2.0', ("'al' is no link", "link_1, link_2")),
-        ('kind = "mass"\nlinks = "link_2"\nvalue = -2.0', ("mass of link_2", "positive")),
-        ('kind = "mass"\nlinks = "link_2"\nvalue = 2.0\nlower = 1.0', ("mass of link_2",)),
-        ('kind = "total-mass"', ("total mass has neither lower nor upper",)),
-        ('kind = "total-mass"\nlinks = "all"\nvalue = 6.0', ("total-mass has no 'links'",)),
+        ('kind = "mass"\nlinks = "link_2"\nvalue = -2.0', ("'mass': value is -2.0", "positive")),
+        ('kind = "mass"\nlinks = "link_2"\nvalue = 2.0\nlower = 1.0', ("value and bounds",)),
+        ('kind = "total-mass"', ("'total-mass' has neither value, lower nor upper",)),
+        ('kind = "total-mass"\nlinks = "all"\nvalue = 6.0', ("'total-mass' has no 'links'",)),
         ('kind = "total-mass"\nlower = 6.0\nupper = 5.0', ("lower 6 above upper 5",)),
         ('kind = "box"\nlinks = "link_2"\nupper = [1.0, 1.0, 1.0]', ("box", "needs 'lower'")),
         ('kind = "box"\nlinks = "link_2"\nlower = 0.0\nupper = 1.0', ("'box'", "3 numbers")),
@@ -1067,6 +1075,7 @@ def test_results_under_constraints_are_read_again(place, capfd, name):
 )
 def test_constraints_are_refused_with_the_key(refused, place, body, words):
     reason = refused(study_with(body))
+    assert "constraint[1]" in reason
     for word in words:
         assert word in reason
 
@@ -1127,6 +1136,11 @@ def test_constraints_are_refused_by_methods_without(refused, place, method):
         ('method = "wls"\nprior_weight = 2.0', ("wls", "'prior_weight'")),
         ('method = "wls"\nparametrisation = "cones"', ("wls", "'parametrisation'")),
         ("bootstrap = 5", ("bootstrap = 5", "at least 20")),
+        ('prior = "none"\nmetric = "euclidean"', ("metric", "prior is 'none'")),
+        ('prior = "none"\nprior_weight = 7.0', ("prior_weight", "prior is 'none'")),
+        ('prior = "none"\nprior_weight = "held-out"', ("prior_weight", "prior is 'none'")),
+        ('consistency = "base"\nmetric = "euclidean"', ("metric", "consistency is 'base'")),
+        ('consistency = "none"\nprior_weight = 7.0', ("prior_weight", "consistency is 'none'")),
     ],
 )
 def test_options_of_constrained_methods_are_refused_in_a_study(refused, place, lines, words):
@@ -1402,6 +1416,7 @@ def test_repair_needs_a_mass_that_can_be(refused, value):
 
 def test_repair_refuses_what_it_cannot_do(refused, place):
     assert "'pullback'" in refused(["repair", "arm.urdf", "--metric", "pulback"])
+    assert "metric ''" in refused(["repair", "arm.urdf", "--metric", ""])
     path = spoiled_urdf()
     for name in (path, f"../{place.name}/{path}"):
         assert f"{name}: is an input" in refused(["repair", path, "--urdf", name])
@@ -1473,6 +1488,9 @@ def test_repair_of_a_table_that_can_be_moves_nothing(place, capfd):
         (["fv1,nan,1"], ("line 2", "'nan'")),
         (["fv1,1,inf"], ("line 2", "'inf'")),
         (["fv1,1,-1"], ("line 2", "fv1", "negative")),
+        (["fv1,1e300,1"], ("line 2", "1e300", "unit")),
+        (["fv1,1,1e300"], ("line 2", "1e300", "unit")),
+        (["fv1,1,1e-300"], ("line 2", "fv1", "1e-300", "unit")),
         (["fv1,abc,1"], ("line 2", "'abc'")),
         (["fv1,1"], ("line 2", "2 cells")),
         (["fv1,1,1,1"], ("line 2", "4 cells")),

@@ -18,8 +18,10 @@ from dynident.constraints import (
     CONSTRAINTS,
     BasePositive,
     Bounds,
+    Box,
     EqualLinks,
     Fixed,
+    Hull,
     LinkMass,
     MassInertia,
     Payload,
@@ -482,31 +484,109 @@ def held_theta(held):
     return BASE.base.standard(held.beta)
 
 
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Bounds("fv1"), "'bounds' has neither lower nor upper"),
+        (lambda: Bounds("fv1", 2.0, 1.0), "lower 2 above upper 1"),
+        (lambda: Bounds("fv1", lower=NAN), "'bounds': lower is nan but has to be 1 finite number"),
+        (lambda: Bounds("fv1", upper=INF), "upper is inf but has to be 1 finite number"),
+        (lambda: Bounds("fv1", lower=-INF), "lower is -inf"),
+        (lambda: Bounds("fv1", lower="1"), "lower is '1'"),
+        (lambda: Bounds("fv1", lower=True), "lower is True"),
+        (lambda: Bounds("fv1", lower=(1.0, 2.0, 3.0)), r"lower is \(1.0, 2.0, 3.0\)"),
+        (lambda: Bounds("fv1", upper=1e20), r"upper has 1e\+20, more than 1e\+09"),
+        (lambda: Bounds((), lower=1.0), "parameters is empty"),
+        (lambda: Bounds("", lower=1.0), "parameters is '' but has to be a name"),
+        (lambda: Bounds(3, lower=1.0), "parameters is 3 but has to be names"),
+        (lambda: Bounds(("fv1", 3), lower=1.0), "parameters is 3 but has to be a name"),
+        (lambda: Bounds(("fv1", "fv1"), lower=1.0), "parameters has 'fv1' twice"),
+        (lambda: Fixed("fv1", None), "'fixed': value is None"),
+        (lambda: Fixed("fv1", {}), "value is {}"),
+        (lambda: Fixed("fv1", INF), "value is inf"),
+        (lambda: Fixed("fv1", 10**400), "value is 1000.*has to be 1 finite number"),
+        (lambda: LinkMass("all"), "'mass' has neither value, lower nor upper"),
+        (lambda: LinkMass((), value=1.0), "links is empty"),
+        (lambda: LinkMass("all", value=-1.0), "value is -1.0 but has to be 1 positive number"),
+        (lambda: LinkMass("all", value=1.0, upper=2.0), "a value and bounds"),
+        (lambda: LinkMass("all", lower=NAN), "lower is nan"),
+        (lambda: TotalMass(0.0), "'total-mass': value is 0.0"),
+        (lambda: TotalMass(INF), "value is inf"),
+        (lambda: TotalMass(lower=3.0, upper=2.0), "'total-mass' has lower 3 above upper 2"),
+        (lambda: EqualLinks(("link_1",)), "'equal' needs at least two links"),
+        (lambda: EqualLinks("link_1"), "at least two links"),
+        (lambda: EqualLinks(("link_1", "link_1")), "links has 'link_1' twice"),
+        (lambda: EqualLinks("all", drives="no"), "drives is 'no' but has to be True or False"),
+        (lambda: Symmetric("link_1", "link_1"), "left and right has 'link_1' twice"),
+        (lambda: Symmetric("link_1", "link_2", plane="zz"), "plane is 'zz'; use one of xy, xz, yz"),
+        (lambda: Symmetric("link_1", "link_2", plane=[]), r"plane is \[\]"),
+        (lambda: Payload("link_3", -1.0), "'payload': mass is -1.0"),
+        (lambda: Payload("link_3", NAN), "mass is nan"),
+        (lambda: Payload("link_3", 1.0, (NAN, 0.0, 0.0)), "com is .* 3 finite numbers"),
+        (lambda: Payload("link_3", 1.0, inertia=(1.0, 1.0)), "inertia is .* 6 finite numbers"),
+        (lambda: Payload("link_3", 1.0, inertia=(-1.0, 0, -1.0, 0, 0, -1.0)), "no mass has its"),
+        (lambda: Payload("link_3", 1.0, inertia=(1.0, 0, 1.0, 0, 0, 2.1)), "no mass has its"),
+        (lambda: Payload("link_3", com=(0.0, 0.0, 0.1)), "com or inertia of no mass"),
+        (lambda: Payload("link_3", inertia=(1.0, 0, 1.0, 0, 0, 1.0)), "com or inertia of no mass"),
+    ],
+)
+def test_senseless_constraints_are_refused(make, message):
+    with pytest.raises(InputError, match=message) as error:
+        make()
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 150
+
+
+@pytest.mark.parametrize("inertia", [(1.0, 0, 1.0, 0, 0, 2.0), (1e-3, 0, 1e-3, 0, 0, 0), (0,) * 6])
+def test_flat_and_thin_payloads_are_possible(inertia):
+    assert Payload("link_3", 1.0, inertia=inertia).inertia == inertia
+
+
 @pytest.mark.parametrize(
     ("constraint", "message"),
     [
-        (Bounds(("fv1",)), "neither lower nor upper"),
-        (Bounds(("fv1",), 2.0, 1.0), "lower 2 above upper 1"),
         (Bounds(("fv9",), 0.0), "'fv9' is no parameter"),
         (Fixed(("Izz",), 0.0), "'Izz' is no parameter"),
         (LinkMass(("link_9",), 1.0), "'link_9' is no link"),
-        (LinkMass("all"), "neither lower nor upper"),
-        (LinkMass("all", value=-1.0), "one positive value"),
-        (LinkMass("all", value=1.0, upper=2.0), "one positive value"),
-        (TotalMass(0.0), "one positive value"),
-        (TotalMass(lower=3.0, upper=2.0), "lower 3 above upper 2"),
-        (EqualLinks(("link_1",)), "at least two links"),
         (EqualLinks(("link_1", "link_x")), "'link_x' is no link"),
-        (Symmetric("link_1", "link_2", plane="zz"), "plane is one of"),
         (Symmetric("link_1", "hand"), "'hand' is no link"),
-        (Payload("link_3", -1.0), "positive mass"),
-        (Payload("link_3", 1.0, inertia=(1.0, 1.0)), "6 numbers"),
         (Payload("link_9"), "'link_9' is no link"),
+        ({"kind": "bounds"}, "{'kind': 'bounds'} is no constraint"),
+        (TotalMass, ".*TotalMass.* is no constraint"),
     ],
+    ids=str,
 )
-def test_senseless_constraints_are_refused(constraint, message):
-    with pytest.raises(InputError, match=message):
-        constraint.cones(STANDARD)
+def test_constraints_that_do_not_fit_the_robot_are_refused_by_their_number(constraint, message):
+    with pytest.raises(InputError, match=r"^constraint\[2\]: " + message):
+        fitted(ARM, [TotalMass(6.0), constraint])
+
+
+def test_numbers_of_numpy_are_numbers():
+    """Kept and described as a study has them."""
+    found = [
+        described(constraint)
+        for constraint in (
+            TotalMass(np.float64(6.0)),
+            LinkMass(np.array(["link_1", "link_2"]), lower=np.int64(1)),
+            Bounds(["fv1"], upper=np.array(2.5)),
+            Symmetric(np.str_("link_1"), "link_2", drives=np.bool_(False)),
+            Payload("link_3", 0.5, np.zeros(3), np.zeros(6)),
+            Box("all", np.full(3, -0.5), [0.5, np.inf, 1]),
+            Hull("all", np.vstack([np.zeros(3), np.eye(3)])),
+        )
+    ]
+    assert found[0] == {"kind": "total-mass", "value": 6.0}
+    assert found[1] == {"kind": "mass", "links": ("link_1", "link_2"), "lower": 1.0}
+    assert found[3]["drives"] is False
+    assert found[6]["points"][0] == (0.0, 0.0, 0.0)
+
+    def plain(value):
+        return all(map(plain, value)) if type(value) is tuple else type(value) in (str, float, bool)
+
+    assert all(plain(value) for row in found for value in row.values())
 
 
 @pytest.mark.parametrize("kind", CONSTRAINTS)
@@ -543,8 +623,9 @@ def test_equal_links_are_equal_though_the_file_has_them_different():
         assert missed(EqualLinks(("link_1", "link_2"), drives=False), STANDARD, wrong) < EXACT
 
 
-def test_a_fit_makes_equal_links_equal():
-    held = fitted(ARM, [EqualLinks(("link_2", "link_1", "link_3"))], theta=TRUTH)
+@pytest.mark.parametrize("links", [("link_2", "link_1", "link_3"), "all"])
+def test_a_fit_makes_equal_links_equal(links):
+    held = fitted(ARM, [EqualLinks(links)], theta=TRUTH)
     one, two, three = bodies_of(held.theta, 3)
     np.testing.assert_allclose(one, two, atol=1e-7)
     np.testing.assert_allclose(three, two, atol=1e-7)
@@ -552,6 +633,12 @@ def test_a_fit_makes_equal_links_equal():
     for symbol in ("Ia", "fv", "fc"):
         assert values[f"{symbol}1"] == pytest.approx(values[f"{symbol}2"], rel=1e-6)
         assert values[f"{symbol}3"] == pytest.approx(values[f"{symbol}2"], rel=1e-6)
+
+
+def test_one_link_has_no_equal():
+    space, _, _ = spaces(toy.arm(1))
+    with pytest.raises(InputError, match="at least two links; the robot has one"):
+        EqualLinks("all").cones(space)
 
 
 MIRROR = np.diag([1.0, -1.0, 1.0, 1.0])

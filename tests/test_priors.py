@@ -388,18 +388,32 @@ def test_kappa_is_a_weight_of_the_prior():
 @pytest.mark.parametrize(
     ("known", "message"),
     [
-        (Knowledge(metric="pulback"), "metric 'pulback' is not known; did you mean 'pullback'"),
-        (Knowledge(prior="nominl"), "prior 'nominl' is not known; did you mean 'nominal'"),
-        (Knowledge(consistency="pseudo"), "consistency 'pseudo' is not known"),
-        (Knowledge(prior_weight=-1.0), "prior_weight -1.0 is neither"),
-        (Knowledge(prior_weight=np.inf), "prior_weight inf is neither"),
-        (Knowledge(prior_weight="heldout"), "prior_weight 'heldout' is neither"),
-        (Knowledge(prior="nominal", consistency="base"), "base parameters, which have no prior"),
+        ({"metric": "pulback"}, "metric 'pulback' is not known; did you mean 'pullback'"),
+        ({"prior": "nominl"}, "prior 'nominl' is not known; did you mean 'nominal'"),
+        ({"consistency": "pseudo"}, "consistency 'pseudo' is not known"),
+        ({"prior_weight": -1.0}, "prior_weight -1.0 is neither"),
+        ({"prior_weight": np.inf}, "prior_weight inf is neither"),
+        ({"prior_weight": 1e100}, r"prior_weight 1e\+100 is neither 'held-out' nor from 0 to 1e"),
+        ({"prior_weight": "heldout"}, "prior_weight 'heldout' is neither"),
+        ({"prior_weight": np.ones(2)}, r"prior_weight \[1.0, 1.0\] is neither"),
+        ({"prior_weight": "held-out"}, "needs a log"),
+        ({"prior": "nominal", "consistency": "base"}, "base parameters, which have no prior"),
+        ({"prior": "none", "metric": "euclidean"}, "metric is of the prior, and prior is 'none'"),
+        ({"prior": "none", "prior_weight": 7.0}, "prior_weight is of the prior"),
+        ({"consistency": "base", "metric": "euclidean"}, "and consistency is 'base'; leave it"),
+        ({"consistency": "none", "prior_weight": 0.0}, "and consistency is 'none'; leave it out"),
     ],
 )
 def test_unknown_names_and_senseless_weights_are_refused(known, message):
     with pytest.raises(InputError, match=message):
-        known.of(toy.arm(2))
+        Knowledge(**known).of(toy.arm(2))
+
+
+def test_a_prior_that_is_not_told_otherwise():
+    assert Knowledge().of(toy.arm(2)).words == Knowledge(metric="pullback").of(toy.arm(2)).words
+    prior_ = Knowledge(prior_weight=np.float32(2.0)).of(toy.arm(2))
+    assert (prior_.metric, prior_.weight, type(prior_.weight)) == ("pullback", 2.0, float)
+    assert Knowledge().of(toy.arm(2)).weight == 1.0
 
 
 def test_a_file_without_inertials_has_no_prior():
@@ -408,4 +422,6 @@ def test_a_file_without_inertials_has_no_prior():
     assert Knowledge(consistency="base").of(toy.arm(2)) is NO_PRIOR
     with pytest.raises(InputError, match="no inertials"):
         Knowledge(prior="nominal").of(bare)
+    with pytest.raises(InputError, match=r"metric is of the prior, and .* has no inertials"):
+        Knowledge(metric="entropic").of(bare)
     assert check_metric("entropic") == "entropic"

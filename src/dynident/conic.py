@@ -21,7 +21,7 @@ from dynident.contradiction import contradiction
 from dynident.errors import ComputationError
 from dynident.faces import Certificate, certify, polished
 from dynident.inertia import Array
-from dynident.interior import INFEASIBLE, Form
+from dynident.interior import INFEASIBLE, LARGE, Form
 
 MODERATE = 1e-7
 """Tolerance of replicates."""
@@ -39,7 +39,9 @@ which unknowns and rows of order one seldom need and which takes half of the tim
 CLOSER = (0.1, 0.01)
 """Units of the steps from an answer that is not accurate yet, after the first two attempts."""
 ACCURATE = 1e-8
-"""Certificate below which an answer needs no other attempt."""
+"""Violation and gradient below which an answer needs no other attempt."""
+ACCURATE_GAP = 1e-7
+"""The same of the gap, over the criterion: less than a hundredth of a standard deviation."""
 ACCEPTED = 1e-7
 SINGULAR = 1e-12
 """Diagonal of R over its largest below which there is no unique answer to polish."""
@@ -72,6 +74,12 @@ class ConeSolution:
     def worst(self) -> float:
         """The largest residual of its certificate."""
         return self.certificate.worst
+
+    @property
+    def accurate(self) -> bool:
+        """Whether no other attempt is needed."""
+        proof = self.certificate
+        return max(proof.primal, proof.dual) <= ACCURATE and proof.gap <= ACCURATE_GAP
 
     def visible(self, cones: Sequence[Cone], least: float) -> tuple[np.ndarray, ...]:
         """The faces of the multipliers that are larger than `least`."""
@@ -142,8 +150,8 @@ def solve_cone_problem(
         return ConeSolution(start, multipliers, faces, certificate, 0)
     if warm is not None and unique:
         half = [0.5 * m for m in warm.multipliers]
-        found = finished(A, b, cones, polished(R, c, cones, warm.x, warm.faces, half), 0)
-        if found is not None and found.worst <= ACCURATE:
+        guess = polished(R, c, cones, warm.x, warm.faces, half)
+        if guess is not None and (found := finished(A, b, cones, guess, 0)).accurate:
             return found
     best: ConeSolution | None = None
     iterations, status = 0, ""
@@ -162,12 +170,13 @@ def solve_cone_problem(
             answer = form.answer(outcome, size)
             if not np.all(np.isfinite(answer[0])):
                 break
+            plain = finished(A, b, cones, answer, iterations)
+            if len(start) > LARGE and plain.accurate:
+                return plain
             refined = polished(R, c, cones, *answer) if unique else None
-            for candidate in (refined, answer):
-                found = finished(A, b, cones, candidate, iterations)
-                if found is not None and (best is None or found.worst < best.worst):
-                    best = found
-            if best is not None and best.worst <= ACCURATE:
+            found = plain if refined is None else finished(A, b, cones, refined, iterations)
+            best = min((f for f in (best, found, plain) if f is not None), key=lambda f: f.worst)
+            if best.accurate:
                 return best
             centre = answer[0]
     if best is None or best.worst > ACCEPTED:
@@ -190,12 +199,10 @@ def finished(
     A: Array,
     b: Array,
     cones: Sequence[Cone],
-    answer: tuple[Array, Sequence[np.ndarray], Sequence[Array]] | None,
+    answer: tuple[Array, Sequence[np.ndarray], Sequence[Array]],
     iterations: int,
-) -> ConeSolution | None:
+) -> ConeSolution:
     """A candidate with multipliers of the whole criterion, their signs made right."""
-    if answer is None:
-        return None
     x, faces, halves = answer
     multipliers: list[Array] = []
     for cone, half in zip(cones, halves, strict=True):

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, Strict
 
 from dynident.constraints import CONSTRAINTS, Constraint
+from dynident.constraints.checks import entry
 from dynident.robot.spec import Flag, Name, Number, Spec, Vector3
 from dynident.sections import one_of, options_of
 
 Names = Name | Annotated[tuple[Name, ...], Field(min_length=1)]
+
+
+def side(open_at: float) -> AfterValidator:
+    """A validator of a box's side: a number, or open; null in a result's JSON is open too."""
+
+    def check(value: float | None) -> float:
+        if value is None:
+            return open_at
+        if math.isnan(value):
+            raise ValueError("has to be a number, or inf for an open side")
+        return value
+
+    return AfterValidator(check)
+
+
+Low = Annotated[float | None, Strict(), side(-math.inf)]
+High = Annotated[float | None, Strict(), side(math.inf)]
 
 
 class ConstraintSection(Spec):
@@ -43,8 +62,8 @@ class ConstraintSection(Spec):
     left: Name | None = None
     right: Name | None = None
     value: Number | None = None
-    lower: Number | Vector3 | None = None
-    upper: Number | Vector3 | None = None
+    lower: Number | tuple[Low, Low, Low] | None = None
+    upper: Number | tuple[High, High, High] | None = None
     centre: Vector3 | None = None
     axes: Vector3 | None = None
     rotation: Vector3 | None = None
@@ -65,11 +84,12 @@ def build_constraints(sections: tuple[ConstraintSection, ...]) -> tuple[Constrai
     Raises
     ------
     InputError
-        Naming the key that a kind does not have, or lacks.
+        Naming the entry and the key that its kind does not have, lacks or cannot use.
     """
     built = []
-    for section in sections:
+    for k, section in enumerate(sections, 1):
         make = CONSTRAINTS[section.kind]
-        options = options_of(section, make, ("kind",), f"[[constraint]] {section.kind}")
-        built.append(make(**options))
+        with entry(k):
+            options = options_of(section, make, ("kind",), f"constraint {section.kind!r}")
+            built.append(make(**options))
     return tuple(built)

@@ -23,7 +23,7 @@ from dynident.estimators.auxiliary import (
 from dynident.estimators.least_squares import essential_fit, weakest_combination
 from dynident.factors import UNEXCITED, System
 from dynident.identification import Identification, ValidationFigures
-from dynident.options import KNOWLEDGE, OPTIONS_OF, arguments, check_options
+from dynident.options import KNOWLEDGE, OPTIONS_OF, arguments, check_options, plain_options
 from dynident.problem import Problem
 from dynident.progress import Progress, Stopwatch, silent
 from dynident.recording.prepare import Samples
@@ -119,7 +119,7 @@ def identify(
         When no trustworthy answer came out.
     """
     watch = Stopwatch()
-    options: dict[str, Any] = {
+    options = plain_options({
         "prior": prior,
         "metric": metric,
         "prior_weight": prior_weight,
@@ -132,7 +132,7 @@ def identify(
         "essential": essential,
         "simulation": simulation,
         "gain_update": gain_update,
-    }
+    })  # fmt: skip
     check_options(method, options)
     if rows not in ROWS:
         raise InputError(f"rows {rows!r} is not known{nearest(rows, ROWS)}")

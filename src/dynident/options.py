@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+import numpy as np
+
 from dynident.admissible import Knowledge
 from dynident.errors import InputError
 from dynident.estimators import ESTIMATORS
@@ -37,6 +39,22 @@ def arguments(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
         return given
     known = {key: given.pop(key) for key in KNOWLEDGE if key in given}
     return {"knowledge": Knowledge(**known), **given}
+
+
+def plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options with numbers of numpy as plain ones, as a result writes them.
+
+    Raises
+    ------
+    InputError
+        For counts that are not whole, or negative.
+    """
+    plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in options.items()}
+    for key in ("bootstrap", "seed"):
+        value = plain.get(key)
+        if value is not None and (type(value) is not int or value < 0):
+            raise InputError(f"{key} is {value!r} but has to be a whole number, at least 0")
+    return plain
 
 
 def check_options(method: str, options: Mapping[str, object]) -> None:

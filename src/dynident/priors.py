@@ -152,7 +152,7 @@ METRICS: dict[str, Metric] = {
     "pullback": Metric("pullback metric", pullback),
     "euclidean": Metric("euclidean metric, 1 kg and 0.1 m", euclidean),
     "weighted": Metric("weighted metric, each link's mass and size", weighted),
-    "entropic": Metric("log-det divergence", entropic, fixed=False),
+    "entropic": Metric("log-det divergence, links 3 cm thicker than in it", entropic, fixed=False),
 }
 """How far a body is from its centre, by name."""
 

@@ -14,6 +14,10 @@ from dynident.inertia import Array
 from dynident.text import nearest
 
 COLUMNS = ("name", "value", "std")
+LARGEST = 1e9
+"""No base parameter is larger, in SI units."""
+LEAST_STD = 1e-12
+"""No standard deviation is smaller and not zero, in SI units."""
 
 
 def read_base_table(path: str | Path, base: BaseParameters) -> tuple[Array, Array]:
@@ -66,13 +70,18 @@ def read_base_table(path: str | Path, base: BaseParameters) -> tuple[Array, Arra
         beta[k], std[k] = (number(path, line, cell) for cell in (*cells[1:], "0")[:2])
         if std[k] < 0.0:
             raise InputError(f"{path}: line {line}: the std of {name} is negative")
+        if 0.0 < std[k] < LEAST_STD:
+            raise InputError(
+                f"{path}: line {line}: the std of {name}, {std[k]:g}, is below {LEAST_STD:g}; "
+                "check its unit, or give 0 where it is not known"
+            )
     if not np.any(np.isfinite(std)):
         raise InputError(f"{path}: holds no base parameter")
     return beta, std
 
 
 def number(path: str | Path, line: int, cell: str) -> float:
-    """A finite number of a cell.
+    """A number of a cell, finite and at most `LARGEST`.
 
     Raises
     ------
@@ -84,4 +93,8 @@ def number(path: str | Path, line: int, cell: str) -> float:
         value = math.nan
     if not math.isfinite(value):
         raise InputError(f"{path}: line {line}: {cell.strip()!r} is no number")
+    if abs(value) > LARGEST:
+        raise InputError(
+            f"{path}: line {line}: {cell.strip()} is more than {LARGEST:g}; check its unit"
+        )
     return value

@@ -7,14 +7,13 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from dynident.admissible import CENTRES, PARAMETRISATIONS
-from dynident.constraint_section import ConstraintSection
+from dynident.admissible import CENTRES, HEAVIEST, PARAMETRISATIONS
+from dynident.constraint_section import ConstraintSection, build_constraints
 from dynident.constraints import CONSISTENCY
 from dynident.errors import InputError
 from dynident.essential import RULES
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.least_squares import LOSSES
-from dynident.estimators.weight import HELD_OUT
 from dynident.priors import METRICS
 from dynident.recording.prepare import Samples, prepare
 from dynident.recording.read import read_log
@@ -197,9 +196,7 @@ class IdentifySection(Spec):
     method: Annotated[Name, one_of(ESTIMATORS)] = "pc-idim-ls"
     prior: Annotated[Name, one_of(CENTRES)] | None = None
     metric: Annotated[Name, one_of(METRICS)] | None = None
-    prior_weight: Annotated[Number, Field(ge=0.0)] | Annotated[Name, one_of((HELD_OUT,))] | None = (
-        None
-    )
+    prior_weight: Annotated[Number, Field(ge=0.0, le=HEAVIEST)] | Literal["held-out"] | None = None
     consistency: Annotated[Name, one_of(CONSISTENCY)] | None = None
     parametrisation: Annotated[Name, one_of(PARAMETRISATIONS)] | None = None
     bootstrap: Row | None = None
@@ -258,6 +255,10 @@ def read_study(path: Path, use: str | None = "identify") -> Study:
     study = validated(Study, read_toml(path), path)
     if use is not None and not any(log.use == use for log in study.log):
         raise InputError(f'{path}: no [[log]] has use = "{use}"')
+    try:
+        build_constraints(study.constraint)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
     here = path.parent
     robot = study.robot.model_copy(update={"file": str(here / study.robot.file)})
     logs = tuple(

@@ -115,7 +115,7 @@ def export(
     stored = read_result(result)
     source = stored.idim.robot.source
     refuse_overwriting([urdf], (result, stored.study.robot.file, source or result))
-    knowledge = Knowledge(metric=metric or "pullback") if repair else None
+    knowledge = Knowledge(metric=metric) if repair else None
     document, notes = stored_urdf(stored, knowledge)
     write_files({urdf: document})
     for warning in stored.warnings:
@@ -156,11 +156,10 @@ def repair(
     if urdf is not None:
         refuse_overwriting([urdf], (robot, model.source or robot, table or robot))
     constraints = () if mass is None else (TotalMass(mass),)
-    chosen = metric or "pullback"
     if table is None:
-        document, notes, data, text = repaired_file(model, chosen, constraints)
+        document, notes, data, text = repaired_file(model, metric, constraints)
     else:
-        document, notes, data, text = repaired_table(model, table, friction, chosen, constraints)
+        document, notes, data, text = repaired_table(model, table, friction, metric, constraints)
     if urdf is not None:
         write_files({urdf: document})
     typer.echo(to_json(finite(data)) if json else text, nl=not json)
@@ -174,13 +173,15 @@ Answer = tuple[bytes, tuple[str, ...], dict[str, Any], str]
 """A URDF with notes on it, and what to print, as data and as text."""
 
 
-def repaired_file(model: Robot, metric: str, constraints: tuple[Constraint, ...]) -> Answer:
+def repaired_file(model: Robot, metric: str | None, constraints: tuple[Constraint, ...]) -> Answer:
     """A robot file with the consistent inertials nearest to its own."""
+    from dynident.admissible import METRIC
     from dynident.export.urdf import model_urdf
     from dynident.nearest import nearest_consistent
     from dynident.report.repair import repair_dict, repair_table
 
-    found = nearest_consistent(model, metric=metric, constraints=constraints)
+    chosen = METRIC if metric is None else metric
+    found = nearest_consistent(model, metric=chosen, constraints=constraints)
     return (*model_urdf(model, found.phi), repair_dict(model, found), repair_table(model, found))
 
 
@@ -188,7 +189,7 @@ def repaired_table(
     model: Robot,
     table: Path,
     friction: str | None,
-    metric: str,
+    metric: str | None,
     constraints: tuple[Constraint, ...],
 ) -> Answer:
     """A robot file with the consistent parameters nearest to a table of base parameters."""

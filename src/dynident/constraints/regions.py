@@ -20,6 +20,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from dynident.cones import Cone, Definite, Positive
+from dynident.constraints.checks import as_names, as_number, as_numbers, as_word, keep, shown
 from dynident.convex import corners_of, ellipsoid, hull
 from dynident.errors import InputError
 from dynident.inertia import PSEUDO_INERTIA_BASIS, Array
@@ -55,15 +56,15 @@ class Box:
     of: str = "mass"
 
     def __post_init__(self) -> None:
-        check_of("box", self.of)
-        lower = numbers("box", "lower", self.lower, bounded=False)
-        upper = numbers("box", "upper", self.upper, bounded=False)
-        if not np.all(lower < upper):
+        lower = as_numbers("box", "lower", self.lower, bounded=False)
+        upper = as_numbers("box", "upper", self.upper, bounded=False)
+        if not np.all(np.less(lower, upper)):
             raise InputError(
                 f"constraint 'box': lower {shown(lower)} has to be below upper {shown(upper)}"
             )
         if not np.any(np.isfinite([lower, upper])):
             raise InputError("constraint 'box': all its sides are open; bound one of them")
+        keep(self, **place("box", self.links, self.of), lower=lower, upper=upper)
 
     def cones(self, space: Space) -> list[Cone]:
         """A row a side for the centre, a row a pair of sides for the mass."""
@@ -105,9 +106,9 @@ class Sphere:
     of: str = "mass"
 
     def __post_init__(self) -> None:
-        check_of("sphere", self.of)
-        numbers("sphere", "centre", self.centre)
-        numbers("sphere", "radius", (self.radius,), count=1, positive=True)
+        centre = as_numbers("sphere", "centre", self.centre)
+        radius = as_number("sphere", "radius", self.radius, positive=True)
+        keep(self, **place("sphere", self.links, self.of), centre=centre, radius=radius)
 
     def cones(self, space: Space) -> list[Cone]:
         """A row a link for its mass, a matrix for the centre."""
@@ -148,10 +149,13 @@ class Ellipsoid:
     of: str = "mass"
 
     def __post_init__(self) -> None:
-        check_of("ellipsoid", self.of)
-        numbers("ellipsoid", "centre", self.centre)
-        numbers("ellipsoid", "axes", self.axes, positive=True)
-        numbers("ellipsoid", "rotation", self.rotation)
+        keep(
+            self,
+            **place("ellipsoid", self.links, self.of),
+            centre=as_numbers("ellipsoid", "centre", self.centre),
+            axes=as_numbers("ellipsoid", "axes", self.axes, positive=True),
+            rotation=as_numbers("ellipsoid", "rotation", self.rotation),
+        )
 
     def cones(self, space: Space) -> list[Cone]:
         """A row a link for its mass, a matrix for the centre."""
@@ -186,14 +190,15 @@ class Hull:
     of: str = "mass"
 
     def __post_init__(self) -> None:
-        check_of("hull", self.of)
-        margin = numbers("hull", "margin", (self.margin,), count=1)
-        if margin[0] < 0.0:
-            raise InputError(f"constraint 'hull': margin is {self.margin:g} but cannot be negative")
+        margin = as_number("hull", "margin", self.margin)
+        if margin < 0.0:
+            raise InputError(f"constraint 'hull': margin is {margin:g} but cannot be negative")
         if self.points is not None:
-            for point in self.points:
-                numbers("hull", "points", point)
-            corners_of(np.array(self.points, dtype=float).reshape(-1, 3), "constraint 'hull'")
+            rows = self.points if np.iterable(self.points) else (self.points,)
+            points = tuple(as_numbers("hull", "points", row) for row in rows)
+            corners_of(np.array(points).reshape(-1, 3), "constraint 'hull'")
+            keep(self, points=points)
+        keep(self, **place("hull", self.links, self.of), margin=margin)
 
     def cones(self, space: Space) -> list[Cone]:
         """A row a facet for the centre; for the mass a row a pair, or the ellipsoid's too."""
@@ -203,8 +208,8 @@ class Hull:
             if self.points is None:
                 points = link_points(space.idim.robot, link)
             else:
-                points = np.array(self.points, dtype=float)
-            sides, corners = hull(points, float(self.margin), f"constraint 'hull' of {link}")
+                points = np.array(self.points)
+            sides, corners = hull(points, self.margin, f"constraint 'hull' of {link}")
             ways = [shown(-side[:3], 2) for side in sides]
             names = [f"facet {i} towards {way}" for i, way in enumerate(ways, 1)]
             if self.of == "mass" and len(sides) <= PAIRED:
@@ -302,45 +307,11 @@ def ellipsoids(
     return cones
 
 
-def check_of(kind: str, of: str) -> None:
-    """Refuse a word that is none of `OF`.
+def place(kind: str, links: tuple[str, ...] | str, of: str) -> dict[str, tuple[str, ...] | str]:
+    """Links and what of them lies inside, checked.
 
     Raises
     ------
     InputError
     """
-    if of not in OF:
-        raise InputError(f"constraint {kind!r}: of is {of!r}; use one of {', '.join(OF)}")
-
-
-def numbers(
-    kind: str,
-    key: str,
-    values: Sequence[float],
-    count: int = 3,
-    positive: bool = False,
-    bounded: bool = True,
-) -> Array:
-    """Values as an array.
-
-    Raises
-    ------
-    InputError
-        When they are not `count` finite numbers, or not all positive where they have to be.
-    """
-    try:
-        array = np.array(values)
-    except ValueError:  # rows of different lengths
-        array = np.array([])
-    fits = array.shape == (count,) and array.dtype.kind in "iuf" and not np.any(np.isnan(array))
-    if not fits or (bounded and not np.all(np.isfinite(array))) or (positive and array.min() <= 0):
-        given = values if count > 1 else values[0]
-        word = "positive " if positive else "finite " if bounded else ""
-        wanted = f"{count} {word}number{'s' if count > 1 else ''}"
-        raise InputError(f"constraint {kind!r}: {key} is {given!r} but has to be {wanted}")
-    return array.astype(float)
-
-
-def shown(values: Array, digits: int = 6) -> str:
-    """A point or a direction in words."""
-    return "(" + " ".join(f"{round(float(v), digits) + 0.0:g}" for v in values) + ")"
+    return {"links": as_names(kind, "links", links), "of": as_word(kind, "of", of, OF)}

@@ -7,6 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.cones import Cone, Definite, Equal
+from dynident.constraints.checks import (
+    as_flag,
+    as_name,
+    as_names,
+    as_number,
+    as_numbers,
+    as_word,
+    keep,
+)
 from dynident.constraints.consistency import FLOOR, congruence
 from dynident.errors import InputError
 from dynident.inertia import (
@@ -18,10 +27,12 @@ from dynident.inertia import (
     pseudo_inertia,
 )
 from dynident.robot.model import Robot
-from dynident.space import LENGTH, Space
+from dynident.space import LENGTH, Space, indices
 
 PLANES = {"xy": 2, "xz": 1, "yz": 0}
 """Planes of symmetry by the axis that they mirror."""
+ROUNDED = 1e-6
+"""Second moment of a payload's mass, in units of its inertia, that is rounding of its file."""
 
 
 @dataclass(frozen=True)
@@ -32,20 +43,26 @@ class EqualLinks:
 
     Attributes
     ----------
-    links : tuple of str
+    links : tuple of str, or "all"
         At least two.
     drives : bool
         Whether rotor inertia and friction are equal as well.
     """
 
-    links: tuple[str, ...]
+    links: tuple[str, ...] | str
     drives: bool = True
+
+    def __post_init__(self) -> None:
+        links = as_names("equal", "links", self.links)
+        if links != "all" and (isinstance(links, str) or len(links) < 2):
+            raise InputError("constraint 'equal' needs at least two links, or \"all\"")
+        keep(self, links=links, drives=as_flag("equal", "drives", self.drives))
 
     def cones(self, space: Space) -> list[Cone]:
         """Eleven or so rows a pair."""
-        if len(self.links) < 2:
-            raise InputError("constraint 'equal' needs at least two links")
-        first, *others = (space.link(name) for name in self.links)
+        first, *others = indices(space, self.links)
+        if not others:
+            raise InputError("constraint 'equal' needs at least two links; the robot has one")
         return [
             cone
             for other in others
@@ -73,10 +90,14 @@ class Symmetric:
     plane: str = "xz"
     drives: bool = True
 
+    def __post_init__(self) -> None:
+        left, right = tuple(as_names("symmetric", "left and right", (self.left, self.right)))
+        plane = as_word("symmetric", "plane", self.plane, PLANES)
+        drives = as_flag("symmetric", "drives", self.drives)
+        keep(self, left=left, right=right, plane=plane, drives=drives)
+
     def cones(self, space: Space) -> list[Cone]:
         """Eleven or so rows."""
-        if self.plane not in PLANES:
-            raise InputError(f"constraint 'symmetric': plane is one of {', '.join(PLANES)}")
         left, right = space.link(self.left), space.link(self.right)
         mirror = np.eye(4)
         mirror[PLANES[self.plane], PLANES[self.plane]] = -1.0
@@ -110,6 +131,18 @@ class Payload:
     com: tuple[float, float, float] = (0.0, 0.0, 0.0)
     inertia: tuple[float, ...] = (0.0,) * 6
 
+    def __post_init__(self) -> None:
+        link = as_name("payload", "link", self.link)
+        com = as_numbers("payload", "com", self.com)
+        inertia = as_numbers("payload", "inertia", self.inertia, count=6)
+        mass = self.mass
+        if mass is not None:
+            mass = as_number("payload", "mass", mass, positive=True)
+            check_inertia(inertia)
+        elif any(com) or any(inertia):
+            raise InputError("constraint 'payload' has com or inertia of no mass; give its mass")
+        keep(self, link=link, mass=mass, com=com, inertia=inertia)
+
     def cones(self, space: Space) -> list[Cone]:
         """One matrix."""
         k = space.link(self.link)
@@ -120,17 +153,38 @@ class Payload:
                     f"constraint 'payload': the robot file has no inertials of {self.link}, so "
                     "that an unknown payload cannot be told from it; give its mass"
                 )
-            name = f"payload of {self.link}"
+            title = f"payload of {self.link}"
         else:
-            if len(self.inertia) != 6 or self.mass <= 0.0:
-                raise InputError("constraint 'payload' needs a positive mass, inertia 6 numbers")
-            xx, xy, yy, xz, yz, zz = self.inertia
-            tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-            known = from_com(self.mass, self.com, tensor)
-            name = f"{self.link} without its payload"
+            known = from_com(self.mass, self.com, tensor(self.inertia))
+            title = f"{self.link} without its payload"
         basis = np.tensordot(space.body(k).T, PSEUDO_INERTIA_BASIS, axes=1)
         floor = congruence(pseudo_inertia(known), space.mass(k)) + FLOOR * np.eye(4)
-        return [Definite(name, congruence(basis, space.mass(k)), floor)]
+        return [Definite(title, congruence(basis, space.mass(k)), floor)]
+
+
+def tensor(inertia: tuple[float, ...]) -> Array:
+    """The matrix of xx, xy, yy, xz, yz, zz."""
+    xx, xy, yy, xz, yz, zz = inertia
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def check_inertia(inertia: tuple[float, ...]) -> None:
+    """Refuse an inertia about the centre of mass that no mass has.
+
+    Its second moments ``1/2 tr(I) 1 - I`` (ardiani2024, eq. 17) have to be positive
+    semidefinite: moments that are not negative, none larger than the sum of the others.
+
+    Raises
+    ------
+    InputError
+    """
+    matrix = tensor(inertia)
+    moments = 0.5 * np.trace(matrix) * np.eye(3) - matrix
+    if np.linalg.eigvalsh(moments)[0] < -ROUNDED * np.max(np.abs(matrix)):
+        raise InputError(
+            "constraint 'payload': no mass has its inertia; each principal moment has to be "
+            "at least 0 and at most the sum of the others"
+        )
 
 
 def alike(space: Space, left: int, right: int, map_: Array, word: str, drives: bool) -> list[Cone]:

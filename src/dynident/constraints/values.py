@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.cones import Cone, Equal, Positive
+from dynident.constraints.checks import as_names, as_number, interval, keep
 from dynident.errors import InputError
 from dynident.inertia import Array
 from dynident.space import Space, indices
@@ -26,6 +27,11 @@ class Bounds:
     parameters: tuple[str, ...]
     lower: float | None = None
     upper: float | None = None
+
+    def __post_init__(self) -> None:
+        lower, upper = interval("bounds", self.lower, self.upper)
+        parameters = as_names("bounds", "parameters", self.parameters)
+        keep(self, parameters=parameters, lower=lower, upper=upper)
 
     def cones(self, space: Space) -> list[Cone]:
         """One row a parameter and bound."""
@@ -50,6 +56,10 @@ class Fixed:
     parameters: tuple[str, ...]
     value: float
 
+    def __post_init__(self) -> None:
+        parameters = as_names("fixed", "parameters", self.parameters)
+        keep(self, parameters=parameters, value=as_number("fixed", "value", self.value))
+
     def cones(self, space: Space) -> list[Cone]:
         """One row a parameter."""
         return [
@@ -73,6 +83,11 @@ class LinkMass:
     value: float | None = None
     lower: float | None = None
     upper: float | None = None
+
+    def __post_init__(self) -> None:
+        value, lower, upper = known_mass("mass", self.value, self.lower, self.upper)
+        links = as_names("mass", "links", self.links)
+        keep(self, links=links, value=value, lower=lower, upper=upper)
 
     def cones(self, space: Space) -> list[Cone]:
         """One row a link and bound."""
@@ -99,25 +114,40 @@ class TotalMass:
     lower: float | None = None
     upper: float | None = None
 
+    def __post_init__(self) -> None:
+        value, lower, upper = known_mass("total-mass", self.value, self.lower, self.upper)
+        keep(self, value=value, lower=lower, upper=upper)
+
     def cones(self, space: Space) -> list[Cone]:
         """One row, or two."""
         row = np.sum([space.body(space.link(name))[0] for name in space.links], axis=0)
         return masses(row, "total mass", self.value, self.lower, self.upper)
 
 
-def masses(
-    row: Array, name: str, value: float | None, lower: float | None, upper: float | None
-) -> list[Cone]:
-    """A mass that is known, or bounded.
+def known_mass(
+    kind: str, value: float | None, lower: float | None, upper: float | None
+) -> tuple[float | None, float | None, float | None]:
+    """A mass that is known, or bounded, as plain numbers.
 
     Raises
     ------
     InputError
-        For masses that are not positive, or nothing said.
+        For a value that is not positive or has bounds beside it, and as `interval`.
     """
+    if value is None:
+        if lower is None and upper is None:
+            raise InputError(f"constraint {kind!r} has neither value, lower nor upper")
+        return (None, *interval(kind, lower, upper))
+    if lower is not None or upper is not None:
+        raise InputError(f"constraint {kind!r} has a value and bounds; give one or the other")
+    return as_number(kind, "value", value, positive=True), None, None
+
+
+def masses(
+    row: Array, name: str, value: float | None, lower: float | None, upper: float | None
+) -> list[Cone]:
+    """A mass that is known, or bounded."""
     if value is not None:
-        if value <= 0.0 or lower is not None or upper is not None:
-            raise InputError(f"constraint: {name} needs one positive value, or lower and upper")
         return [exactly(row, f"{name} = {value:g}", value)]
     return between(row, name, lower, upper)
 
@@ -129,17 +159,7 @@ def exactly(row: Array, name: str, value: float) -> Equal:
 
 
 def between(row: Array, name: str, lower: float | None, upper: float | None) -> list[Cone]:
-    """``lower <= row @ x <= upper``, in units of the row.
-
-    Raises
-    ------
-    InputError
-        Without a bound, or with bounds in the wrong order.
-    """
-    if lower is None and upper is None:
-        raise InputError(f"constraint: {name} has neither lower nor upper")
-    if lower is not None and upper is not None and lower > upper:
-        raise InputError(f"constraint: {name} has lower {lower:g} above upper {upper:g}")
+    """``lower <= row @ x <= upper``, in units of the row."""
     size = float(np.linalg.norm(row))
     cones: list[Cone] = []
     if lower is not None:
