@@ -285,8 +285,8 @@ def held(case: Case, solution: np.ndarray) -> int:
 
 PARTS = {
     "triangular factor": ("conic.py", "compressed"),
-    "the problem as Clarabel has it": ("conic.py", "__init__"),
-    "Clarabel": ("conic.py", "solve"),
+    "the problem as Clarabel has it": ("interior.py", "__init__"),
+    "Clarabel": ("interior.py", "solve"),
     "Newton's method on the face": ("faces.py", "polished"),
     "certificate": ("conic.py", "finished"),
 }
@@ -354,10 +354,10 @@ def measure(only: str | None, runs: int) -> list[str]:
         "## Times",
         "",
         "Milliseconds; in brackets over ours, cold. Outside: matrices and rows that the answer",
-        "without constraints violates; held: those on whose boundary the answer lies. Warm: from the",
-        f"answer to a right-hand side {WARM_STEP:g} standard deviations away. New b: of a problem",
-        "whose rows are constants; new A and b: whose rows are parameters too, as the weights of an",
-        "estimator change them.",
+        "without constraints violates; held: those on whose boundary the answer lies. Warm: from",
+        f"the answer to a right-hand side {WARM_STEP:g} standard deviations away. New b: of a",
+        "problem whose rows are constants; new A and b: whose rows are parameters too, as the",
+        "weights of an estimator change them.",
         "",
         "| problem | unknowns | cones | outside | held | asked | ours, cold | ours, warm "
         "| cvxpy + Clarabel, new b | new A and b | built and solved | cvxpy + SCS, new b |",

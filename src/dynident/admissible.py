@@ -36,8 +36,10 @@ HELD_OUT = "held-out"
 """The weight of a prior that blocks of the log choose."""
 HEAVIEST = 1e12
 """Largest weight of a prior: a link within a millionth of its size."""
+ROUND = 0.1
+"""Scaled pseudo-inertia of the bodies that nothing is known of, times the unit matrix."""
 EQUIVALENT = 1e-2
-"""Pull towards small parameters along directions that nothing else sees, in standard
+"""Pull towards them along directions that nothing else sees, in standard
 deviations: among sets with equal torques, and of drives that never moved."""
 NEWTON_STEPS = 60
 """Of priors whose metric is not quadratic."""
@@ -269,15 +271,17 @@ class Admissible:
         """Rows and target of prior and open directions."""
         if not self.space.standard:
             return self.open, np.zeros(len(self.open))
+        towards = self.open @ round_bodies(self.space)
         theta = None if x is None else self.space.value(x)
         rows, target = self.prior.rows(len(self.space.unit), theta)
         pull = np.vstack([self.kappa * rows * self.space.unit, self.open])
-        return pull, np.concatenate([self.kappa * target, np.zeros(len(self.open))])
+        return pull, np.concatenate([self.kappa * target, towards])
 
     def _criterion(self, data: Array, b: Array, x: Array) -> float:
         """What a metric that is not quadratic has minimised."""
         pull = self.kappa**2 * self.prior.distance(self.space.value(x))
-        return float(np.sum((data @ x - b) ** 2) + pull + np.sum((self.open @ x) ** 2))
+        away = self.open @ (x - round_bodies(self.space))
+        return float(np.sum((data @ x - b) ** 2) + pull + np.sum(away**2))
 
     def _quadratic(self, data: Array, b: Array, at: Array | None, warm: Held | None) -> Held:
         pull, target = self._pull(at)
@@ -350,6 +354,19 @@ def admissible(
     if space.standard:
         rows = np.vstack([rows, kappa * prior.rows(len(space.unit))[0] * space.unit])
     return Admissible(space, tuple(cones), prior, kappa, EQUIVALENT * open_directions(rows))
+
+
+def round_bodies(space: Space) -> Array:
+    """Small round bodies and weak drives: what is pulled to where nothing else decides.
+
+    Well inside of the cones, so that no body lies on its boundary for want of knowledge.
+    """
+    x = np.zeros(len(space.unit))
+    for k in range(space.idim.tree.bodies):
+        x[10 * k : 10 * k + 10] = ROUND * from_pseudo_inertia(np.eye(4))
+    positive = [k for k, p in enumerate(space.idim.parameters) if p.positive]
+    x[positive] = 0.1 * ROUND
+    return x
 
 
 def open_directions(rows: Array) -> Array:

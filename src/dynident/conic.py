@@ -19,7 +19,7 @@ from scipy.linalg import solve_triangular
 from dynident.cones import Cone, Definite, Equal, Positive, violation
 from dynident.contradiction import contradiction
 from dynident.errors import ComputationError
-from dynident.faces import Certificate, certify, polished
+from dynident.faces import ROUNDS, Certificate, certify, polished
 from dynident.inertia import Array
 from dynident.interior import INFEASIBLE, LARGE, Form
 
@@ -38,6 +38,8 @@ deviations where rows are whitened, and whether the solver scales and refines by
 which unknowns and rows of order one seldom need and which takes half of the time again."""
 CLOSER = (0.1, 0.01)
 """Units of the steps from an answer that is not accurate yet, after the first two attempts."""
+FEW_ROUNDS = 2
+"""Changes of the active set from a warm start, or to polish what is accurate already."""
 ACCURATE = 1e-8
 """Violation and gradient below which an answer needs no other attempt."""
 ACCURATE_GAP = 1e-7
@@ -150,7 +152,7 @@ def solve_cone_problem(
         return ConeSolution(start, multipliers, faces, certificate, 0)
     if warm is not None and unique:
         half = [0.5 * m for m in warm.multipliers]
-        guess = polished(R, c, cones, warm.x, warm.faces, half)
+        guess = polished(R, c, cones, warm.x, warm.faces, half, FEW_ROUNDS)
         if guess is not None and (found := finished(A, b, cones, guess, 0)).accurate:
             return found
     best: ConeSolution | None = None
@@ -173,7 +175,8 @@ def solve_cone_problem(
             plain = finished(A, b, cones, answer, iterations)
             if len(start) > LARGE and plain.accurate:
                 return plain
-            refined = polished(R, c, cones, *answer) if unique else None
+            rounds = FEW_ROUNDS if plain.accurate else ROUNDS
+            refined = polished(R, c, cones, *answer, rounds) if unique else None
             found = plain if refined is None else finished(A, b, cones, refined, iterations)
             best = min((f for f in (best, found, plain) if f is not None), key=lambda f: f.worst)
             if best.accurate:

@@ -197,12 +197,13 @@ def newton(
     faces, multipliers = list(faces), list(multipliers)
     size = max(float(np.linalg.norm(b)), np.finfo(float).tiny)
     length = np.inf
-    for _ in range(NEWTON_STEPS):
+    for step in range(NEWTON_STEPS):
         active, faces = linearise(cones, x, faces, multipliers)
         face = Face(R, active)
         z, mu = face.step(b - R @ x, active.c)
         before, length = length, float(np.linalg.norm(z))
-        if length > 10.0 * before:
+        slow = step >= 2 and length > 0.5 * before and length > 1e-6 * size
+        if slow or length > 10.0 * before:
             raise np.linalg.LinAlgError  # far from where Newton's method converges
         x = x + solve_triangular(R, z, check_finite=False)
         multipliers = unpacked(cones, faces, mu)
@@ -237,14 +238,15 @@ def polished(
     x: Array,
     faces: Sequence[np.ndarray],
     multipliers: Sequence[Array],
+    rounds: int = ROUNDS,
 ) -> tuple[Array, list[np.ndarray], list[Array]] | None:
     """An active-set method from a guess of the face; None when it leads nowhere.
 
     Newton's method on the face, then constraints whose multipliers have the wrong sign are
-    let go and violated ones taken in, until nothing changes.
+    let go and violated ones taken in, until nothing changes: as often as `rounds`.
     """
     seen = set()
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         key = tuple(
             face.shape[1] if isinstance(cone, Definite) else face.tobytes()
             for cone, face in zip(cones, faces, strict=True)

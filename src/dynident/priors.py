@@ -1,8 +1,8 @@
 """What is believed of bodies beforehand, and how far from it an answer is.
 
 A prior is a centre, each body's believed pseudo-inertia J0, and a metric. All metrics are
-one for a body changed by its own size, which is the prior's standard deviation; a weight
-multiplies the squared distance.
+of order one for a body changed by its own size, which is the prior's standard deviation; a
+weight multiplies the squared distance.
 """
 
 from __future__ import annotations

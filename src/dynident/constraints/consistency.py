@@ -159,4 +159,4 @@ def _spatial_inertia_basis() -> Array:
 
 
 SPATIAL_INERTIA_BASIS = _spatial_inertia_basis()
-"""Spatial inertia matrix (angular first) of each unit inertial parameter."""
+"""Spatial inertia matrix, the sign of its first moment turned, which is a congruence."""
