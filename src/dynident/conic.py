@@ -21,9 +21,9 @@ from dynident.contradiction import contradiction
 from dynident.errors import ComputationError
 from dynident.faces import ROUNDS, Certificate, certify, polished
 from dynident.inertia import Array
-from dynident.interior import INFEASIBLE, LARGE, Form
+from dynident.interior import INFEASIBLE, LARGE, Form, attempted
 
-MODERATE = 1e-7
+MODERATE = 1e-6
 """Tolerance of replicates."""
 ATTEMPTS = (
     (3.0, False),
@@ -237,9 +237,10 @@ class Repeated:
 
     def __init__(self, A: Array, b: Array, cones: Sequence[Cone], x: Array) -> None:
         self.A, self.b, self.cones, self.x = A, b, cones, x
-        Q, self.R = np.linalg.qr(A)
-        self.Q = Q
-        self.form = Form(self.R, Q.T @ b, cones, x)
+        self.Q, self.R = np.linalg.qr(A)
+        self.form = Form(self.R, self.Q.T @ b, cones, x)
+        self.unit, careful = ATTEMPTS[0]
+        self.solver = self.form.solver(self.unit, careful, MODERATE)
 
     def minimiser(self, change: Array) -> Array:
         """The answer after a change of b.
@@ -249,12 +250,13 @@ class Repeated:
         ComputationError
             When no answer was reached.
         """
-        self.form.g = (self.R @ self.x - self.Q.T @ (self.b + change)) / self.form.precision
-        unit, careful = ATTEMPTS[0]
-        outcome = self.form.solve(unit, careful, MODERATE)
+        g = self.R @ self.x - self.Q.T @ (self.b + change)
+        self.form.g = g / self.form.precision
+        self.solver.update(q=self.form.linear(self.unit))
+        outcome = attempted(self.solver.solve)
         if outcome is None or str(outcome.status) != "Solved":
             return solve_cone_problem(self.A, self.b + change, self.cones).x
-        return self.form.answer(outcome, unit)[0]
+        return self.x + self.unit * np.array(outcome.x[: self.form.unknowns])
 
 
 __all__ = ["Certificate", "ConeSolution", "Repeated", "certify", "solve_cone_problem"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import clarabel
 import numpy as np
@@ -75,6 +75,10 @@ class Form:
             Whether it scales the problem and refines its linear solutions.
         tolerance : float
         """
+        return attempted(lambda: self.solver(unit, careful, tolerance).solve())
+
+    def solver(self, unit: float, careful: bool, tolerance: float) -> clarabel.DefaultSolver:
+        """Clarabel, ready to solve."""
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.max_threads = 1
@@ -83,15 +87,12 @@ class Form:
         settings.equilibrate_enable = settings.iterative_refinement_enable = careful
         settings.direct_solve_method = "faer" if self.unknowns > LARGE else "qdldl"
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
-        q = np.concatenate([np.zeros(self.unknowns), 2.0 / unit * self.g])
-        try:
-            solver = clarabel.DefaultSolver(self.P, q, self.A, self.b / unit, self.kinds, settings)
-            return solver.solve()
-        except BaseException as error:
-            # a panic of the solver is not an Exception, and says nothing a user can act on
-            if type(error).__name__ != "PanicException":
-                raise
-            return None
+        q = self.linear(unit)
+        return clarabel.DefaultSolver(self.P, q, self.A, self.b / unit, self.kinds, settings)
+
+    def linear(self, unit: float) -> Array:
+        """The linear term in a unit of length."""
+        return np.concatenate([np.zeros(self.unknowns), 2.0 / unit * self.g])
 
     def answer(
         self, outcome: clarabel.DefaultSolution, unit: float
@@ -118,6 +119,19 @@ class Form:
                 faces.append(vectors[:, values > 0.0])
                 multipliers.append(smat(z))
         return x, faces, multipliers
+
+
+def attempted(
+    solve: Callable[[], clarabel.DefaultSolution],
+) -> clarabel.DefaultSolution | None:
+    """A solution, or None where the solver panicked."""
+    try:
+        return solve()
+    except BaseException as error:
+        # a panic is not an Exception, and says nothing a user can act on
+        if type(error).__name__ != "PanicException":
+            raise
+        return None
 
 
 def linear_form(cone: Cone) -> tuple[Array, Array]:
