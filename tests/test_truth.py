@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 import pytest
-from robots import EXAMPLES, SHARED
+from robots import EXAMPLES, SHARED, fall
 from scipy.io import loadmat
 
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.auxiliary import Simulation, auxiliary_model, simulated_figures
 from dynident.facade import Identification, identify, run_study
 from dynident.inertia import pseudo_inertia
+from dynident.priors import METRICS
 from dynident.problem import Problem
 from dynident.recording.prepare import prepare
 from dynident.recording.read import read_log
@@ -290,3 +292,29 @@ def test_lwr4_plain_least_squares_overfits():
     assert held_out(lwr4((1,), 3, "ols")) > 11.0
     assert held_out(lwr4((1,), 3, "pc-idim-ls", prior="none")) < 6.1
     assert held_out(lwr4((1, 2), 3, "pc-idim-ls", prior="none")) < 5.3
+
+
+@needs_lwr4
+@pytest.mark.parametrize("metric", METRICS)
+def test_lwr4_every_prior_beats_least_squares_and_the_file_where_the_motion_differs(metric):
+    fit = lwr4((1,), 3, "pc-idim-ls", metric=metric)
+    assert held_out(fit) < 5.8
+    assert independently_consistent(fit)
+
+
+def falls(fit: Identification, path: Path) -> None:
+    """Let go for 10 s under gravity with its own friction, the exported robot gains no energy."""
+    fit.to_urdf(path)
+    gained, fastest, last = fall(path, step=2.5e-4)
+    assert np.isfinite([gained, fastest, last]).all()
+    assert gained < 1e-6
+    assert last < fastest
+
+
+def test_tx40_falls_without_gaining_energy(tmp_path):
+    falls(tx40("pc-idim-ls"), tmp_path / "tx40.urdf")
+
+
+@needs_lwr4
+def test_lwr4_falls_without_gaining_energy(tmp_path):
+    falls(lwr4((1,), 3, "pc-idim-ls"), tmp_path / "lwr4.urdf")
