@@ -31,13 +31,14 @@ import numpy as np
 import pinocchio as pin
 import scipy.linalg
 
-from dynident.admissible import Knowledge, admissible
+from dynident.admissible import admissible
 from dynident.base import base_parameters, random_states
 from dynident.cones import Cone, Definite, Equal, names_of
 from dynident.conic import ConeSolution, compressed, solve_cone_problem
 from dynident.faces import certify
 from dynident.factors import System
 from dynident.idim import build_idim
+from dynident.knowledge import Knowledge
 from dynident.robot import load_robot
 from dynident.threads import one_thread
 

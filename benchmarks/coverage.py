@@ -15,10 +15,10 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 import toy  # noqa: E402
 
-from dynident.admissible import Knowledge  # noqa: E402
 from dynident.estimators import ESTIMATORS  # noqa: E402
 from dynident.idim import Idim, build_idim  # noqa: E402
 from dynident.inertia import from_com, to_com  # noqa: E402
+from dynident.knowledge import Knowledge  # noqa: E402
 from dynident.problem import Problem  # noqa: E402
 from dynident.recording.prepare import prepare  # noqa: E402
 from dynident.recording.recording import Recording  # noqa: E402

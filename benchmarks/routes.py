@@ -16,11 +16,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 import dynident as di
-from dynident.admissible import Knowledge
 from dynident.errors import ComputationError
 from dynident.essential import essential_parameters
 from dynident.estimators import ESTIMATORS
 from dynident.inertia import smallest_eigenvalue
+from dynident.knowledge import Knowledge
 from dynident.routes import (
     ROUTES,
     cad_difference,

@@ -31,7 +31,7 @@ LAYERS = [
     ["space", "priors", "log_cholesky"],
     ["constraints.checks", "constraints.consistency", "constraints.values"],
     ["constraints.relations", "constraints.regions", "constraints"],
-    ["admissible", "nearest"],
+    ["knowledge", "admissible", "nearest"],
     ["simulation.controller", "simulation.gains", "simulation.reference", "simulation.sensors"],
     ["simulation.reconstruct", "simulation.integrators", "simulation.plant"],
     ["simulation.state", "simulation.law", "simulation.ports", "simulation.implicit"],

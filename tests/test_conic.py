@@ -10,7 +10,7 @@ import pytest
 import robots
 from scipy.spatial.transform import Rotation
 
-from dynident.admissible import Knowledge, admissible
+from dynident.admissible import admissible
 from dynident.base import base_parameters
 from dynident.cones import Definite, Equal, Positive, names_of, smat, svec, violation
 from dynident.conic import compressed, solve_cone_problem
@@ -21,6 +21,7 @@ from dynident.faces import Face, Linearised, linearise
 from dynident.factors import System
 from dynident.idim import build_idim
 from dynident.inertia import INERTIAL, PSEUDO_INERTIA_BASIS, pseudo_inertia
+from dynident.knowledge import Knowledge
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
 

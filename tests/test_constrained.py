@@ -10,7 +10,6 @@ import toy
 from loops import RATE, WIDTH, closed_loop
 from scipy import stats
 
-from dynident.admissible import Knowledge
 from dynident.constraints import Bounds, Fixed, LinkMass, Payload, TotalMass
 from dynident.errors import ComputationError, InfeasibleError, InputError
 from dynident.estimators import ESTIMATORS
@@ -23,6 +22,7 @@ from dynident.facade import identify
 from dynident.factors import InstrumentSystem
 from dynident.idim import build_idim
 from dynident.inertia import from_com, pseudo_inertia
+from dynident.knowledge import Knowledge
 from dynident.priors import METRICS
 from dynident.problem import Problem
 from dynident.recording.prepare import prepare

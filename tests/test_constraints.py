@@ -10,7 +10,7 @@ import robots
 import toy
 from scipy.spatial.transform import Rotation
 
-from dynident.admissible import Knowledge, admissible
+from dynident.admissible import admissible
 from dynident.base import base_parameters
 from dynident.cones import Definite, Equal, Positive, names_of, violation
 from dynident.constraints import (
@@ -36,6 +36,7 @@ from dynident.errors import InfeasibleError, InputError
 from dynident.factors import System
 from dynident.idim import build_idim
 from dynident.inertia import from_com, from_pseudo_inertia, pseudo_inertia, to_com, transform
+from dynident.knowledge import Knowledge
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
 from dynident.space import LENGTH, base_space, indices, standard_space

@@ -237,12 +237,12 @@ def test_robot_page_names_every_key() -> None:
 
 
 def test_pages_name_every_method_model_rule_and_prior() -> None:
-    from dynident.admissible import CENTRES
     from dynident.constraints import CONSISTENCY, CONSTRAINTS
     from dynident.essential import RULES
     from dynident.estimators import ESTIMATORS
     from dynident.estimators.iteration import STARTS
     from dynident.estimators.least_squares import LOSSES
+    from dynident.knowledge import CENTRES
     from dynident.priors import METRICS
     from dynident.recording.readers import READERS
     from dynident.robot.friction import FRICTIONS

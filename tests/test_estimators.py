@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 import toy
 
-from dynident.admissible import Knowledge
 from dynident.errors import ComputationError, InputError
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.least_squares import weighted_solution
 from dynident.facade import identify
 from dynident.inertia import pseudo_inertia
+from dynident.knowledge import Knowledge
 from dynident.options import OPTIONS_OF
 from dynident.problem import Problem
 from dynident.recording.prepare import prepare

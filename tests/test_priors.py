@@ -11,7 +11,7 @@ import robots
 import toy
 from scipy.spatial.transform import Rotation
 
-from dynident.admissible import Knowledge, admissible
+from dynident.admissible import admissible
 from dynident.base import base_parameters
 from dynident.cones import Definite, Equal
 from dynident.constraints import TotalMass
@@ -25,6 +25,7 @@ from dynident.inertia import (
     pseudo_inertia,
     transform,
 )
+from dynident.knowledge import Knowledge
 from dynident.priors import GYRATION, METRICS, NO_PRIOR, Prior, believed, check_metric
 
 LINKS = ("one", "two", "three")

@@ -12,11 +12,11 @@ import toy
 from robots import EXAMPLES
 from scipy.linalg import null_space
 
-from dynident.admissible import Knowledge
 from dynident.errors import ComputationError, InputError
 from dynident.essential import essential_parameters
 from dynident.estimators import ESTIMATORS
 from dynident.inertia import PSEUDO_INERTIA_BASIS, is_consistent
+from dynident.knowledge import Knowledge
 from dynident.problem import Problem
 from dynident.recording.prepare import prepare
 from dynident.routes import (

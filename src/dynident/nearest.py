@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynident.admissible import Admissible, Held, Knowledge, admissible
+from dynident.admissible import Admissible, Held, admissible
 from dynident.base import BaseParameters, base_parameters
 from dynident.cones import Cone, Equal, Positive
 from dynident.constraints import CONSISTENCY, Constraint
@@ -21,6 +21,7 @@ from dynident.faces import Certificate
 from dynident.factors import System
 from dynident.idim import build_idim
 from dynident.inertia import Array, pseudo_inertia, smallest_eigenvalue
+from dynident.knowledge import Knowledge
 from dynident.priors import Prior, believed, check_metric
 from dynident.robot.model import Robot
 from dynident.space import standard_space

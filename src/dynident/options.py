@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from dynident.admissible import Knowledge
 from dynident.errors import InputError
 from dynident.estimators import ESTIMATORS
+from dynident.knowledge import Knowledge
 from dynident.text import nearest
 
 KNOWLEDGE = tuple(field.name for field in fields(Knowledge))

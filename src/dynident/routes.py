@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dynident.admissible import Admissible, Knowledge, admissible
+from dynident.admissible import Admissible, admissible
 from dynident.base import BaseParameters
 from dynident.errors import InputError
 from dynident.essential import essential_parameters
@@ -24,6 +24,7 @@ from dynident.estimators.least_squares import require_excitation, seed_std, weig
 from dynident.factors import System
 from dynident.idim import Idim
 from dynident.inertia import Array, smallest_eigenvalue
+from dynident.knowledge import Knowledge
 from dynident.nearest import consistent_witness
 from dynident.problem import Problem
 

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from dynident.admissible import Knowledge
 from dynident.base import BaseParameters, base_parameters
 from dynident.errors import InputError
 from dynident.export.result import SCHEMA
@@ -19,6 +18,7 @@ from dynident.export.standard import standard_urdf
 from dynident.identification import ValidationFigures
 from dynident.idim import Idim, build_idim
 from dynident.inertia import Array, from_com, inertia_matrix, smallest_eigenvalue
+from dynident.knowledge import Knowledge
 from dynident.nearest import nearest_to_base
 from dynident.problem import Problem
 from dynident.report.repair import moved_words

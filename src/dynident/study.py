@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from dynident.admissible import CENTRES, HEAVIEST, PARAMETRISATIONS
 from dynident.constraint_section import ConstraintSection, build_constraints
 from dynident.constraints import CONSISTENCY
 from dynident.errors import InputError
 from dynident.essential import RULES
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.least_squares import LOSSES
+from dynident.knowledge import CENTRES, HEAVIEST, PARAMETRISATIONS
 from dynident.priors import METRICS
 from dynident.recording.prepare import Samples, prepare
 from dynident.recording.read import read_log

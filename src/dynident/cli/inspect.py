@@ -104,9 +104,9 @@ def export(
     metric: MetricOption = None,
 ) -> None:
     """Write a stored result as a robot model."""
-    from dynident.admissible import Knowledge
     from dynident.errors import InputError
     from dynident.files import refuse_overwriting, write_files
+    from dynident.knowledge import Knowledge
     from dynident.stored import read_result, stored_urdf
 
     if metric is not None and not repair:
@@ -175,8 +175,8 @@ Answer = tuple[bytes, tuple[str, ...], dict[str, Any], str]
 
 def repaired_file(model: Robot, metric: str | None, constraints: tuple[Constraint, ...]) -> Answer:
     """A robot file with the consistent inertials nearest to its own."""
-    from dynident.admissible import METRIC
     from dynident.export.urdf import model_urdf
+    from dynident.knowledge import METRIC
     from dynident.nearest import nearest_consistent
     from dynident.report.repair import repair_dict, repair_table
 
@@ -193,10 +193,10 @@ def repaired_table(
     constraints: tuple[Constraint, ...],
 ) -> Answer:
     """A robot file with the consistent parameters nearest to a table of base parameters."""
-    from dynident.admissible import Knowledge
     from dynident.base import base_parameters
     from dynident.export.standard import standard_urdf
     from dynident.idim import build_idim
+    from dynident.knowledge import Knowledge
     from dynident.nearest import nearest_to_base
     from dynident.published import read_base_table
     from dynident.report.repair import base_repair_dict, base_repair_table

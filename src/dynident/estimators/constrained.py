@@ -10,14 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynident.admissible import (
-    Admissible,
-    Held,
-    Knowledge,
-    admissible,
-    names_held,
-    require_consistent,
-)
+from dynident.admissible import Admissible, Held, admissible, names_held, require_consistent
 from dynident.errors import ComputationError
 from dynident.estimators.auxiliary import Auxiliary, Simulation, auxiliary_model
 from dynident.estimators.bootstrap import REPLICATES, bootstrap_covariance, check_replicates
@@ -33,6 +26,7 @@ from dynident.estimators.restriction import restriction, sensitivity
 from dynident.estimators.weight import HELD_OUT, chosen_weight
 from dynident.factors import UNEXCITED, System
 from dynident.inertia import Array
+from dynident.knowledge import Knowledge
 from dynident.problem import Problem
 from dynident.statistics import (
     Covariance,

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from dynident.admissible import HELD_OUT, WEIGHT, Knowledge, admissible
+from dynident.admissible import admissible
 from dynident.errors import ComputationError
 from dynident.factors import Factors, compress
 from dynident.inertia import Array
+from dynident.knowledge import HELD_OUT, WEIGHT, Knowledge
 from dynident.problem import Problem, spread
 
 __all__ = ["FOLDS", "HELD_OUT", "WEIGHTS", "block_factors", "chosen_weight"]

@@ -8,7 +8,6 @@ from time import perf_counter
 
 import numpy as np
 
-from dynident.admissible import Knowledge
 from dynident.errors import ComputationError
 from dynident.estimators import ESTIMATORS, Estimate
 from dynident.estimators.auxiliary import Simulation, auxiliary_model
@@ -20,6 +19,7 @@ from dynident.estimators.least_squares import TOLERANCE, group_sigma
 from dynident.estimators.restriction import Restriction
 from dynident.factors import InstrumentFactors
 from dynident.inertia import Array
+from dynident.knowledge import Knowledge
 from dynident.problem import Problem
 from dynident.progress import Progress, silent
 from dynident.reproduce.experiment import COUNT

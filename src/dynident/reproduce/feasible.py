@@ -11,13 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.admissible import Admissible, Knowledge, admissible
+from dynident.admissible import Admissible, admissible
 from dynident.cones import Cone, Definite, Positive
 from dynident.conic import solve_cone_problem
 from dynident.constraints import Bounds, Constraint, Fixed
 from dynident.errors import ComputationError
 from dynident.factors import InstrumentSystem
 from dynident.inertia import Array, smallest_eigenvalue
+from dynident.knowledge import Knowledge
 from dynident.problem import Problem
 from dynident.reproduce.estimates import (
     ACTUAL,

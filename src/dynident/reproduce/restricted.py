@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynident.admissible import Knowledge
 from dynident.constraints import Bounds
 from dynident.estimators.auxiliary import Simulation, auxiliary_model
 from dynident.estimators.restriction import predicted, predicted_by_instruments
 from dynident.factors import InstrumentSystem
 from dynident.inertia import Array
+from dynident.knowledge import Knowledge
 from dynident.problem import Problem
 from dynident.reproduce.estimates import (
     METHODS,
