@@ -52,13 +52,15 @@ def test_parameters_go_round(eta):
     np.testing.assert_allclose(body_to(body_from(eta)), eta, atol=1e-9)
 
 
-@settings(max_examples=60, deadline=None, database=None)
+@settings(max_examples=60, deadline=None, database=None, derandomize=True)
 @given(npst.arrays(float, 10, elements=st.floats(-3.0, 3.0, allow_subnormal=False)))
 def test_every_parameter_is_a_consistent_body(eta):
     J = pseudo_inertia(body_from(eta))
     # the product of a triangular factor with itself, definite but for rounding
     assert np.linalg.eigvalsh(J)[0] > -1e-12 * np.linalg.norm(J)
-    np.testing.assert_allclose(J, factor(eta) @ factor(eta).T, rtol=1e-12, atol=1e-15)
+    # entries are differences of others: rounding is that of the largest
+    rounding = 1e-14 * np.linalg.norm(J)
+    np.testing.assert_allclose(J, factor(eta) @ factor(eta).T, rtol=0.0, atol=rounding)
     sign, logdet = np.linalg.slogdet(factor(eta))
     assert sign > 0.0
     assert logdet == pytest.approx(4.0 * eta[0] + eta[1] + eta[2] + eta[3])
