@@ -1075,6 +1075,7 @@ def test_results_under_constraints_are_read_again(place, capfd, name):
 )
 def test_constraints_are_refused_with_the_key(refused, place, body, words):
     reason = refused(study_with(body))
+    assert ".toml: " in reason
     assert "constraint[1]" in reason
     for word in words:
         assert word in reason

@@ -120,7 +120,13 @@ def identify(
     if output is not None:
         refuse_output(output, chosen, study)
     with progress_on_stderr() as progress:
-        result = run_study(chosen, progress)
+        try:
+            result = run_study(chosen, progress)
+        except InputError as error:
+            # a constraint that does not fit the robot knows its entry, and not the file
+            if study is None or not str(error).startswith("constraint["):
+                raise
+            raise InputError(f"{study}: {error}") from error
         notes = write_output(result, output, report) if output is not None else ()
     from dynident.export.result import result_dict, to_json
 
