@@ -12,8 +12,8 @@ from dynident.inertia import Array
 
 
 @dataclass(frozen=True)
-class Equal:
-    """``G x = h``, row by row.
+class Linear:
+    """Rows ``G x`` compared with ``h``.
 
     Attributes
     ----------
@@ -28,21 +28,12 @@ class Equal:
     h: Array
 
 
-@dataclass(frozen=True)
-class Positive:
-    """``G x >= h``, row by row.
+class Equal(Linear):
+    """``G x = h``, row by row."""
 
-    Attributes
-    ----------
-    name : tuple of str
-        One a row.
-    G : ndarray, shape (rows, unknowns)
-    h : ndarray, shape (rows,)
-    """
 
-    name: tuple[str, ...]
-    G: Array
-    h: Array
+class Positive(Linear):
+    """``G x >= h``, row by row."""
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ class Setting:
     bootstrap: int
     seed: int
 
-    def inner(self) -> Constrained | LogCholesky:
+    def inner(self) -> Constrained:
         """The solver inside the iterations."""
         make = Constrained if self.knowledge.parametrisation == "cones" else LogCholesky
         return make(self.admitted)
@@ -297,17 +297,8 @@ def concluded(
         require_consistent(problem.base, held.theta, given.knowledge.consistency)
     errors = residuals(scored, held.beta)
     lag = automatic_lag(errors.error) if whiteness_rejected(errors.error) else 0
-    score = score_covariance(scored, held.beta, sigma, lag)
-    if Pi is not None:
-        score = Pi.T @ score @ Pi
     faces = held.solution.visible(admitted.cones, VISIBLE)
     active = names_held(admitted.cones, faces)
-    follows = sensitivity(admitted, held, faces)
-    pull = held.A[held.data :]
-    middle = admitted.space.matrix.T @ score @ admitted.space.matrix
-    middle = middle + admitted.kappa**2 * pull.T @ pull
-    image = admitted.space.matrix @ follows
-    matrix = image @ middle @ image.T
     name = ("posterior, " if admitted.prior.words != "none" else "") + (
         f"hac rows (residuals are not white), Bartlett lag {lag}" if lag else "white rows"
     )
@@ -325,8 +316,17 @@ def concluded(
         matrix = bootstrap_covariance(
             admitted, held, system, series, rows, lag + 1, given.bootstrap, given.seed
         )
-    elif active:
-        name += f", on the faces of {len(active)} active constraints"
+    else:
+        if active:
+            name += f", on the faces of {len(active)} active constraints"
+        score = score_covariance(scored, held.beta, sigma, lag)
+        if Pi is not None:
+            score = Pi.T @ score @ Pi
+        pull = held.A[held.data :]
+        middle = admitted.space.matrix.T @ score @ admitted.space.matrix
+        middle = middle + admitted.kappa**2 * pull.T @ pull
+        image = admitted.space.matrix @ sensitivity(admitted, held, faces)
+        matrix = image @ middle @ image.T
     warnings = []
     condition, rank, _ = system.condition()
     if condition > UNEXCITED:

@@ -74,9 +74,12 @@ class Constrained:
         self._held: Held | None = None
 
     def __call__(self, system: System) -> Array:
-        """The cone problem's answer."""
-        self._held = self._admissible.solve(system, self._held)
+        """The answer's base parameters."""
+        self._held = self._answer(system)
         return self._held.beta
+
+    def _answer(self, system: System) -> Held:
+        return self._admissible.solve(system, self._held)
 
     @property
     def held(self) -> Held:
@@ -90,7 +93,7 @@ class Constrained:
         return 0.0 if self._held is None else self._held.penalty
 
 
-class LogCholesky:
+class LogCholesky(Constrained):
     """The same criterion over log-Cholesky parameters, by Levenberg-Marquardt.
 
     Smooth and free of constraints; an answer on the boundary of consistency is approached
@@ -103,11 +106,10 @@ class LogCholesky:
     """
 
     def __init__(self, admissible: Admissible) -> None:
-        self._admissible = admissible
+        super().__init__(admissible)
         self._eta: Array | None = None
-        self._held: Held | None = None
 
-    def __call__(self, system: System) -> Array:
+    def _answer(self, system: System) -> Held:
         """Levenberg-Marquardt from the last answer, the first time from inside the cones'."""
         space, idim = self._admissible.space, self._admissible.space.idim
         A, b, data = self._admissible.rows(system)
@@ -138,19 +140,7 @@ class LogCholesky:
             if decrease < LM_STALLED * max(1.0, cost):
                 break
         self._eta = eta
-        self._held = self._admissible.unheld(decode(idim, eta) / space.unit, A, b, data, steps)
-        return self._held.beta
-
-    @property
-    def held(self) -> Held:
-        """The last answer."""
-        assert self._held is not None
-        return self._held
-
-    @property
-    def penalty(self) -> float:
-        """Of the prior."""
-        return 0.0 if self._held is None else self._held.penalty
+        return self._admissible.unheld(decode(idim, eta) / space.unit, A, b, data, steps)
 
 
 def interior(space: Space, x: Array) -> Array:

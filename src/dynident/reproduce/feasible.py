@@ -14,11 +14,12 @@ import numpy as np
 from dynident.admissible import Admissible, admissible
 from dynident.cones import Cone, Definite, Positive
 from dynident.conic import solve_cone_problem
-from dynident.constraints import Bounds, Constraint, Fixed
-from dynident.errors import ComputationError
+from dynident.constraints import Bounds
+from dynident.errors import ComputationError, InfeasibleError
 from dynident.factors import InstrumentSystem
 from dynident.inertia import Array, smallest_eigenvalue
 from dynident.knowledge import Knowledge
+from dynident.nearest import consistent_witness
 from dynident.problem import Problem
 from dynident.reproduce.estimates import (
     ACTUAL,
@@ -97,10 +98,9 @@ class Centre:
         eigenvalue = float(smallest_eigenvalue(bodies).min())
         return Decision(words, theta, eigenvalue, float(distance), iterations)
 
-    def admitted(self, *constraints: Constraint) -> Admissible:
-        """Standard parameters under (19) and other constraints."""
-        knowledge = Knowledge(prior="none", constraints=constraints)
-        return admissible(self.problem.base, self.system.projected, knowledge)
+    def admitted(self) -> Admissible:
+        """Standard parameters under (19)."""
+        return admissible(self.problem.base, self.system.projected, Knowledge(prior="none"))
 
 
 def problem_47(bench: Bench, outcome: Outcome, reduced: bool = False) -> tuple[Decision, ...]:
@@ -155,28 +155,15 @@ def attempted(centre: Centre, words: str, search: Callable[[Centre], Array]) -> 
 
 
 def having(beta: Array) -> Callable[[Centre], Array]:
-    """The search for those with given base parameters."""
-    return lambda centre: nearest_with(centre, beta)
+    """The search for those with given base parameters, the equality form of problem (47)."""
 
+    def search(centre: Centre) -> Array:
+        witness = consistent_witness(centre.problem.base, beta, centre.std, width=0.0)
+        if witness.theta is None:
+            raise InfeasibleError(witness.conflict)
+        return witness.theta
 
-def nearest_with(centre: Centre, beta: Array) -> Array:
-    """The consistent standard parameters nearest to the CAD values that have these beta.
-
-    Raises
-    ------
-    InfeasibleError
-        When there are none, with the constraints in conflict.
-    ComputationError
-        When that could not be decided.
-    """
-    names = centre.problem.base.names
-    fixed = (Fixed((name,), value) for name, value in zip(names, beta.tolist(), strict=True))
-    admitted = centre.admitted(*fixed)
-    believed = np.zeros(len(admitted.space.unit))
-    bodies = centre.problem.robot.nominal.ravel()
-    believed[: len(bodies)] = bodies / admitted.space.unit[: len(bodies)]
-    found = solve_cone_problem(np.eye(len(believed)), believed, admitted.cones)
-    return admitted.space.value(found.x)
+    return search
 
 
 def narrowest(centre: Centre) -> Array:
