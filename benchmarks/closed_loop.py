@@ -17,15 +17,15 @@ import numpy as np
 from scipy.io import loadmat
 
 import dynident as di
-from dynident.errors import ComputationError
+from dynident.core.errors import ComputationError
 from dynident.estimators import ESTIMATORS
-from dynident.estimators.auxiliary import Simulation, auxiliary_model, simulated_figures
-from dynident.reproduce.experiment import twin_controller
-from dynident.reproduce.twin import load_twin
-from dynident.sections import build_controller
+from dynident.estimators.closed_loop import Simulation, auxiliary_model, simulated_figures
 from dynident.simulation.gains import identify_gains
 from dynident.simulation.reconstruct import reconstruct
-from dynident.study import study_robot, study_samples
+from dynident.study.loop import build_controller
+from dynident.study.study import study_robot, study_samples
+from dynident_papers.experiment import twin_controller
+from dynident_papers.twin import load_twin
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "docs" / "figures" / "closed_loop.md"

@@ -31,16 +31,16 @@ import numpy as np
 import pinocchio as pin
 import scipy.linalg
 
-from dynident.admissible import admissible
-from dynident.base import base_parameters, random_states
-from dynident.cones import Cone, Definite, Equal, names_of
-from dynident.conic import ConeSolution, compressed, solve_cone_problem
-from dynident.faces import certify
-from dynident.factors import System
-from dynident.idim import build_idim
-from dynident.knowledge import Knowledge
+from dynident.conic.active_set import certify
+from dynident.conic.cones import Cone, Definite, Equal, names_of
+from dynident.conic.solve import ConeSolution, compressed, solve_cone_problem
+from dynident.consistency.feasible_set import admissible
+from dynident.consistency.knowledge import Knowledge
+from dynident.core.threads import one_thread
+from dynident.dynamics.base import base_parameters, random_states
+from dynident.dynamics.idim import build_idim
+from dynident.regression.factors import System
 from dynident.robot import load_robot
-from dynident.threads import one_thread
 
 HERE = Path(__file__).resolve().parent
 OUT = HERE.parent / "docs" / "figures" / "cones.md"

@@ -17,11 +17,11 @@ sys.path.insert(0, str(ROOT / "tests"))
 from robots import fall  # noqa: E402
 
 import dynident as di  # noqa: E402
-from dynident.identification import Identification  # noqa: E402
-from dynident.inertia import smallest_eigenvalue  # noqa: E402
+from dynident.core.inertia import smallest_eigenvalue  # noqa: E402
 from dynident.recording.prepare import Samples  # noqa: E402
+from dynident.results.identification import Identification  # noqa: E402
 from dynident.robot.model import Robot  # noqa: E402
-from dynident.study import study_robot, study_samples  # noqa: E402
+from dynident.study.study import study_robot, study_samples  # noqa: E402
 
 TX40 = ROOT / "examples" / "tx40" / "study.toml"
 LWR4 = ROOT / ".." / "shared" / "data" / "lwr4"

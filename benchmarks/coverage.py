@@ -15,13 +15,13 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 import toy  # noqa: E402
 
+from dynident.consistency.knowledge import Knowledge  # noqa: E402
+from dynident.core.inertia import from_com, to_com  # noqa: E402
+from dynident.dynamics.idim import Idim, build_idim  # noqa: E402
 from dynident.estimators import ESTIMATORS  # noqa: E402
-from dynident.idim import Idim, build_idim  # noqa: E402
-from dynident.inertia import from_com, to_com  # noqa: E402
-from dynident.knowledge import Knowledge  # noqa: E402
-from dynident.problem import Problem  # noqa: E402
 from dynident.recording.prepare import prepare  # noqa: E402
 from dynident.recording.recording import Recording  # noqa: E402
+from dynident.regression.problem import Problem  # noqa: E402
 
 
 def coloured(rng: np.random.Generator, shape: tuple[int, int], rho: float) -> np.ndarray:

@@ -5,7 +5,7 @@ Run from the top of the project: python benchmarks/make_tx40_twin.py
 Fitted by constrained weighted least squares, as pc-idim-ls does, but to a published table
 instead of a log: to Table 1 of brunot2019 (column LS), and to TX40_bp_5.csv (WLS) for the base
 parameters that Table 1 leaves out. Masses, nominal inertials and rotors are a weak prior.
-Writes the two TOML files of dynident.reproduce and docs/figures/tx40_twin.md.
+Writes the two TOML files of dynident_papers and docs/figures/tx40_twin.md.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from dynident.base import BaseParameters, base_parameters
-from dynident.cones import Cone, Definite, Positive
-from dynident.conic import solve_cone_problem
-from dynident.constraints import CONSISTENCY
-from dynident.files import write_files
-from dynident.idim import Idim, build_idim
-from dynident.inertia import Array, smallest_eigenvalue, to_com, transform
-from dynident.priors import Prior, believed
-from dynident.reproduce.twin import DRIVES_FILE, FRICTION, ROBOT_FILE, Twin, assembled
+from dynident.conic.cones import Cone, Definite, Positive
+from dynident.conic.solve import solve_cone_problem
+from dynident.consistency.constraints import CONSISTENCY
+from dynident.consistency.prior import Prior, believed
+from dynident.consistency.space import LENGTH, Space, standard_space
+from dynident.core.arrays import Array
+from dynident.core.files import write_files
+from dynident.core.inertia import smallest_eigenvalue, to_com, transform
+from dynident.dynamics.base import BaseParameters, base_parameters
+from dynident.dynamics.idim import Idim, build_idim
 from dynident.robot import load_robot
 from dynident.robot.model import Robot
-from dynident.space import LENGTH, Space, standard_space
+from dynident_papers.twin import DRIVES_FILE, FRICTION, ROBOT_FILE, Twin, assembled
 
 ROOT = Path(__file__).resolve().parents[1]
 TX40 = ROOT / "examples" / "tx40"

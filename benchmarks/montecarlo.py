@@ -21,27 +21,28 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from scipy import special
 
-from dynident.base import base_parameters
-from dynident.errors import ComputationError
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError
+from dynident.core.inertia import from_com
+from dynident.dynamics.base import base_parameters
+from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators import ESTIMATORS, Estimate
-from dynident.estimators.auxiliary import Simulation, auxiliary_model
+from dynident.estimators.closed_loop import Simulation, auxiliary_model
 from dynident.estimators.instrumental import CONVERGED, ITERATIONS
 from dynident.estimators.instrumental import seed_std as instruments_std
 from dynident.estimators.iteration import settled
 from dynident.estimators.least_squares import seed_std as least_squares_std
-from dynident.idim import Idim, build_idim
-from dynident.inertia import Array, from_com
-from dynident.problem import Problem
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
-from dynident.reproduce.twin import load_twin
+from dynident.regression.problem import Problem
+from dynident.regression.statistics import Residuals
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
 from dynident.simulation.controller import CONTROLLERS, Controller
 from dynident.simulation.loop import Loop
 from dynident.simulation.reference import Reference, quintic
 from dynident.simulation.rollout import rollout
-from dynident.statistics import Residuals
+from dynident_papers.twin import load_twin
 
 ROOT = Path(__file__).resolve().parents[1]
 RATE = 1000.0

@@ -10,7 +10,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from dynident.progress import progress_on_stderr
+from dynident.core.progress import progress_on_stderr
 
 FIGURES = Path(__file__).resolve().parents[1] / "docs" / "figures"
 NAMES = ("brunot2019", "ardiani2024")
@@ -21,7 +21,7 @@ def main() -> None:
     parser.add_argument("name", choices=NAMES)
     parser.add_argument("--reduced", action="store_true", help="shorter, printed only")
     chosen = parser.parse_args()
-    run = import_module(f"dynident.reproduce.{chosen.name}").run
+    run = import_module(f"dynident_papers.{chosen.name}").run
     with progress_on_stderr() as progress:
         text = run(progress=progress, reduced=chosen.reduced).text()
     if not chosen.reduced:

@@ -16,12 +16,15 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 import dynident as di
-from dynident.errors import ComputationError
-from dynident.essential import essential_parameters
+from dynident.consistency.knowledge import Knowledge
+from dynident.consistency.space import standard_space
+from dynident.core.errors import ComputationError
+from dynident.core.inertia import smallest_eigenvalue
 from dynident.estimators import ESTIMATORS
-from dynident.inertia import smallest_eigenvalue
-from dynident.knowledge import Knowledge
-from dynident.routes import (
+from dynident.regression.essential import essential_parameters
+from dynident.results.figures import all_samples_figure, fitted_figure
+from dynident.study.study import study_robot, study_samples
+from dynident_papers.routes import (
     ROUTES,
     cad_difference,
     cad_values,
@@ -31,9 +34,6 @@ from dynident.routes import (
     truncated_svd,
     weighed,
 )
-from dynident.space import standard_space
-from dynident.study import study_robot, study_samples
-from dynident.validation import all_samples_figure, fitted_figure
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "docs" / "figures" / "routes.md"
@@ -267,7 +267,7 @@ def main() -> None:
         "",
         "Made by `.venv/bin/python benchmarks/routes.py`.",
         "",
-        "From a log to a full set of standard parameters by the routes of `dynident.routes`, "
+        "From a log to a full set of standard parameters by those of `dynident_papers.routes`, "
         "beside constrained estimation. *Fitted* is the relative torque error on the filtered, "
         "decimated rows; *held out* that of all joints and all samples of the other log, measured "
         f"and predicted torque low-passed at {LOWPASS_HZ:g} Hz (zero phase). A link is "

@@ -25,15 +25,15 @@ import numpy as np
 import pinocchio as pin
 
 from dynident.estimators import ESTIMATORS
-from dynident.estimators.auxiliary import Simulation
-from dynident.problem import Problem
+from dynident.estimators.closed_loop import Simulation
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
-from dynident.reproduce.experiment import twin_controller, tx40_reference
-from dynident.reproduce.twin import Twin, load_twin
+from dynident.regression.problem import Problem
 from dynident.simulation.loop import Loop
 from dynident.simulation.plant import build_plant
 from dynident.simulation.rollout import rollout, sensitive_rollout
+from dynident_papers.experiment import twin_controller, tx40_reference
+from dynident_papers.twin import Twin, load_twin
 
 HERE = Path(__file__).resolve().parent
 OUT = HERE.parent / "docs" / "figures" / "simulation.md"

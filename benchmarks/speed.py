@@ -54,7 +54,7 @@ def regressor() -> dict:
     """Microseconds a sample: ours, with friction columns, and a loop over Pinocchio."""
     import pinocchio as pin
 
-    from dynident.idim import build_idim
+    from dynident.dynamics.idim import build_idim
     from dynident.robot import load_robot
 
     path = ROOT / "examples" / "tx40" / "tx40_mdh_modified.urdf"
@@ -106,10 +106,10 @@ def long_log() -> dict:
     sys.path.insert(0, str(ROOT / "tests"))
     import toy
 
-    from dynident.facade import identify
-    from dynident.problem import Problem
+    from dynident.api import identify
     from dynident.recording.prepare import prepare
     from dynident.recording.recording import Recording
+    from dynident.regression.problem import Problem
 
     robot = toy.arm(7)
     minute, _ = toy.log(robot, seconds=60.0, noise=1.0)

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 import dynident as di
-from dynident.identification import Identification
-from dynident.study import LogSection
+from dynident.results.identification import Identification
+from dynident.study.study import LogSection
 
 ROOT = Path(__file__).resolve().parents[1]
 TX40 = ROOT / "examples" / "tx40"

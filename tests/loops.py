@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import toy
 
-from dynident.idim import build_idim
-from dynident.inertia import Array
-from dynident.problem import Problem
+from dynident.core.arrays import Array
+from dynident.dynamics.idim import build_idim
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
+from dynident.regression.problem import Problem
 from dynident.robot.model import Robot
 from dynident.simulation.controller import Controller, pd
 from dynident.simulation.loop import Loop

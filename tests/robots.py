@@ -8,7 +8,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from dynident.inertia import Array, from_pseudo_inertia
+from dynident.core.arrays import Array
+from dynident.core.inertia import from_pseudo_inertia
 from dynident.robot.model import Robot
 
 EXAMPLES = Path(__file__).parents[1] / "examples"

@@ -1,4 +1,4 @@
-"""The structure: imports one way, small modules, documented public names, no bad habits."""
+"""The structure: rooms that import one way, documented public names, no bad habits."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 import inspect
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -13,88 +14,125 @@ import pytest
 
 import dynident
 
-SOURCE = Path(dynident.__file__).parent
-MODULES = sorted(SOURCE.rglob("*.py"))
+SOURCE = Path(dynident.__file__).parent.parent
+MODULES = sorted(
+    path for package in ("dynident", "dynident_papers") for path in (SOURCE / package).rglob("*.py")
+)
 
-# A module imports only from layers above its own. Within a layer order is by listing.
-LAYERS = [
-    ["errors", "text", "files", "progress", "threads"],
-    ["inertia"],
-    ["robot.friction", "robot.drives", "robot.model"],
-    ["robot.spec", "robot.urdf", "robot.dh", "robot.load", "robot", "robot.geometry"],
-    ["dynamics.tree", "dynamics.kinematics", "dynamics.inverse", "dynamics.regressor"],
-    ["dynamics.spatial", "dynamics.tangent", "dynamics.cholesky", "dynamics.forward", "dynamics"],
-    ["recording", "recording.recording", "recording.filters", "recording.prepare"],
-    ["recording.readers", "recording.checks", "recording.clock", "recording.read"],
-    ["idim", "base", "factors", "problem", "statistics", "rows"],
-    ["convex", "cones", "faces", "interior", "contradiction", "conic"],
-    ["space", "priors", "log_cholesky"],
-    ["constraints.checks", "constraints.consistency", "constraints.values"],
-    ["constraints.relations", "constraints.regions", "constraints"],
-    ["knowledge", "admissible", "nearest"],
-    ["simulation.controller", "simulation.gains", "simulation.reference", "simulation.sensors"],
-    ["simulation.reconstruct", "simulation.integrators", "simulation.plant"],
-    ["simulation.state", "simulation.law", "simulation.ports", "simulation.implicit"],
-    ["simulation.kernel", "simulation.loop", "simulation.rollout", "simulation.stability"],
-    ["simulation"],
-    ["estimators.restriction", "estimators.estimate", "estimators.least_squares"],
-    ["estimators.auxiliary", "estimators.iteration", "estimators.inner"],
-    ["estimators.instrumental", "estimators.didim", "estimators.output_error"],
-    ["estimators.bootstrap", "estimators.weight", "estimators.constrained", "estimators"],
-    ["essential", "validation", "routes"],
-    ["export", "export.urdf", "export.standard", "published"],
-    ["report", "report.words", "report.repair", "report.summary"],
-    ["identification"],
-    ["export.result", "report.plots", "report.html"],
-    ["sections", "constraint_section", "study"],
-    ["options", "facade", "stored", "synthesis"],
-    ["reproduce.tables", "reproduce.twin", "reproduce.experiment", "reproduce.cases"],
-    ["reproduce.comparison", "reproduce.brunot2019", "reproduce.scenarios"],
-    ["reproduce.estimates", "reproduce.restricted", "reproduce.feasible"],
-    ["reproduce.published", "reproduce.ardiani2024", "reproduce"],
-    ["cli.options", "cli.identify", "cli.inspect", "cli.simulate", "cli", "__main__"],
-]
-ORDER = {name: k for k, name in enumerate(n for layer in LAYERS for n in layer)}
+# Who may import whom, in the order in which the rooms build on each other. A module alone in
+# the package (`api`) is a room of its own.
+ROOMS: dict[str, set[str]] = {
+    "core": set(),
+    "conic": {"core"},
+    "robot": {"core"},
+    "friction": {"core"},
+    "recording": {"core", "robot"},
+    "dynamics": {"core", "robot", "friction"},
+    "regression": {"core", "robot", "recording", "dynamics"},
+    "consistency": {"core", "conic", "robot", "dynamics", "regression"},
+    "simulation": {"core", "robot", "recording", "friction", "dynamics", "regression"},
+    "estimators": {
+        "core", "conic", "robot", "recording", "dynamics", "regression", "consistency",
+        "simulation",
+    },
+    "results": {
+        "core", "conic", "robot", "recording", "dynamics", "regression", "consistency",
+        "estimators",
+    },
+    "api": {
+        "core", "robot", "recording", "dynamics", "regression", "consistency", "estimators",
+        "results",
+    },
+    "study": {
+        "core", "robot", "recording", "friction", "dynamics", "regression", "consistency",
+        "simulation", "estimators", "results", "api",
+    },
+    "cli": {
+        "core", "robot", "dynamics", "consistency", "results", "study", "dynident_papers",
+    },
+    "dynident_papers": {
+        "core", "conic", "robot", "recording", "dynamics", "regression", "consistency",
+        "simulation", "estimators", "results", "api",
+    },
+}  # fmt: skip
 
 
-def name_of(path: Path) -> str:
+def module_name(path: Path) -> str:
     parts = path.relative_to(SOURCE).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def runtime_imports(tree: ast.Module) -> list[str]:
-    """Modules of the package imported anywhere except for types only."""
-    found: list[str] = []
+def room_of(module: str) -> str:
+    parts = module.split(".")
+    return parts[0] if parts[0] == "dynident_papers" else (parts[1] if len(parts) > 1 else "")
 
-    def visit(node: ast.AST) -> None:
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            return
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("dynident"):
-            base = node.module.removeprefix("dynident").lstrip(".")
+
+def known_modules() -> set[str]:
+    return {module_name(path) for path in MODULES}
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Modules of ours that a file imports, anywhere and for whatever purpose."""
+    known = known_modules()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in known)
+        if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
-                inner = f"{base}.{alias.name}".lstrip(".")
-                found.append(inner if inner in ORDER else base)
-        for child in ast.iter_child_nodes(node):
-            visit(child)
-
-    visit(tree)
-    return [name for name in found if name]
+                inner = f"{node.module}.{alias.name}"
+                if inner in known or node.module in known:
+                    yield inner if inner in known else node.module
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_there_are_few_rooms():
+    rooms = {room_of(module_name(path)) for path in MODULES} - {"", "__main__", "dynident_papers"}
+    assert rooms == set(ROOMS) - {"dynident_papers"}
+    assert len(rooms) <= 15
+
+
+def test_the_rooms_stand_in_the_order_in_which_they_build_on_each_other():
+    order = list(ROOMS)
+    late = {"cli": {"dynident_papers"}}  # the papers stand beside the library
+    for room, others in ROOMS.items():
+        for other in others - late.get(room, set()):
+            assert order.index(other) < order.index(room), f"{room} imports {other}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
 def test_imports_go_one_way(path):
-    name = name_of(path)
-    if not name:
+    room = room_of(module_name(path))
+    if room in ("", "__main__"):
         return
-    assert name in ORDER, f"{name} has no place in LAYERS"
-    for imported in runtime_imports(ast.parse(path.read_text())):
-        assert ORDER[imported] < ORDER[name], f"{name} imports {imported}, which comes after it"
+    for imported in imports(path):
+        other = room_of(imported)
+        if other not in ("", room):
+            assert other in ROOMS[room], f"{module_name(path)} imports {imported}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_modules_are_small_and_free_of_bad_habits(path):
+def levels(graph: dict[str, set[str]]) -> int:
+    """How deep imports go; refuses circles."""
+    count = 0
+    while graph:
+        free = {name for name, found in graph.items() if not found & set(graph)}
+        assert free, f"circle among {sorted(graph)}"
+        graph = {name: found for name, found in graph.items() if name not in free}
+        count += 1
+    return count
+
+
+def test_no_module_is_in_a_circle():
+    graph = {module_name(path): set(imports(path)) - {module_name(path)} for path in MODULES}
+    graph.pop("dynident")  # the index of public names, for type checkers alone
+    assert levels(graph)
+
+
+def test_the_rooms_levels_are_few():
+    assert levels(dict(ROOMS)) <= 12
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
+def test_modules_are_free_of_bad_habits(path):
     text = path.read_text()
-    assert len(text.splitlines()) <= 400
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             assert node.func.id not in ("print", "eval", "exec"), f"line {node.lineno}"
@@ -105,10 +143,10 @@ def test_modules_are_small_and_free_of_bad_habits(path):
     assert "import pickle" not in text
 
 
-def public_objects():
+def public_objects() -> Iterator[tuple[str, object]]:
     for path in MODULES:
-        name = name_of(path)
-        module = import_module(f"dynident.{name}" if name else "dynident")
+        name = module_name(path)
+        module = import_module(name)
         for attribute, value in vars(module).items():
             if attribute.startswith("_") or getattr(value, "__module__", "") != module.__name__:
                 continue
@@ -116,13 +154,19 @@ def public_objects():
                 yield f"{module.__name__}.{attribute}", value
 
 
-@pytest.mark.parametrize(("name", "value"), list(public_objects()), ids=lambda v: str(v)[:60])
-def test_public_names_are_documented(name, value):
-    assert value.__doc__, name
-    if inspect.isclass(value):
-        for attribute, member in vars(value).items():
-            if inspect.isfunction(member) and not attribute.startswith("_"):
-                assert member.__doc__, f"{name}.{attribute}"
+def test_public_names_are_documented():
+    missing = []
+    for name, value in public_objects():
+        if not value.__doc__:
+            missing.append(name)
+        if inspect.isclass(value):
+            missing += [
+                f"{name}.{attribute}"
+                for attribute, member in vars(value).items()
+                if inspect.isfunction(member) and not attribute.startswith("_")
+                if not member.__doc__
+            ]
+    assert not missing
 
 
 def test_all_public_names_of_the_package_load():

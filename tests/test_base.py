@@ -3,8 +3,8 @@ import pytest
 import toy
 from robots import EXAMPLES, urdf
 
-from dynident.base import base_parameters, random_states
-from dynident.idim import build_idim
+from dynident.dynamics.base import base_parameters, random_states
+from dynident.dynamics.idim import build_idim
 from dynident.robot import load_robot
 
 

@@ -16,12 +16,12 @@ import pinocchio as pin
 import pytest
 import toy
 
-from dynident import facade
-from dynident.base import base_parameters
 from dynident.cli import run
-from dynident.export.urdf import urdf_from_robot
-from dynident.idim import build_idim
-from dynident.inertia import from_com, pseudo_inertia
+from dynident.core.inertia import from_com, pseudo_inertia
+from dynident.dynamics.base import base_parameters
+from dynident.dynamics.idim import build_idim
+from dynident.results.urdf import urdf_from_robot
+from dynident.study import run as facade
 
 RATE = 500.0
 ARM = ["--robot", "arm.urdf", "--log", "a.csv"]

@@ -10,16 +10,16 @@ import pytest
 from linearmodels.iv import IV2SLS
 from loops import RATE, WIDTH, closed_loop, controller, reference
 
-from dynident.errors import ComputationError, InputError
+from dynident.api import identify
+from dynident.core.errors import ComputationError, InputError
 from dynident.estimators import ESTIMATORS
-from dynident.estimators.auxiliary import Simulation, auxiliary_model
+from dynident.estimators.closed_loop import Simulation, auxiliary_model
 from dynident.estimators.instrumental import endogeneity_test, identity_test, remaining
 from dynident.estimators.iteration import nominal_values, settled, start_values
-from dynident.facade import identify
-from dynident.factors import Group, InstrumentFactors, triangular
-from dynident.rows import ROWS, autoregression
+from dynident.regression.factors import Group, InstrumentFactors, triangular
+from dynident.regression.rows import ROWS, autoregression
+from dynident.regression.statistics import residuals, whiteness
 from dynident.simulation.controller import pd
-from dynident.statistics import residuals, whiteness
 
 METHODS = ("idim-iv", "2sls", "didim", "clie", "cloe")
 

@@ -10,18 +10,18 @@ import pytest
 import robots
 from scipy.spatial.transform import Rotation
 
-from dynident.admissible import admissible
-from dynident.base import base_parameters
-from dynident.cones import Definite, Equal, Positive, names_of, smat, svec, violation
-from dynident.conic import compressed, solve_cone_problem
-from dynident.constraints import Bounds, Fixed, LinkMass, TotalMass
-from dynident.contradiction import feasible
-from dynident.errors import ComputationError, InfeasibleError
-from dynident.faces import Face, Linearised, linearise
-from dynident.factors import System
-from dynident.idim import build_idim
-from dynident.inertia import INERTIAL, PSEUDO_INERTIA_BASIS, pseudo_inertia
-from dynident.knowledge import Knowledge
+from dynident.conic.active_set import Face, Linearised, linearise
+from dynident.conic.cones import Definite, Equal, Positive, names_of, smat, svec, violation
+from dynident.conic.infeasible import feasible
+from dynident.conic.solve import compressed, solve_cone_problem
+from dynident.consistency.constraints import Bounds, Fixed, LinkMass, TotalMass
+from dynident.consistency.feasible_set import admissible
+from dynident.consistency.knowledge import Knowledge
+from dynident.core.errors import ComputationError, InfeasibleError
+from dynident.core.inertia import INERTIAL, PSEUDO_INERTIA_BASIS, pseudo_inertia
+from dynident.dynamics.base import base_parameters
+from dynident.dynamics.idim import build_idim
+from dynident.regression.factors import System
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
 

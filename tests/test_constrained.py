@@ -10,23 +10,23 @@ import toy
 from loops import RATE, WIDTH, closed_loop
 from scipy import stats
 
-from dynident.constraints import Bounds, Fixed, LinkMass, Payload, TotalMass
-from dynident.errors import ComputationError, InfeasibleError, InputError
+from dynident.api import identify
+from dynident.consistency.active import predicted, predicted_by_instruments
+from dynident.consistency.constraints import Bounds, Fixed, LinkMass, Payload, TotalMass
+from dynident.consistency.knowledge import Knowledge
+from dynident.consistency.prior import METRICS
+from dynident.consistency.weight import WEIGHTS, block_factors
+from dynident.core.errors import ComputationError, InfeasibleError, InputError
+from dynident.core.inertia import from_com, pseudo_inertia
+from dynident.dynamics.idim import build_idim
 from dynident.estimators import ESTIMATORS
-from dynident.estimators.auxiliary import Simulation, auxiliary_model
+from dynident.estimators.closed_loop import Simulation, auxiliary_model
 from dynident.estimators.constrained import constrained_start, setting
 from dynident.estimators.instrumental import instrumental
-from dynident.estimators.restriction import predicted, predicted_by_instruments
-from dynident.estimators.weight import WEIGHTS, block_factors
-from dynident.facade import identify
-from dynident.factors import InstrumentSystem
-from dynident.idim import build_idim
-from dynident.inertia import from_com, pseudo_inertia
-from dynident.knowledge import Knowledge
-from dynident.priors import METRICS
-from dynident.problem import Problem
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
+from dynident.regression.factors import InstrumentSystem
+from dynident.regression.problem import Problem
 
 FREE = {"pc-idim-ls": "wls", "pc-idim-iv": "idim-iv", "pc-didim": "didim", "pc-clie": "clie"}
 """Constrained methods and what they are without constraints."""

@@ -10,10 +10,8 @@ import robots
 import toy
 from scipy.spatial.transform import Rotation
 
-from dynident.admissible import admissible
-from dynident.base import base_parameters
-from dynident.cones import Definite, Equal, Positive, names_of, violation
-from dynident.constraints import (
+from dynident.conic.cones import Definite, Equal, Positive, names_of, violation
+from dynident.consistency.constraints import (
     CONSISTENCY,
     CONSTRAINTS,
     BasePositive,
@@ -31,15 +29,21 @@ from dynident.constraints import (
     TotalMass,
     described,
 )
-from dynident.constraints.consistency import FLOOR, SPATIAL_INERTIA_BASIS, never_negative
-from dynident.errors import InfeasibleError, InputError
-from dynident.factors import System
-from dynident.idim import build_idim
-from dynident.inertia import from_com, from_pseudo_inertia, pseudo_inertia, to_com, transform
-from dynident.knowledge import Knowledge
+from dynident.consistency.constraints.consistency import (
+    FLOOR,
+    SPATIAL_INERTIA_BASIS,
+    never_negative,
+)
+from dynident.consistency.feasible_set import admissible
+from dynident.consistency.knowledge import Knowledge
+from dynident.consistency.space import LENGTH, base_space, indices, standard_space
+from dynident.core.errors import InfeasibleError, InputError
+from dynident.core.inertia import from_com, from_pseudo_inertia, pseudo_inertia, to_com, transform
+from dynident.dynamics.base import base_parameters
+from dynident.dynamics.idim import build_idim
+from dynident.regression.factors import System
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
-from dynident.space import LENGTH, base_space, indices, standard_space
 
 EXACT = 1e-9
 """Scaled violation that is rounding."""

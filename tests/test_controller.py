@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import signal
 
-from dynident.errors import InputError
+from dynident.core.errors import InputError
 from dynident.simulation.controller import (
     CONTROLLERS,
     INPUTS,

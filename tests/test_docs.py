@@ -87,12 +87,12 @@ def arm(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def desk(arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A directory as the guide assumes it; registries that a page extends are restored."""
-    from dynident.constraints import CONSTRAINTS
+    from dynident.consistency.constraints import CONSTRAINTS
+    from dynident.consistency.prior import METRICS
     from dynident.estimators import ESTIMATORS
-    from dynident.options import OPTIONS_OF
-    from dynident.priors import METRICS
+    from dynident.estimators.options import OPTIONS_OF
+    from dynident.friction.models import FRICTIONS
     from dynident.recording.readers import READERS
-    from dynident.robot.friction import FRICTIONS
     from dynident.simulation.controller import CONTROLLERS
     from dynident.simulation.integrators import INTEGRATORS
     from dynident.simulation.reference import REFERENCES
@@ -206,7 +206,7 @@ def words(page: str) -> set[str]:
 
 def spec_keys(model: type) -> set[str]:
     """Keys of a table of a TOML file and of the tables in it."""
-    from dynident.robot.spec import Spec
+    from dynident.core.schema import Spec
 
     keys: set[str] = set()
     pending, seen = [model], set()
@@ -224,7 +224,7 @@ def spec_keys(model: type) -> set[str]:
 
 
 def test_study_page_names_every_key() -> None:
-    from dynident.study import Study
+    from dynident.study.study import Study
 
     sections = {"robot", "log", "prepare", "identify"}
     assert spec_keys(Study) - sections <= words("study.md")
@@ -237,16 +237,16 @@ def test_robot_page_names_every_key() -> None:
 
 
 def test_pages_name_every_method_model_rule_and_prior() -> None:
-    from dynident.constraints import CONSISTENCY, CONSTRAINTS
-    from dynident.essential import RULES
+    from dynident.consistency.constraints import CONSISTENCY, CONSTRAINTS
+    from dynident.consistency.knowledge import CENTRES
+    from dynident.consistency.prior import METRICS
     from dynident.estimators import ESTIMATORS
     from dynident.estimators.iteration import STARTS
     from dynident.estimators.least_squares import LOSSES
-    from dynident.knowledge import CENTRES
-    from dynident.priors import METRICS
+    from dynident.friction.models import FRICTIONS
     from dynident.recording.readers import READERS
-    from dynident.robot.friction import FRICTIONS
-    from dynident.rows import ROWS
+    from dynident.regression.essential import RULES
+    from dynident.regression.rows import ROWS
     from dynident.simulation.controller import COMPENSATIONS, CONTROLLERS, VELOCITIES
     from dynident.simulation.integrators import INTEGRATORS
     from dynident.simulation.reference import REFERENCES

@@ -9,6 +9,8 @@ import pinocchio as pin
 import pytest
 from robots import bodies, pin_model, pin_q, relative, states, urdf
 
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError
 from dynident.dynamics import (
     bias,
     build_tree,
@@ -19,8 +21,6 @@ from dynident.dynamics import (
     regressor,
 )
 from dynident.dynamics.regressor import dense_slots, fill_regressor
-from dynident.errors import ComputationError
-from dynident.inertia import Array
 from dynident.robot import Robot, load_robot
 from dynident.robot.urdf import from_pinocchio
 

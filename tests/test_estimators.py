@@ -2,16 +2,16 @@ import numpy as np
 import pytest
 import toy
 
-from dynident.errors import ComputationError, InputError
+from dynident.api import identify
+from dynident.consistency.knowledge import Knowledge
+from dynident.core.errors import ComputationError, InputError
+from dynident.core.inertia import pseudo_inertia
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.least_squares import weighted_solution
-from dynident.facade import identify
-from dynident.inertia import pseudo_inertia
-from dynident.knowledge import Knowledge
-from dynident.options import OPTIONS_OF
-from dynident.problem import Problem
+from dynident.estimators.options import OPTIONS_OF
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
+from dynident.regression.problem import Problem
 
 FROM_ROWS = [method for method, options in OPTIONS_OF.items() if "simulation" not in options]
 """Methods that need no controller; the others are in test_closed_loop.py."""

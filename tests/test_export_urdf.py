@@ -10,10 +10,11 @@ import pytest
 from lxml import etree
 from robots import EXAMPLES, bodies, pin_model, pin_q, relative, states, urdf
 
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError, InputError
+from dynident.core.inertia import from_com, is_consistent
 from dynident.dynamics import build_tree, inverse_dynamics
-from dynident.errors import ComputationError, InputError
-from dynident.export.urdf import model_urdf, patched_urdf, urdf_from_robot
-from dynident.inertia import Array, from_com, is_consistent
+from dynident.results.urdf import model_urdf, patched_urdf, urdf_from_robot
 from dynident.robot import Robot, load_robot
 
 ROBOTS = {

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from dynident.factors import Factors, Group, compress, triangular
+from dynident.regression.factors import Factors, Group, compress, triangular
 
 
 def rows(seed, r, c):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.io import loadmat
 
-from dynident.errors import InputError
+from dynident.core.errors import InputError
 from dynident.simulation.controller import next_state, output, p_p, pd
 from dynident.simulation.gains import identify_gains
 

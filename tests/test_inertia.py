@@ -7,7 +7,7 @@ import pinocchio as pin
 import pytest
 from robots import bodies
 
-from dynident import inertia
+from dynident.core import inertia
 
 PHI = bodies(6, seed=3)
 

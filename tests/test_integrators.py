@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import toy
 
-from dynident.idim import build_idim
+from dynident.dynamics.idim import build_idim
 from dynident.simulation.controller import p, pd
 from dynident.simulation.integrators import GAMMA, INTEGRATORS
 from dynident.simulation.loop import Loop

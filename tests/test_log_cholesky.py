@@ -11,10 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from dynident.errors import InputError
-from dynident.idim import build_idim
-from dynident.inertia import pseudo_inertia
-from dynident.log_cholesky import (
+from dynident.consistency.log_cholesky import (
     body_from,
     body_jacobian,
     body_to,
@@ -24,6 +21,9 @@ from dynident.log_cholesky import (
     jacobian,
     logarithms,
 )
+from dynident.core.errors import InputError
+from dynident.core.inertia import pseudo_inertia
+from dynident.dynamics.idim import build_idim
 
 BODIES = robots.bodies(20, seed=4)
 

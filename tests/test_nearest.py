@@ -9,14 +9,19 @@ import pytest
 import robots
 import toy
 
-from dynident.base import base_parameters
-from dynident.constraints import Box, Fixed, LinkMass, Symmetric, TotalMass
-from dynident.errors import InfeasibleError, InputError
-from dynident.idim import build_idim
-from dynident.inertia import from_pseudo_inertia, pseudo_inertia
-from dynident.knowledge import Knowledge
-from dynident.nearest import LEAST_STD, consistent_witness, nearest_consistent, nearest_to_base
-from dynident.priors import METRICS
+from dynident.consistency.constraints import Box, Fixed, LinkMass, Symmetric, TotalMass
+from dynident.consistency.knowledge import Knowledge
+from dynident.consistency.nearest import (
+    LEAST_STD,
+    consistent_witness,
+    nearest_consistent,
+    nearest_to_base,
+)
+from dynident.consistency.prior import METRICS
+from dynident.core.errors import InfeasibleError, InputError
+from dynident.core.inertia import from_pseudo_inertia, pseudo_inertia
+from dynident.dynamics.base import base_parameters
+from dynident.dynamics.idim import build_idim
 from dynident.robot import load_robot
 
 ROBOT = toy.arm(3)

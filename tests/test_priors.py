@@ -11,22 +11,22 @@ import robots
 import toy
 from scipy.spatial.transform import Rotation
 
-from dynident.admissible import admissible
-from dynident.base import base_parameters
-from dynident.cones import Definite, Equal
-from dynident.constraints import TotalMass
-from dynident.errors import InputError
-from dynident.factors import System
-from dynident.idim import build_idim
-from dynident.inertia import (
+from dynident.conic.cones import Definite, Equal
+from dynident.consistency.constraints import TotalMass
+from dynident.consistency.feasible_set import admissible
+from dynident.consistency.knowledge import Knowledge
+from dynident.consistency.prior import GYRATION, METRICS, NO_PRIOR, Prior, believed, check_metric
+from dynident.core.errors import InputError
+from dynident.core.inertia import (
     PSEUDO_INERTIA_BASIS,
     from_com,
     from_pseudo_inertia,
     pseudo_inertia,
     transform,
 )
-from dynident.knowledge import Knowledge
-from dynident.priors import GYRATION, METRICS, NO_PRIOR, Prior, believed, check_metric
+from dynident.dynamics.base import base_parameters
+from dynident.dynamics.idim import build_idim
+from dynident.regression.factors import System
 
 LINKS = ("one", "two", "three")
 FILE = robots.bodies(3, seed=4)

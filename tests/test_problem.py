@@ -3,13 +3,13 @@ import pytest
 import toy
 from scipy import signal
 
-from dynident import problem as module
-from dynident.errors import InputError
-from dynident.idim import build_idim
-from dynident.problem import Decimator, Problem
+from dynident.core.errors import InputError
+from dynident.dynamics.idim import build_idim
 from dynident.recording.filters import DecimationFilter, differences, edge, zero_phase_lowpass
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
+from dynident.regression import problem as module
+from dynident.regression.problem import Decimator, Problem
 
 
 @pytest.mark.parametrize(("cutoff", "chunk"), [(4.0, 64), (4.0, 1000), (20.0, 33), (400.0, 100)])

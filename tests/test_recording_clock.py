@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynident.errors import InputError
+from dynident.core.errors import InputError
 from dynident.recording import clock as module
 from dynident.recording.clock import clock_segments, find_clock, onto_clock
 

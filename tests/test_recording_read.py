@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynident.errors import InputError
+from dynident.core.errors import InputError
 from dynident.recording.read import read_log
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot

@@ -12,7 +12,7 @@ import scipy.io
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dynident.errors import InputError
+from dynident.core.errors import InputError
 from dynident.recording.readers import READERS, read_table
 
 VALUES = np.random.default_rng(7).normal(size=(60, 3)) * np.array([1.0, 1e-9, 1e12])

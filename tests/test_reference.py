@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from robots import EXAMPLES
 
-from dynident.errors import ComputationError, InputError
+from dynident.core.errors import ComputationError, InputError
 from dynident.recording.filters import differences
 from dynident.recording.read import read_log
 from dynident.robot import load_robot

@@ -13,18 +13,18 @@ from scipy.spatial.distance import cdist
 from scipy.spatial.transform import Rotation
 from toy import arm
 
-from dynident.base import base_parameters
-from dynident.cones import Definite, Positive, slack
-from dynident.conic import solve_cone_problem
-from dynident.constraints.consistency import PseudoInertia
-from dynident.constraints.regions import PAIRED, Box, Ellipsoid, Hull, Sphere
-from dynident.convex import ellipsoid, hull
-from dynident.errors import InputError
-from dynident.idim import build_idim
-from dynident.inertia import from_pseudo_inertia, pseudo_inertia, to_com
+from dynident.conic.cones import Definite, Positive, slack
+from dynident.conic.solve import solve_cone_problem
+from dynident.consistency.constraints.consistency import PseudoInertia
+from dynident.consistency.constraints.convex import ellipsoid, hull
+from dynident.consistency.constraints.regions import PAIRED, Box, Ellipsoid, Hull, Sphere
+from dynident.consistency.space import LENGTH, Space
+from dynident.core.errors import InputError
+from dynident.core.inertia import from_pseudo_inertia, pseudo_inertia, to_com
+from dynident.dynamics.base import base_parameters
+from dynident.dynamics.idim import build_idim
 from dynident.robot.geometry import around, link_points
 from dynident.robot.load import load_robot
-from dynident.space import LENGTH, Space
 
 LINK = "link_2"
 CENTRE = np.array([0.02, -0.05, 0.13])

@@ -12,23 +12,23 @@ import numpy as np
 import pytest
 import toy
 
-from dynident.constraints import Bounds, LinkMass, TotalMass
-from dynident.facade import identify
-from dynident.identification import Identification
-from dynident.nearest import nearest_consistent
-from dynident.problem import Problem
+from dynident.api import identify
+from dynident.consistency.constraints import Bounds, LinkMass, TotalMass
+from dynident.consistency.nearest import nearest_consistent
 from dynident.recording.prepare import prepare
-from dynident.report.html import html_report, verdict
-from dynident.report.plots import gaps, torque_figure, with_gaps
-from dynident.report.repair import moved, repair_dict, repair_table
-from dynident.report.summary import (
+from dynident.regression.problem import Problem
+from dynident.results.figures import Series
+from dynident.results.html import html_report, verdict
+from dynident.results.identification import Identification
+from dynident.results.plots import gaps, torque_figure, with_gaps
+from dynident.results.repair import moved, repair_dict, repair_table
+from dynident.results.text import (
     base_rows,
     base_table,
     figures_table,
     summary,
 )
-from dynident.report.words import LONGEST_NAME, number, percent, shortened
-from dynident.validation import Series
+from dynident.results.words import LONGEST_NAME, number, percent, shortened
 
 HOSTILE = ("<i>&'\"", "$x^2", "関節" * 30, "a joint with spaces and a name that goes on and on")
 
@@ -190,7 +190,7 @@ def test_names_are_escaped_and_drawn_whatever_they_hold():
 
 
 def test_large_figures_become_images(monkeypatch):
-    monkeypatch.setattr("dynident.report.plots.LARGEST", 1000)
+    monkeypatch.setattr("dynident.results.plots.LARGEST", 1000)
     figures = [torque_figure(result().series(200)[0], 0) for _ in range(2)]
     assert figures[0].startswith('<img alt="" src="data:image/png;base64,')
     assert figures[0] == figures[1]

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dynident.admissible import admissible
-from dynident.cones import violation
-from dynident.errors import ComputationError
-from dynident.inertia import is_consistent
-from dynident.reproduce import ardiani2024, estimates, scenarios
-from dynident.reproduce.ardiani2024 import reported, third_scenario
-from dynident.reproduce.estimates import (
+from dynident.conic.cones import violation
+from dynident.consistency.feasible_set import admissible
+from dynident.core.errors import ComputationError
+from dynident.core.inertia import is_consistent
+from dynident_papers import ardiani2024, estimates, scenarios
+from dynident_papers.ardiani2024 import reported, third_scenario
+from dynident_papers.estimates import (
     ACTUAL,
     BIASED,
     CONTROLLER,
@@ -31,12 +31,12 @@ from dynident.reproduce.estimates import (
     overall_error,
     torque_share,
 )
-from dynident.reproduce.experiment import VELOCITY, mean_inertia
-from dynident.reproduce.feasible import BAND, Decision, problem_47
-from dynident.reproduce.published import PAPER
-from dynident.reproduce.restricted import SELF, final_system, identical, restricted
-from dynident.reproduce.scenarios import BANDWIDTH, CHECKS, POINTS, bench
-from dynident.reproduce.tables import WIDTH
+from dynident_papers.experiment import VELOCITY, mean_inertia
+from dynident_papers.feasible import BAND, Decision, problem_47
+from dynident_papers.published import PAPER
+from dynident_papers.restricted import SELF, final_system, identical, restricted
+from dynident_papers.scenarios import BANDWIDTH, CHECKS, POINTS, bench
+from dynident_papers.tables import WIDTH
 
 
 @pytest.fixture(scope="module", params=["reduced", pytest.param("full", marks=pytest.mark.slow)])

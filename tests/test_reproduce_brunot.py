@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dynident.errors import InputError
-from dynident.estimators.auxiliary import auxiliary_model
-from dynident.reproduce import brunot2019, cases, comparison, experiment
-from dynident.reproduce.brunot2019 import NAMES, PAPER_NAMES, STD, VALUES, reported
-from dynident.reproduce.cases import SIDE, made
-from dynident.reproduce.comparison import FEED_FORWARD, KINDS, METHODS, coulomb_bias, paper_sums
-from dynident.reproduce.tables import WIDTH, Reproduction, Table
-from dynident.reproduce.twin import load_twin
+from dynident.core.errors import InputError
+from dynident.estimators.closed_loop import auxiliary_model
 from dynident.simulation.rollout import rollout
+from dynident_papers import brunot2019, cases, comparison, experiment
+from dynident_papers.brunot2019 import NAMES, PAPER_NAMES, STD, VALUES, reported
+from dynident_papers.cases import SIDE, made
+from dynident_papers.comparison import FEED_FORWARD, KINDS, METHODS, coulomb_bias, paper_sums
+from dynident_papers.tables import WIDTH, Reproduction, Table
+from dynident_papers.twin import load_twin
 
 SIMULATING = METHODS[1:]
 

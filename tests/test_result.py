@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 import toy
 
-from dynident.constraints import Bounds, Fixed, Hull, LinkMass, Payload, TotalMass
-from dynident.errors import InputError
-from dynident.export.result import SCHEMA, finite, restriction_dict, result_dict, to_json
-from dynident.facade import identify
-from dynident.identification import Identification
-from dynident.inertia import from_com, smallest_eigenvalue
-from dynident.problem import Problem
+from dynident.api import identify
+from dynident.consistency.constraints import Bounds, Fixed, Hull, LinkMass, Payload, TotalMass
+from dynident.core.errors import InputError
+from dynident.core.inertia import from_com, smallest_eigenvalue
 from dynident.recording.prepare import prepare
+from dynident.regression.problem import Problem
+from dynident.results.identification import Identification
+from dynident.results.json import SCHEMA, finite, restriction_dict, result_dict, to_json
 
 NUMBER = (int, float)
 

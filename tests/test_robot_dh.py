@@ -9,9 +9,10 @@ import pinocchio as pin
 import pytest
 from robots import EXAMPLES, bodies, relative, states
 
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.inertia import inertia_matrix, to_com, transform
 from dynident.dynamics import build_tree, inverse_dynamics, regressor
-from dynident.errors import InputError
-from dynident.inertia import Array, inertia_matrix, to_com, transform
 from dynident.robot import Robot, load_robot
 from dynident.robot.dh import dh_joints, dh_nominal
 from dynident.robot.drives import Drives

@@ -10,8 +10,8 @@ import pinocchio as pin
 import pytest
 from robots import EXAMPLES, pin_model, pin_q, relative, states, urdf
 
+from dynident.core.errors import InputError
 from dynident.dynamics import build_tree, inverse_dynamics
-from dynident.errors import InputError
 from dynident.robot import load_robot
 from dynident.robot.load import LOADERS
 from dynident.robot.spec import DriveSpec, TransmissionSpec

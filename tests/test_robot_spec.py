@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import Field
 
-from dynident.errors import InputError
-from dynident.robot.spec import RobotSpec, Spec, TransmissionSpec, read_toml, validated
+from dynident.core.errors import InputError
+from dynident.core.schema import Spec, read_toml, validated
+from dynident.robot.spec import RobotSpec, TransmissionSpec
 
 TABLE: dict[str, Any] = {"convention": "modified", "joint": [{"name": "a"}, {"name": "b"}]}
 

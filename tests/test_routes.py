@@ -12,14 +12,16 @@ import toy
 from robots import EXAMPLES
 from scipy.linalg import null_space
 
-from dynident.errors import ComputationError, InputError
-from dynident.essential import essential_parameters
+from dynident.consistency.knowledge import Knowledge
+from dynident.consistency.space import standard_space
+from dynident.core.errors import ComputationError, InputError
+from dynident.core.inertia import PSEUDO_INERTIA_BASIS, is_consistent
 from dynident.estimators import ESTIMATORS
-from dynident.inertia import PSEUDO_INERTIA_BASIS, is_consistent
-from dynident.knowledge import Knowledge
-from dynident.problem import Problem
 from dynident.recording.prepare import prepare
-from dynident.routes import (
+from dynident.regression.essential import essential_parameters
+from dynident.regression.problem import Problem
+from dynident.study.study import read_study, study_robot, study_samples
+from dynident_papers.routes import (
     ROUTES,
     cad_difference,
     cad_difference_essential,
@@ -34,8 +36,6 @@ from dynident.routes import (
     truncated_svd,
     weighed,
 )
-from dynident.space import standard_space
-from dynident.study import read_study, study_robot, study_samples
 
 OF_LEAST_SQUARES = ("minimum-norm", "truncated-svd", "cad-difference")
 CORRECTIONS = ("sousa-correction", "sousa-correction-euclidean")

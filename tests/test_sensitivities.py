@@ -10,8 +10,8 @@ import pytest
 import toy
 from test_simulation import ROBOTS, closed, replayed, still, wave
 
-from dynident.base import base_parameters
-from dynident.errors import InputError, RolloutError
+from dynident.core.errors import InputError, RolloutError
+from dynident.dynamics.base import base_parameters
 from dynident.simulation.controller import CONTROLLERS, pd
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.rollout import SENSITIVITIES, rollout, sensitive_rollout

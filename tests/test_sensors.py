@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
 
-from dynident.errors import InputError
+from dynident.core.errors import InputError
 from dynident.simulation.sensors import (
     Sensors,
     local_cubic,

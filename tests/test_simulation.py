@@ -18,10 +18,10 @@ from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicHermiteSpline, CubicSpline
 from test_dynamics import BRANCHED
 
+from dynident.core.errors import ComputationError, InputError, RolloutError
 from dynident.dynamics import forward_dynamics
-from dynident.errors import ComputationError, InputError, RolloutError
-from dynident.idim import build_idim
-from dynident.robot.friction import FRICTIONS, VISCOUS
+from dynident.dynamics.idim import build_idim
+from dynident.friction.models import FRICTIONS, VISCOUS
 from dynident.robot.urdf import from_pinocchio
 from dynident.simulation import rollout as module
 from dynident.simulation.controller import CONTROLLERS, next_state, output, p, pd, pid, state_space

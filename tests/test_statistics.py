@@ -5,9 +5,9 @@ import toy
 from scipy import linalg
 from statsmodels.stats.diagnostic import acorr_ljungbox
 
-from dynident.problem import Problem
 from dynident.recording.prepare import prepare
-from dynident.statistics import (
+from dynident.regression.problem import Problem
+from dynident.regression.statistics import (
     autocorrelation,
     automatic_lag,
     confidence_interval,

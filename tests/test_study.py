@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dynident.constraint_section import build_constraints
-from dynident.constraints import (
+from dynident.consistency.constraints import (
     CONSTRAINTS,
     Bounds,
     Box,
@@ -22,10 +21,11 @@ from dynident.constraints import (
     Symmetric,
     TotalMass,
 )
-from dynident.errors import InputError
-from dynident.export.result import finite
-from dynident.robot.spec import validated
-from dynident.study import LogSection, Study, listed, read_study
+from dynident.core.errors import InputError
+from dynident.core.schema import validated
+from dynident.results.json import finite
+from dynident.study.constraints import build_constraints
+from dynident.study.study import LogSection, Study, listed, read_study
 
 STUDY = """[robot]
 file = "arm.urdf"

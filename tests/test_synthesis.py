@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from dynident.cli import run
-from dynident.errors import InputError
-from dynident.study import read_study
-from dynident.synthesis import simulate_study
+from dynident.core.errors import InputError
+from dynident.study.simulate import simulate_study
+from dynident.study.study import read_study
 
 FILES = Path(__file__).parents[1] / "docs" / "files"
 

@@ -11,20 +11,21 @@ import pytest
 from robots import EXAMPLES, SHARED, fall
 from scipy.io import loadmat
 
+from dynident.api import Identification, identify
+from dynident.consistency.prior import METRICS
+from dynident.core.inertia import pseudo_inertia
 from dynident.estimators import ESTIMATORS
-from dynident.estimators.auxiliary import Simulation, auxiliary_model, simulated_figures
-from dynident.facade import Identification, identify, run_study
-from dynident.inertia import pseudo_inertia
-from dynident.priors import METRICS
-from dynident.problem import Problem
+from dynident.estimators.closed_loop import Simulation, auxiliary_model, simulated_figures
 from dynident.recording.prepare import prepare
 from dynident.recording.read import read_log
-from dynident.reproduce.experiment import twin_controller
-from dynident.reproduce.twin import load_twin
+from dynident.regression.problem import Problem
 from dynident.robot import load_robot
-from dynident.sections import build_controller
 from dynident.simulation.reconstruct import reconstruct
-from dynident.study import read_study, study_robot, study_samples
+from dynident.study.loop import build_controller
+from dynident.study.run import run_study
+from dynident.study.study import read_study, study_robot, study_samples
+from dynident_papers.experiment import twin_controller
+from dynident_papers.twin import load_twin
 
 TX40 = EXAMPLES / "tx40"
 

@@ -10,12 +10,12 @@ import pinocchio as pin
 import pytest
 from robots import EXAMPLES
 
-import dynident.reproduce.twin as module
-from dynident.base import base_parameters
-from dynident.errors import InputError
-from dynident.idim import build_idim
-from dynident.reproduce.twin import assembled, load_twin
+import dynident_papers.twin as module
+from dynident.core.errors import InputError
+from dynident.dynamics.base import base_parameters
+from dynident.dynamics.idim import build_idim
 from dynident.robot import load_robot
+from dynident_papers.twin import assembled, load_twin
 
 FILES = Path(module.__file__).parent
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.idim import Idim, build_idim
-from dynident.inertia import Array, from_com
+from dynident.core.arrays import Array
+from dynident.core.inertia import from_com
+from dynident.dynamics.idim import Idim, build_idim
 from dynident.recording.recording import Recording
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot

@@ -15,66 +15,66 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dynident.base import base_parameters as base_parameters
-    from dynident.errors import ComputationError as ComputationError
-    from dynident.errors import DynidentError as DynidentError
-    from dynident.errors import InfeasibleError as InfeasibleError
-    from dynident.errors import InputError as InputError
-    from dynident.estimators.auxiliary import Simulation as Simulation
-    from dynident.facade import identify as identify
-    from dynident.facade import run_study as run_study
-    from dynident.facade import validate as validate
-    from dynident.identification import Identification as Identification
-    from dynident.idim import build_idim as build_idim
-    from dynident.nearest import consistent_witness as consistent_witness
-    from dynident.nearest import nearest_consistent as nearest_consistent
-    from dynident.nearest import nearest_to_base as nearest_to_base
-    from dynident.problem import Problem as Problem
+    from dynident.api import identify as identify
+    from dynident.api import validate as validate
+    from dynident.consistency.nearest import consistent_witness as consistent_witness
+    from dynident.consistency.nearest import nearest_consistent as nearest_consistent
+    from dynident.consistency.nearest import nearest_to_base as nearest_to_base
+    from dynident.core.errors import ComputationError as ComputationError
+    from dynident.core.errors import DynidentError as DynidentError
+    from dynident.core.errors import InfeasibleError as InfeasibleError
+    from dynident.core.errors import InputError as InputError
+    from dynident.dynamics.base import base_parameters as base_parameters
+    from dynident.dynamics.idim import build_idim as build_idim
+    from dynident.estimators.closed_loop import Simulation as Simulation
     from dynident.recording.prepare import Samples as Samples
     from dynident.recording.prepare import prepare as prepare
     from dynident.recording.read import read_log as read_log
     from dynident.recording.recording import Recording as Recording
+    from dynident.regression.problem import Problem as Problem
+    from dynident.results.identification import Identification as Identification
     from dynident.robot import load_robot as load_robot
     from dynident.robot.model import Robot as Robot
     from dynident.simulation.controller import Controller as Controller
     from dynident.simulation.loop import Loop as Loop
     from dynident.simulation.reference import Reference as Reference
     from dynident.simulation.rollout import rollout as rollout
-    from dynident.study import Study as Study
-    from dynident.study import read_study as read_study
-    from dynident.synthesis import simulate_study as simulate_study
+    from dynident.study.run import run_study as run_study
+    from dynident.study.simulate import simulate_study as simulate_study
+    from dynident.study.study import Study as Study
+    from dynident.study.study import read_study as read_study
 
 __version__ = "0.1.0"
 
 _PUBLIC = {
-    "ComputationError": "dynident.errors",
+    "ComputationError": "dynident.core.errors",
     "Controller": "dynident.simulation.controller",
-    "DynidentError": "dynident.errors",
-    "Identification": "dynident.identification",
-    "InfeasibleError": "dynident.errors",
-    "InputError": "dynident.errors",
+    "DynidentError": "dynident.core.errors",
+    "Identification": "dynident.results.identification",
+    "InfeasibleError": "dynident.core.errors",
+    "InputError": "dynident.core.errors",
     "Loop": "dynident.simulation.loop",
-    "Problem": "dynident.problem",
+    "Problem": "dynident.regression.problem",
     "Recording": "dynident.recording.recording",
     "Reference": "dynident.simulation.reference",
     "Robot": "dynident.robot.model",
     "Samples": "dynident.recording.prepare",
-    "Simulation": "dynident.estimators.auxiliary",
-    "Study": "dynident.study",
-    "base_parameters": "dynident.base",
-    "build_idim": "dynident.idim",
-    "consistent_witness": "dynident.nearest",
-    "identify": "dynident.facade",
+    "Simulation": "dynident.estimators.closed_loop",
+    "Study": "dynident.study.study",
+    "base_parameters": "dynident.dynamics.base",
+    "build_idim": "dynident.dynamics.idim",
+    "consistent_witness": "dynident.consistency.nearest",
+    "identify": "dynident.api",
     "load_robot": "dynident.robot",
-    "nearest_consistent": "dynident.nearest",
-    "nearest_to_base": "dynident.nearest",
+    "nearest_consistent": "dynident.consistency.nearest",
+    "nearest_to_base": "dynident.consistency.nearest",
     "prepare": "dynident.recording.prepare",
     "read_log": "dynident.recording.read",
-    "read_study": "dynident.study",
+    "read_study": "dynident.study.study",
     "rollout": "dynident.simulation.rollout",
-    "run_study": "dynident.facade",
-    "simulate_study": "dynident.synthesis",
-    "validate": "dynident.facade",
+    "run_study": "dynident.study.run",
+    "simulate_study": "dynident.study.simulate",
+    "validate": "dynident.api",
 }
 """Public names and where they live, loaded on first use so that --help is quick."""
 

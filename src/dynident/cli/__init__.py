@@ -9,11 +9,11 @@ import sys
 import typer
 
 # the order of these imports is the order of the commands in --help
-from dynident.cli import identify, inspect, simulate
+from dynident.cli import identify, base, result, repair, simulate  # isort: skip
 from dynident.cli.options import app
-from dynident.errors import ComputationError, InputError
+from dynident.core.errors import ComputationError, InputError
 
-__all__ = ["complain", "identify", "inspect", "main", "run", "simulate"]
+__all__ = ["base", "complain", "identify", "main", "repair", "result", "run", "simulate"]
 
 INTERRUPTED = 130
 

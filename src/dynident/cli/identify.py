@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dynident.cli.options import FrictionOption, JsonFlag, LowpassOption, app, positive
-from dynident.errors import InputError
+from dynident.core.errors import InputError
 
 if TYPE_CHECKING:
-    from dynident.identification import Identification
-    from dynident.study import Study
+    from dynident.results.identification import Identification
+    from dynident.study.study import Study
 
 OUTPUTS = ("result.json", "model.urdf", "report.html")
 """All that ``-o DIR`` may receive."""
@@ -89,8 +89,8 @@ def identify(
     json: JsonFlag = False,
 ) -> None:
     """Identify a robot from logs and measure the result on held-out ones."""
-    from dynident.facade import run_study
-    from dynident.study import read_study
+    from dynident.study.run import run_study
+    from dynident.study.study import read_study
 
     if study is not None:
         if robot is not None or log or validate or rate is not None:
@@ -115,7 +115,7 @@ def identify(
             "lowpass_hz": lowpass,
         },
     )
-    from dynident.progress import progress_on_stderr
+    from dynident.cli.progress import progress_on_stderr
 
     if output is not None:
         refuse_output(output, chosen, study)
@@ -128,7 +128,7 @@ def identify(
                 raise
             raise InputError(f"{study}: {error}") from error
         notes = write_output(result, output, report) if output is not None else ()
-    from dynident.export.result import result_dict, to_json
+    from dynident.results.json import result_dict, to_json
 
     if json:
         typer.echo(to_json(result_dict(result)), nl=False)
@@ -142,8 +142,8 @@ def identify(
 
 def flag_study(robot: Path, logs: list[str], held_out: list[str], rate: float | None) -> Study:
     """A study from --robot, --log and --validate."""
-    from dynident.robot.spec import validated
-    from dynident.study import Study
+    from dynident.core.schema import validated
+    from dynident.study.study import Study
 
     sections = [
         {"files": text.split(","), "use": use, **({} if rate is None else {"rate": rate})}
@@ -169,8 +169,8 @@ def overridden(
     identify: dict[str, object],
 ) -> Study:
     """The study with what the command line says instead."""
-    from dynident.robot.spec import validated
-    from dynident.study import IdentifySection, PrepareSection, RobotSection
+    from dynident.core.schema import validated
+    from dynident.study.study import IdentifySection, PrepareSection, RobotSection
 
     def section(kind: type[Any], now: Any, changes: dict[str, object]) -> Any:
         given = {key: value for key, value in changes.items() if value is not None}
@@ -187,8 +187,8 @@ def overridden(
 
 def refuse_output(directory: Path, chosen: Study, study: Path | None) -> None:
     """Refuse a directory that cannot be written, or where inputs would be written over."""
-    from dynident.files import refuse_overwriting, refuse_unwritable
-    from dynident.study import listed
+    from dynident.core.files import refuse_overwriting, refuse_unwritable
+    from dynident.study.study import listed
 
     refuse_unwritable(directory)
     inputs = [chosen.robot.file, *(file for log in chosen.log for file in listed(log.files))]
@@ -203,8 +203,8 @@ def write_output(result: Identification, directory: Path, report: bool) -> tuple
     What an earlier result left there and this one has not is removed: a directory never
     holds the model of one result beside the numbers of another.
     """
-    from dynident.export.result import result_dict, to_json
-    from dynident.files import refuse_overwriting, write_files
+    from dynident.core.files import refuse_overwriting, write_files
+    from dynident.results.json import result_dict, to_json
 
     paths = [directory / name for name in OUTPUTS]
     source = result.robot.source
@@ -225,7 +225,7 @@ def write_output(result: Identification, directory: Path, report: bool) -> tuple
     else:
         contents[directory / "model.urdf"], notes = result.model_urdf()
     if report:
-        from dynident.report.html import html_report
+        from dynident.results.html import html_report
 
         page = html_report(result, result.series())
         contents[directory / "report.html"] = page.encode(errors="backslashreplace")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dynident.cli.options import app
-from dynident.errors import InputError
+from dynident.core.errors import InputError
 
 
 @app.command(epilog="Example: dynident simulate twin.toml -o run.csv")
@@ -17,10 +17,10 @@ def simulate(
     output: Annotated[Path, typer.Option("-o", "--output", help="The log to write (CSV).")],
 ) -> None:
     """Simulate a study's robot under its controller and write the log it would give."""
-    from dynident.files import refuse_overwriting, write_files
-    from dynident.progress import progress_on_stderr
-    from dynident.study import listed, read_study
-    from dynident.synthesis import simulate_study
+    from dynident.cli.progress import progress_on_stderr
+    from dynident.core.files import refuse_overwriting, write_files
+    from dynident.study.simulate import simulate_study
+    from dynident.study.study import listed, read_study
 
     chosen = read_study(study, use=None)
     inputs = [chosen.robot.file, *(file for log in chosen.log for file in listed(log.files))]
@@ -42,9 +42,9 @@ def reproduce(
     ] = False,
 ) -> None:
     """Repeat a paper's experiment on its simulated robot, its tables beside ours."""
-    from dynident.progress import progress_on_stderr
-    from dynident.reproduce import REPRODUCTIONS
-    from dynident.text import nearest
+    from dynident.cli.progress import progress_on_stderr
+    from dynident.core.text import nearest
+    from dynident_papers import REPRODUCTIONS
 
     if name not in REPRODUCTIONS:
         raise InputError(f"paper {name!r} is not known{nearest(name, REPRODUCTIONS)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dynident.core.arrays import Array
 from dynident.dynamics.kinematics import (
     base_motion,
     base_rotation,
@@ -14,7 +15,6 @@ from dynident.dynamics.kinematics import (
     joint_placement,
 )
 from dynident.dynamics.tree import Tree
-from dynident.inertia import Array
 
 
 @jit

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from dynident.inertia import Array
+from dynident.core.arrays import Array
 
 OPTIONS: dict[str, Any] = {
     "cache": True,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dynident.core.arrays import Array, Integers
 from dynident.dynamics.kinematics import (
     base_motion,
     base_rotation,
@@ -19,8 +20,7 @@ from dynident.dynamics.kinematics import (
     joint_functions,
     joint_placement,
 )
-from dynident.dynamics.tree import Integers, Tree
-from dynident.inertia import Array
+from dynident.dynamics.tree import Tree
 
 
 @inner

@@ -7,12 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dynident.inertia import Array
+from dynident.core.arrays import Array, Integers
 from dynident.robot.model import Robot
 
 REVOLUTE, PRISMATIC, FREE_FLYER = 0, 1, 2
-
-Integers = npt.NDArray[np.int64]
 
 
 class Tree(NamedTuple):

@@ -1,7 +1,7 @@
 """Physically consistent estimators: PC-IDIM-LS, PC-IDIM-IV, PC-DIDIM and PC-CLIE.
 
 The iterations are those of the unconstrained methods; the linear problem inside them is
-the cone problem of `dynident.admissible` (ardiani2024, eq. 20 and 29).
+the cone problem of `dynident.consistency.feasible_set` (ardiani2024, eq. 20 and 29).
 """
 
 from __future__ import annotations
@@ -10,25 +10,31 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynident.admissible import Admissible, Held, admissible, names_held, require_consistent
-from dynident.errors import ComputationError
-from dynident.estimators.auxiliary import Auxiliary, Simulation, auxiliary_model
-from dynident.estimators.bootstrap import REPLICATES, bootstrap_covariance, check_replicates
+from dynident.consistency.active import restriction, sensitivity
+from dynident.consistency.bootstrap import REPLICATES, bootstrap_covariance, check_replicates
+from dynident.consistency.feasible_set import (
+    Admissible,
+    Held,
+    admissible,
+    names_held,
+    require_consistent,
+)
+from dynident.consistency.inner import Constrained, LogCholesky
+from dynident.consistency.knowledge import Knowledge
+from dynident.consistency.weight import HELD_OUT, chosen_weight
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError
+from dynident.estimators.closed_loop import Auxiliary, Simulation, auxiliary_model
 from dynident.estimators.didim import direct_inverse
 from dynident.estimators.estimate import Estimate
-from dynident.estimators.inner import Constrained, LogCholesky
 from dynident.estimators.instrumental import instrument_words, instrumental
 from dynident.estimators.instrumental import seed_std as instrument_std
 from dynident.estimators.iteration import start_values
 from dynident.estimators.least_squares import seed_std, weakest_combination, weighted_solution
 from dynident.estimators.output_error import TORQUE, error_sigma, output_error
-from dynident.estimators.restriction import restriction, sensitivity
-from dynident.estimators.weight import HELD_OUT, chosen_weight
-from dynident.factors import UNEXCITED, System
-from dynident.inertia import Array
-from dynident.knowledge import Knowledge
-from dynident.problem import Problem
-from dynident.statistics import (
+from dynident.regression.factors import UNEXCITED, System
+from dynident.regression.problem import Problem
+from dynident.regression.statistics import (
     Covariance,
     automatic_lag,
     long_run_ratio,

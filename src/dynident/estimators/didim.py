@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynident.errors import ComputationError, RolloutError
-from dynident.estimators.auxiliary import Auxiliary, Simulation, auxiliary_model
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError, RolloutError
+from dynident.estimators.closed_loop import Auxiliary, Simulation, auxiliary_model
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.inner import Free, Inner
 from dynident.estimators.instrumental import CONVERGED, ITERATIONS
@@ -25,8 +26,7 @@ from dynident.estimators.iteration import (
 )
 from dynident.estimators.least_squares import finish, require_excitation, weighted_solution
 from dynident.estimators.least_squares import seed_std as least_squares_std
-from dynident.inertia import Array
-from dynident.problem import Problem
+from dynident.regression.problem import Problem
 
 
 def didim(problem: Problem, simulation: Simulation, gain_update: bool = False) -> Estimate:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dynident.estimators.restriction import Restriction
-from dynident.faces import Certificate
-from dynident.inertia import Array
-from dynident.statistics import Covariance, Residuals, TestResult
+from dynident.conic.active_set import Certificate
+from dynident.consistency.active import Restriction
+from dynident.core.arrays import Array
+from dynident.regression.statistics import Covariance, Residuals, TestResult
 
 
 @dataclass(frozen=True)

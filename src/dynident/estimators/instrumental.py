@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.errors import ComputationError, RolloutError
-from dynident.estimators.auxiliary import Auxiliary, Simulation, auxiliary_model
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError, RolloutError
+from dynident.estimators.closed_loop import Auxiliary, Simulation, auxiliary_model
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.inner import Free, Inner
 from dynident.estimators.iteration import (
@@ -27,10 +28,9 @@ from dynident.estimators.least_squares import (
     require_excitation,
     weakest_combination,
 )
-from dynident.factors import UNEXCITED, InstrumentFactors, InstrumentSystem, System
-from dynident.inertia import Array
-from dynident.problem import Problem
-from dynident.statistics import (
+from dynident.regression.factors import UNEXCITED, InstrumentFactors, InstrumentSystem, System
+from dynident.regression.problem import Problem
+from dynident.regression.statistics import (
     Covariance,
     TestResult,
     automatic_lag,

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from dynident.errors import ComputationError, InputError, RolloutError
-from dynident.estimators.auxiliary import Auxiliary
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError, InputError, RolloutError
+from dynident.core.text import nearest
+from dynident.dynamics.idim import ROTOR
+from dynident.estimators.closed_loop import Auxiliary
 from dynident.estimators.least_squares import weighted_solution
-from dynident.idim import ROTOR
-from dynident.inertia import Array
-from dynident.problem import Problem
-from dynident.text import nearest
+from dynident.regression.problem import Problem
 
 STARTS = ("least-squares", "nominal", "rotors")
 """Where iterations start: WLS; the file's inertials with fitted drives; Ia = 1 alone."""

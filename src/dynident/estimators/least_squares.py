@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.errors import ComputationError, InputError
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError, InputError
+from dynident.core.text import nearest
 from dynident.estimators.estimate import Estimate
-from dynident.factors import UNEXCITED, Factors, Group, System, compress
-from dynident.inertia import Array
-from dynident.problem import Problem
-from dynident.statistics import (
+from dynident.regression.factors import UNEXCITED, Factors, Group, System, compress
+from dynident.regression.problem import Problem
+from dynident.regression.statistics import (
     Covariance,
     automatic_lag,
     residuals,
     score_covariance,
     whiteness_rejected,
 )
-from dynident.text import nearest
 
 RESOLUTION = 1e-5
 """Smallest sigma that is believed, relative to the largest rms torque of a joint."""

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynident.errors import ComputationError, RolloutError
-from dynident.estimators.auxiliary import Auxiliary, Simulation, auxiliary_model
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError, RolloutError
+from dynident.estimators.closed_loop import Auxiliary, Simulation, auxiliary_model
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.inner import Free, Inner
 from dynident.estimators.instrumental import CONVERGED
@@ -29,9 +30,8 @@ from dynident.estimators.least_squares import (
     seed_std,
     weighted_solution,
 )
-from dynident.factors import System
-from dynident.inertia import Array
-from dynident.problem import Decimator, Problem, Rows
+from dynident.regression.factors import System
+from dynident.regression.problem import Decimator, Problem, Rows
 from dynident.simulation.rollout import Stretch
 
 ITERATIONS = 60

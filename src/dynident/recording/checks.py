@@ -8,8 +8,8 @@ from typing import NoReturn
 
 import numpy as np
 
-from dynident.errors import InputError
-from dynident.inertia import Array
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
 from dynident.recording.readers import Table
 from dynident.robot.model import Joint, Robot
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from dynident.errors import InputError
-from dynident.inertia import Array
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
 
 GAP = 2.5
 """A pause of more than so many periods is a gap; nothing is bridged over it."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from dynident.inertia import Array
+from dynident.core.arrays import Array
 
 HALF_WIDTH = 4
 """Half-length of the decimation filter, in decimation steps."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import ndimage
 
-from dynident.errors import InputError
-from dynident.inertia import Array
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
 from dynident.recording.filters import DecimationFilter, differences, edge, zero_phase_lowpass
 from dynident.recording.recording import Recording
 

@@ -10,8 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from dynident.errors import InputError
-from dynident.inertia import Array
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
 from dynident.recording import checks
 from dynident.recording.clock import Clock, clock_segments, find_clock, onto_clock
 from dynident.recording.readers import Table, read_table

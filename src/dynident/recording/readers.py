@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dynident.errors import InputError
-from dynident.inertia import Array
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
 
 CHUNK = 1 << 16
 """Rows read at a time, so that a long file never stands in memory twice."""

@@ -21,12 +21,12 @@ from typing import Literal
 import numpy as np
 import pinocchio as pin
 
-from dynident.errors import InputError
-from dynident.inertia import Array, from_com
+from dynident.core.arrays import Array, frozen
+from dynident.core.errors import InputError
+from dynident.core.inertia import from_com
+from dynident.core.text import nearest
 from dynident.robot.model import Joint
 from dynident.robot.spec import BaseSpec, DHJointSpec, InertialSpec
-from dynident.robot.urdf import frozen
-from dynident.text import nearest
 
 Convention = Literal["modified", "standard"]
 Angles = Literal["deg", "rad"]

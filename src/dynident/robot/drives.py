@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.inertia import Array
+from dynident.core.arrays import Array
 
 
 @dataclass(frozen=True)

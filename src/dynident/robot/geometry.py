@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from lxml import etree
 
-from dynident.errors import InputError
-from dynident.inertia import Array
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.text import nearest
 from dynident.robot.model import Robot
 from dynident.robot.urdf import library_messages, parse_xml
-from dynident.text import nearest
 
 if TYPE_CHECKING:
     import pinocchio as pin

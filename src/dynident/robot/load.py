@@ -10,20 +10,16 @@ import numpy as np
 import numpy.typing as npt
 import pinocchio as pin
 
-from dynident.errors import InputError
-from dynident.inertia import Array, inertia_matrix, to_com, transform
+from dynident.core.arrays import Array, frozen
+from dynident.core.errors import InputError
+from dynident.core.inertia import inertia_matrix, to_com, transform
+from dynident.core.schema import read_toml, validated
+from dynident.core.text import nearest
 from dynident.robot.dh import BASE, UNIT, dh_joints, dh_nominal
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
-from dynident.robot.spec import (
-    DriveSpec,
-    RobotSpec,
-    TransmissionSpec,
-    read_toml,
-    validated,
-)
-from dynident.robot.urdf import frozen, load_urdf
-from dynident.text import nearest
+from dynident.robot.spec import DriveSpec, RobotSpec, TransmissionSpec
+from dynident.robot.urdf import load_urdf
 
 
 def load_robot(

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from dynident.inertia import Array
+from dynident.core.arrays import Array
 from dynident.robot.drives import Drives
 
 GRAVITY = (0.0, 0.0, -9.81)

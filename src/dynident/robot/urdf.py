@@ -13,8 +13,8 @@ import numpy as np
 import pinocchio as pin
 from lxml import etree
 
-from dynident.errors import InputError
-from dynident.inertia import Array
+from dynident.core.arrays import frozen
+from dynident.core.errors import InputError
 from dynident.robot.drives import Drives
 from dynident.robot.model import GRAVITY, Joint, Robot
 
@@ -215,13 +215,6 @@ def from_pinocchio(model: pin.Model, path: Path, floating: bool) -> Robot:
         gravity=frozen(GRAVITY),
         source=path,
     )
-
-
-def frozen(values: object) -> Array:
-    """A read-only copy as float64."""
-    array = np.array(values, dtype=float)
-    array.setflags(write=False)
-    return array
 
 
 def limit(value: float) -> float:

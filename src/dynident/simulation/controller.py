@@ -13,9 +13,9 @@ from typing import TypedDict, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from dynident.errors import InputError
-from dynident.inertia import Array
-from dynident.text import nearest
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.text import nearest
 
 INPUTS = ("qref", "dqref", "ddqref", "q", "dq")
 """What a controller sees of its joint, in the order of the last axis of B and D."""

@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
-from dynident.errors import InputError
-from dynident.inertia import Array
-from dynident.statistics import automatic_lag
-from dynident.text import nearest
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.text import nearest
+from dynident.regression.statistics import automatic_lag
 
 KINDS = ("p-p", "pd")
 """Control laws whose gains can be identified: see `identify_gains`."""

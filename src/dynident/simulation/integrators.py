@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.inertia import Array
+from dynident.core.arrays import Array
 
 GAMMA = 1.0 - 1.0 / np.sqrt(2.0)
 

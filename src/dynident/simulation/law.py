@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dynident.core.arrays import Array
 from dynident.dynamics.kinematics import inner, spliced
-from dynident.inertia import Array
 from dynident.simulation.state import inverse_terms, model_tangent
 
 PLAIN, GRAVITY, COMPUTED_TORQUE = 0, 1, 2

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynident.errors import InputError
-from dynident.idim import Idim
-from dynident.inertia import Array
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.text import nearest
+from dynident.dynamics.idim import Idim
 from dynident.simulation.controller import Controller
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.reference import Reference
-from dynident.text import nearest
 
 WIDTH_SHARE = 0.01
 """Default smoothing width of the sign, as a share of the largest reference speed."""

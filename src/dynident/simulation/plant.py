@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynident.dynamics.tree import Integers
-from dynident.errors import InputError
-from dynident.idim import Idim
-from dynident.inertia import Array
+from dynident.core.arrays import Array, Integers
+from dynident.core.errors import InputError
+from dynident.dynamics.idim import Idim
 
 
 class Plant(NamedTuple):

@@ -17,8 +17,8 @@ from scipy import sparse
 from scipy.optimize import least_squares
 from scipy.sparse.linalg import splu
 
-from dynident.errors import ComputationError, InputError
-from dynident.inertia import Array
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError, InputError
 from dynident.recording.filters import differences, zero_phase_lowpass
 from dynident.simulation.reference import Move, Reference, sum_of_moves
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynident.errors import InputError
-from dynident.inertia import Array
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
 from dynident.recording.filters import differences
 
 MOST_SAMPLES = 10**8

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.dynamics.tree import Integers
-from dynident.errors import InputError, RolloutError
-from dynident.inertia import Array
+from dynident.core.arrays import Array, Integers
+from dynident.core.errors import InputError, RolloutError
+from dynident.core.text import nearest
 from dynident.simulation.controller import Controller
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.kernel import advance
@@ -25,7 +25,6 @@ from dynident.simulation.ports import (
     State,
     build_scratch,
 )
-from dynident.text import nearest
 
 STRETCH = 4096
 """Samples rolled out at a time."""

@@ -8,8 +8,8 @@ from typing import Self
 
 import numpy as np
 
-from dynident.errors import InputError
-from dynident.inertia import Array
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
 
 POSITION, TORQUE, JITTER = range(3)
 """Streams of random numbers, one per signal: more noise here changes nothing there."""

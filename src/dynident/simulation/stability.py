@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
 from dynident.dynamics.forward import derivatives
 from dynident.dynamics.inverse import mass_matrix
-from dynident.errors import InputError
-from dynident.inertia import Array
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.loop import Loop
 from dynident.simulation.plant import build_plant

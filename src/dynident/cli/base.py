@@ -1,0 +1,53 @@
+"""``dynident base``: what the motion of a robot can identify."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dynident.cli.options import FrictionOption, JsonFlag, app
+
+
+@app.command(epilog="Example: dynident base arm.urdf --friction viscous")
+def base(
+    robot: Annotated[Path, typer.Argument(metavar="ROBOT", help="URDF or robot TOML.")],
+    friction: FrictionOption = None,
+    rotor: Annotated[
+        bool | None,
+        typer.Option("--rotor/--no-rotor", help="Rotor inertias; on unless friction is none."),
+    ] = None,
+    floating: Annotated[bool, typer.Option("--floating", help="Free-flying base.")] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Print the identifiable combinations of a robot's parameters and their count."""
+    from dynident.dynamics.base import base_parameters
+    from dynident.dynamics.idim import build_idim
+    from dynident.results.json import to_json
+    from dynident.robot import load_robot
+
+    model = load_robot(robot, floating=floating)
+    found = base_parameters(build_idim(model, friction or "coulomb-viscous", rotor))
+    if json:
+        rows = [
+            {"name": name, "regrouping": text}
+            for name, text in zip(found.names, found.regroupings, strict=True)
+        ]
+        document = {
+            "schema": "dynident.base/1",
+            "robot": {"name": model.name, "joints": list(model.joint_names), "dof": model.dof},
+            "friction": found.idim.friction,
+            "base_count": found.count,
+            "rigid_body_count": found.rigid_body_count,
+            "standard_count": len(found.idim.parameters),
+            "parameters": rows,
+            "unidentifiable": list(found.unidentifiable),
+        }
+        typer.echo(to_json(document), nl=False)
+        return
+    from dynident.results.text import base_table
+
+    for warning in model.warnings:
+        typer.echo(f"warning: {warning}", err=True)
+    typer.echo(base_table(found))

@@ -1,0 +1,101 @@
+"""``dynident repair``: the consistent inertials nearest to a robot file's, or to a table's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dynident.cli.options import FrictionOption, JsonFlag, MetricOption, app, positive
+
+if TYPE_CHECKING:
+    from dynident.consistency.constraints import Constraint
+    from dynident.robot.model import Robot
+
+
+@app.command(epilog="Example: dynident repair arm.urdf --urdf arm_consistent.urdf")
+def repair(
+    robot: Annotated[Path, typer.Argument(metavar="ROBOT", help="URDF or robot TOML.")],
+    urdf: Annotated[
+        Path | None, typer.Option("--urdf", help="The URDF to write; only a report without.")
+    ] = None,
+    metric: MetricOption = None,
+    mass: Annotated[
+        float | None,
+        typer.Option("--mass", callback=positive, help="Total mass of the moving links [kg]."),
+    ] = None,
+    table: Annotated[
+        Path | None,
+        typer.Option("--table", help="CSV name,value[,std] of base parameters to repair instead."),
+    ] = None,
+    friction: FrictionOption = None,
+    json: JsonFlag = False,
+) -> None:
+    """Find the physically consistent inertials nearest to a robot file's, or a table's."""
+    from dynident.consistency.constraints import TotalMass
+    from dynident.core.errors import InputError
+    from dynident.core.files import refuse_overwriting, write_files
+    from dynident.results.json import finite, to_json
+    from dynident.robot import load_robot
+
+    if friction is not None and table is None:
+        raise InputError("--friction is of --table")
+    model = load_robot(robot)
+    if urdf is not None:
+        refuse_overwriting([urdf], (robot, model.source or robot, table or robot))
+    constraints = () if mass is None else (TotalMass(mass),)
+    if table is None:
+        document, notes, data, text = repaired_file(model, metric, constraints)
+    else:
+        document, notes, data, text = repaired_table(model, table, friction, metric, constraints)
+    if urdf is not None:
+        write_files({urdf: document})
+    typer.echo(to_json(finite(data)) if json else text, nl=not json)
+    for note in notes if urdf is not None else ():
+        typer.echo(f"note: {note}", err=True)
+    if urdf is not None:
+        typer.echo(f"written to {urdf}", err=True)
+
+
+Answer = tuple[bytes, tuple[str, ...], dict[str, Any], str]
+"""A URDF with notes on it, and what to print, as data and as text."""
+
+
+def repaired_file(model: Robot, metric: str | None, constraints: tuple[Constraint, ...]) -> Answer:
+    """A robot file with the consistent inertials nearest to its own."""
+    from dynident.consistency.knowledge import METRIC
+    from dynident.consistency.nearest import nearest_consistent
+    from dynident.results.repair import repair_dict, repair_table
+    from dynident.results.urdf import model_urdf
+
+    chosen = METRIC if metric is None else metric
+    found = nearest_consistent(model, metric=chosen, constraints=constraints)
+    return (*model_urdf(model, found.phi), repair_dict(model, found), repair_table(model, found))
+
+
+def repaired_table(
+    model: Robot,
+    table: Path,
+    friction: str | None,
+    metric: str | None,
+    constraints: tuple[Constraint, ...],
+) -> Answer:
+    """A robot file with the consistent parameters nearest to a table of base parameters."""
+    from dynident.consistency.knowledge import Knowledge
+    from dynident.consistency.nearest import nearest_to_base
+    from dynident.dynamics.base import base_parameters
+    from dynident.dynamics.base_table import read_base_table
+    from dynident.dynamics.idim import build_idim
+    from dynident.results.repair import base_repair_dict, base_repair_table
+    from dynident.results.urdf import standard_urdf
+
+    base = base_parameters(build_idim(model, friction or "coulomb-viscous"))
+    beta, std = read_base_table(table, base)
+    held = nearest_to_base(base, beta, std, Knowledge(metric=metric, constraints=constraints))
+    assert held.theta is not None
+    return (
+        *standard_urdf(base.idim, held.theta),
+        base_repair_dict(base, beta, std, held),
+        base_repair_table(base, beta, std, held),
+    )

@@ -1,0 +1,71 @@
+"""``dynident validate`` and ``export``: stored results at work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dynident.cli.options import JsonFlag, LowpassOption, MetricOption, app
+
+
+@app.command(epilog="Example: dynident validate out/result.json run3.csv")
+def validate(
+    result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
+    logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="a,b for side by side.")],
+    lowpass: LowpassOption = None,
+    json: JsonFlag = False,
+) -> None:
+    """Measure a stored result on other logs, laid out as those it was made from."""
+    from dynident.results.json import finite, to_json, validation_dict
+    from dynident.results.text import figures_table
+    from dynident.study.stored import read_result, stored_figures
+
+    stored = read_result(result)
+    found = [stored_figures(stored, text.split(","), lowpass) for text in logs]
+    for warning in dict.fromkeys(note for one in found for note in one.warnings):
+        typer.echo(f"warning: {warning}", err=True)
+    if json:
+        document = {
+            "schema": "dynident.validation/1",
+            "validation": [validation_dict(one.figures) for one in found],
+            "warnings": list(dict.fromkeys(note for one in found for note in one.warnings)),
+        }
+        typer.echo(to_json(finite(document)), nl=False)
+        return
+    for one in found:
+        table = figures_table(one.figures.entries, one.figures.nominal)
+        typer.echo(f"{one.figures.log}\n{table}\n")
+
+
+@app.command(epilog="Example: dynident export out/result.json --urdf arm_identified.urdf")
+def export(
+    result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
+    urdf: Annotated[Path, typer.Option("--urdf", help="The URDF to write.")],
+    repair: Annotated[
+        bool,
+        typer.Option("--repair", help="The nearest consistent links, of a result without them."),
+    ] = False,
+    metric: MetricOption = None,
+) -> None:
+    """Write a stored result as a robot model."""
+    from dynident.consistency.knowledge import Knowledge
+    from dynident.core.errors import InputError
+    from dynident.core.files import refuse_overwriting, write_files
+    from dynident.study.stored import read_result, stored_urdf
+
+    if metric is not None and not repair:
+        raise InputError("--metric is of --repair")
+
+    stored = read_result(result)
+    source = stored.idim.robot.source
+    refuse_overwriting([urdf], (result, stored.study.robot.file, source or result))
+    knowledge = Knowledge(metric=metric) if repair else None
+    document, notes = stored_urdf(stored, knowledge)
+    write_files({urdf: document})
+    for warning in stored.warnings:
+        typer.echo(f"warning: {warning}", err=True)
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)
+    typer.echo(f"written to {urdf}", err=True)

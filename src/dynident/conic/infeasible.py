@@ -1,0 +1,83 @@
+"""Constraints that no point satisfies, and which of them contradict each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dynident.conic.cones import Cone, Definite, names_of, violation
+from dynident.conic.interior import INFEASIBLE, Form, linear_form
+from dynident.core.arrays import Array
+from dynident.core.errors import InfeasibleError
+
+SATISFIED = 1e-7
+"""Violation that counts as none, in scaled units."""
+
+
+def contradiction(cones: Sequence[Cone], proof: Array | None) -> None:
+    """Raise when no point satisfies all constraints.
+
+    Parameters
+    ----------
+    cones : sequence of Cone
+    proof : ndarray or None
+        The solver's multipliers of Farkas' lemma, where it claims infeasibility. They are
+        not relied upon.
+
+    Raises
+    ------
+    InfeasibleError
+        With the names of constraints that contradict each other, none of which could be
+        spared.
+    """
+    rows, weights = separated(cones, proof)
+    if feasible(rows):
+        return
+    least = 1e-6 * max(weights)
+    kept = [row for row, weight in zip(rows, weights, strict=True) if weight > least]
+    if feasible(kept):
+        kept = rows
+    for row in list(kept):
+        others = [other for other in kept if other is not row]
+        if not feasible(others):
+            kept = others
+    raise InfeasibleError(names_of(kept))
+
+
+def separated(cones: Sequence[Cone], proof: Array | None) -> tuple[list[Cone], list[float]]:
+    """Constraints with a name each, and by how much each takes part in a proof."""
+    rows: list[Cone] = []
+    weights: list[float] = []
+    position = 0
+    for cone in cones:
+        matrix, vector = linear_form(cone)
+        part = slice(position, position + len(vector))
+        z = np.ones(len(vector)) if proof is None else proof[part]
+        position += len(vector)
+        if isinstance(cone, Definite):
+            rows.append(cone)
+            weights.append(float(np.linalg.norm(matrix.T @ z) + abs(vector @ z)))
+            continue
+        for k, name in enumerate(cone.name):
+            rows.append(type(cone)((name,), cone.G[k : k + 1], cone.h[k : k + 1]))
+            weights.append(float(np.linalg.norm(matrix[k] * z[k]) + abs(vector[k] * z[k])))
+    return rows, weights
+
+
+def feasible(cones: Sequence[Cone]) -> bool:
+    """Whether some point satisfies all constraints; undecided counts as yes."""
+    if not cones:
+        return True
+    n = linear_form(cones[0])[0].shape[1]
+    form = Form(np.eye(n), np.zeros(n), cones, np.zeros(n))
+    refused = False
+    for unit in (1.0, 30.0, 1000.0):
+        outcome = form.solve(unit)
+        if outcome is None:
+            continue
+        x = form.answer(outcome, unit)[0]
+        if np.all(np.isfinite(x)) and max(violation(cone, x) for cone in cones) <= SATISFIED:
+            return True
+        refused |= str(outcome.status) == INFEASIBLE
+    return not refused

@@ -1,0 +1,141 @@
+"""Clarabel's interior-point method: a problem in its form, and its answers in ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import clarabel
+import numpy as np
+import scipy.sparse as sp
+
+from dynident.conic.cones import Cone, Definite, Equal, Positive, smat, svec
+from dynident.core.arrays import Array
+
+INFEASIBLE = "PrimalInfeasible"
+TOLERANCE = 1e-9
+PRECISE = 1e4
+"""Length of the longest column of R that the criterion is scaled down to."""
+LARGE = 200
+"""Unknowns above which Clarabel's supernodal factorisation is the faster one."""
+
+
+class Form:
+    """A problem as Clarabel has it: ``min r^T r + 2 g^T r, R d = r``, cones on start + d.
+
+    ``g = R start - c`` is zero at the unconstrained minimiser. From an answer that is nearly
+    right the step d is small, and so are the errors that a tolerance leaves.
+
+    Parameters
+    ----------
+    R : ndarray, shape (rows, unknowns)
+    c : ndarray, shape (rows,)
+    cones : sequence of Cone
+    start : ndarray, shape (unknowns,)
+        What x is counted from.
+    """
+
+    def __init__(self, R: Array, c: Array, cones: Sequence[Cone], start: Array) -> None:
+        self.rows, self.unknowns = R.shape
+        self.cones, self.start = cones, start
+        # very precise rows would drown the constraints, whose multipliers grow with them
+        self.precision = max(1.0, float(np.max(np.linalg.norm(R, axis=0))) / PRECISE)
+        self.g = (R @ start - c) / self.precision
+        blocks, right = [R / self.precision], [np.zeros(self.rows)]
+        self.kinds: list[object] = [clarabel.ZeroConeT(self.rows)]
+        for cone in cones:
+            matrix, vector = linear_form(cone)
+            if isinstance(cone, Equal):
+                self.kinds.append(clarabel.ZeroConeT(len(vector)))
+            elif isinstance(cone, Positive):
+                self.kinds.append(clarabel.NonnegativeConeT(len(vector)))
+            else:
+                self.kinds.append(clarabel.PSDTriangleConeT(len(cone.floor)))
+            blocks.append(-matrix)
+            right.append(matrix @ start - vector)
+        stacked = sp.csc_matrix(np.vstack(blocks))
+        count = stacked.shape[0]
+        minus = sp.csc_matrix(
+            (np.full(self.rows, -1.0), np.arange(self.rows), np.arange(self.rows + 1)),
+            shape=(count, self.rows),
+        )
+        self.A = sp.hstack([stacked, minus], format="csc")
+        self.b = np.concatenate(right)
+        weights = np.concatenate([np.zeros(self.unknowns), np.full(self.rows, 2.0)])
+        self.P = sp.diags_array(weights, format="csc")
+
+    def solve(
+        self, unit: float, careful: bool = True, tolerance: float = TOLERANCE
+    ) -> clarabel.DefaultSolution | None:
+        """Clarabel's solution for the step in a unit of length; None where it gave up.
+
+        Parameters
+        ----------
+        unit : float
+        careful : bool
+            Whether it scales the problem and refines its linear solutions.
+        tolerance : float
+        """
+        return attempted(lambda: self.solver(unit, careful, tolerance).solve())
+
+    def solver(self, unit: float, careful: bool, tolerance: float) -> clarabel.DefaultSolver:
+        """Clarabel, ready to solve."""
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        settings.max_threads = 1
+        settings.presolve_enable = False
+        settings.chordal_decomposition_enable = False
+        settings.equilibrate_enable = settings.iterative_refinement_enable = careful
+        settings.direct_solve_method = "faer" if self.unknowns > LARGE else "qdldl"
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
+        q = self.linear(unit)
+        return clarabel.DefaultSolver(self.P, q, self.A, self.b / unit, self.kinds, settings)
+
+    def linear(self, unit: float) -> Array:
+        """The linear term in a unit of length."""
+        return np.concatenate([np.zeros(self.unknowns), 2.0 / unit * self.g])
+
+    def answer(
+        self, outcome: clarabel.DefaultSolution, unit: float
+    ) -> tuple[Array, list[np.ndarray], list[Array]]:
+        """The point, its face and the multipliers of half the criterion."""
+        x = self.start + unit * np.array(outcome.x[: self.unknowns])
+        duals = 0.5 * self.precision**2 * unit * np.array(outcome.z)
+        slacks = unit * np.array(outcome.s)
+        faces: list[np.ndarray] = []
+        multipliers: list[Array] = []
+        position = self.rows
+        for cone in self.cones:
+            size = len(svec(cone.floor)) if isinstance(cone, Definite) else len(cone.h)
+            z, s = duals[position : position + size], slacks[position : position + size]
+            position += size
+            if isinstance(cone, Equal):
+                faces.append(np.ones(size, dtype=bool))
+                multipliers.append(z)
+            elif isinstance(cone, Positive):
+                faces.append(z > self.precision**2 * s)
+                multipliers.append(z)
+            else:
+                values, vectors = np.linalg.eigh(smat(z) - self.precision**2 * smat(s))
+                faces.append(vectors[:, values > 0.0])
+                multipliers.append(smat(z))
+        return x, faces, multipliers
+
+
+def attempted(
+    solve: Callable[[], clarabel.DefaultSolution],
+) -> clarabel.DefaultSolution | None:
+    """A solution, or None where the solver panicked."""
+    try:
+        return solve()
+    except BaseException as error:
+        # a panic is not an Exception, and says nothing a user can act on
+        if type(error).__name__ != "PanicException":
+            raise
+        return None
+
+
+def linear_form(cone: Cone) -> tuple[Array, Array]:
+    """Rows and right-hand side of a constraint, matrices as `svec`."""
+    if isinstance(cone, Definite):
+        return svec(cone.basis).T, svec(cone.floor)
+    return cone.G, cone.h

@@ -1,0 +1,262 @@
+"""The one cone problem under every constrained estimator: ``min ||A x - b||^2``.
+
+Clarabel finds the active constraints, in the auxiliary form ``min r^T r, R x - r = b``: a
+normal matrix ``A^T A`` would square the condition number and has been seen to give wrong
+answers on large robots. Newton's method on their face then takes the answer to rounding
+(see `dynident.conic.active_set`), or a step from the answer so far. What the solver says of
+itself is not relied upon, be it solved or almost solved: the certificate is computed from the
+answer, and decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from dynident.conic.active_set import ROUNDS, Certificate, certify, polished
+from dynident.conic.cones import Cone, Definite, Equal, Positive, violation
+from dynident.conic.infeasible import contradiction
+from dynident.conic.interior import INFEASIBLE, LARGE, Form, attempted
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError
+
+MODERATE = 1e-6
+"""Tolerance of replicates."""
+ATTEMPTS = (
+    (3.0, False),
+    (3.0, True),
+    (30.0, False),
+    (30.0, True),
+    (1000.0, True),
+    (1.0, True),
+)
+"""Tried in turn: the unit of the step from the unconstrained minimiser, in standard
+deviations where rows are whitened, and whether the solver scales and refines by itself,
+which unknowns and rows of order one seldom need and which takes half of the time again."""
+CLOSER = (0.1, 0.01)
+"""Units of the steps from an answer that is not accurate yet, after the first two attempts."""
+FEW_ROUNDS = 2
+"""Changes of the active set from a warm start, or to polish what is accurate already."""
+ACCURATE = 1e-8
+"""Violation and gradient below which an answer needs no other attempt."""
+ACCURATE_GAP = 1e-7
+"""The same of the gap, over the criterion: less than a hundredth of a standard deviation."""
+ACCEPTED = 1e-7
+SINGULAR = 1e-12
+"""Diagonal of R over its largest below which there is no unique answer to polish."""
+
+
+@dataclass(frozen=True)
+class ConeSolution:
+    """The minimiser with its multipliers.
+
+    Attributes
+    ----------
+    x : ndarray
+    multipliers : tuple of ndarray
+        One per cone: a vector for linear constraints, a symmetric matrix for `Definite`.
+    faces : tuple of ndarray
+        What holds the answer back, one per cone: rows that are active, as a mask; for
+        `Definite` the null directions of the matrix, shape (d, k).
+    certificate : Certificate
+    iterations : int
+        Of the interior-point method; 0 where none was needed.
+    """
+
+    x: Array
+    multipliers: tuple[Array, ...]
+    faces: tuple[np.ndarray, ...]
+    certificate: Certificate
+    iterations: int
+
+    @property
+    def worst(self) -> float:
+        """The largest residual of its certificate."""
+        return self.certificate.worst
+
+    @property
+    def accurate(self) -> bool:
+        """Whether no other attempt is needed."""
+        proof = self.certificate
+        return max(proof.primal, proof.dual) <= ACCURATE and proof.gap <= ACCURATE_GAP
+
+    def visible(self, cones: Sequence[Cone], least: float) -> tuple[np.ndarray, ...]:
+        """The faces of the multipliers that are larger than `least`."""
+        shown = []
+        for cone, face, multiplier in zip(cones, self.faces, self.multipliers, strict=True):
+            if isinstance(cone, Definite):
+                forces = np.einsum("ik,ij,jk->k", face, multiplier, face)
+                shown.append(face[:, forces > least])
+            else:
+                shown.append(face & (np.abs(multiplier) > least))
+        return tuple(shown)
+
+
+def free_faces(cones: Sequence[Cone]) -> tuple[tuple[np.ndarray, ...], tuple[Array, ...]]:
+    """Faces and multipliers of an answer that nothing holds back."""
+    faces: list[np.ndarray] = []
+    multipliers: list[Array] = []
+    for cone in cones:
+        definite = isinstance(cone, Definite)
+        shape = cone.floor.shape if isinstance(cone, Definite) else cone.h.shape
+        faces.append(np.zeros((shape[0], 0)) if definite else np.zeros(shape, dtype=bool))
+        multipliers.append(np.zeros(shape))
+    return tuple(faces), tuple(multipliers)
+
+
+def solve_cone_problem(
+    A: Array, b: Array, cones: Sequence[Cone], warm: ConeSolution | None = None
+) -> ConeSolution:
+    """Minimise ``||A x - b||^2`` subject to cones.
+
+    Parameters
+    ----------
+    A : ndarray, shape (rows, unknowns)
+        Need not have full column rank where the cones settle the rest.
+    b : ndarray, shape (rows,)
+    cones : sequence of Cone
+    warm : ConeSolution, optional
+        Answer to a problem nearby with the same cones: its face is tried first.
+
+    Returns
+    -------
+    ConeSolution
+
+    Notes
+    -----
+    Solved for the step away from the unconstrained minimiser: its size, and not that of
+    b, is then what the tolerances refer to. Relative to ``||b||^2`` they would hide many
+    standard deviations when the torque is precise.
+
+    Raises
+    ------
+    InfeasibleError
+        When the constraints contradict each other, with the names of those in conflict.
+    ComputationError
+        When no certified answer was reached.
+    """
+    n = A.shape[1]
+    R, c = compressed(A, b)
+    diagonal = np.abs(np.diag(R))
+    unique = len(diagonal) == n and bool(np.all(diagonal > SINGULAR * diagonal.max(initial=0.0)))
+    if unique:
+        start = np.asarray(solve_triangular(R, c, check_finite=False))
+    else:
+        start = np.asarray(np.linalg.lstsq(R, c, rcond=None)[0], dtype=np.float64)
+    if all(violation(cone, start) == 0.0 for cone in cones):
+        faces, multipliers = free_faces(cones)
+        certificate = certify(A, b, start, cones, multipliers)
+        return ConeSolution(start, multipliers, faces, certificate, 0)
+    if warm is not None and unique:
+        half = [0.5 * m for m in warm.multipliers]
+        guess = polished(R, c, cones, warm.x, warm.faces, half, FEW_ROUNDS)
+        if guess is not None and (found := finished(A, b, cones, guess, 0)).accurate:
+            return found
+    best: ConeSolution | None = None
+    iterations, status = 0, ""
+    for number, (unit, careful) in enumerate(ATTEMPTS):
+        centre = start
+        for size in (unit, *CLOSER) if number > 1 else (unit,):
+            form = Form(R, c, cones, centre)
+            outcome = form.solve(size, careful)
+            if outcome is None:
+                break
+            status = str(outcome.status)
+            iterations += int(outcome.iterations)
+            if status == INFEASIBLE:
+                contradiction(cones, np.array(outcome.z)[len(R) :])
+                break
+            answer = form.answer(outcome, size)
+            if not np.all(np.isfinite(answer[0])):
+                break
+            plain = finished(A, b, cones, answer, iterations)
+            if len(start) > LARGE and plain.accurate:
+                return plain
+            rounds = FEW_ROUNDS if plain.accurate else ROUNDS
+            refined = polished(R, c, cones, *answer, rounds) if unique else None
+            found = plain if refined is None else finished(A, b, cones, refined, iterations)
+            best = min((f for f in (best, found, plain) if f is not None), key=lambda f: f.worst)
+            if best.accurate:
+                return best
+            centre = answer[0]
+    if best is None or best.worst > ACCEPTED:
+        contradiction(cones, None)
+        raise ComputationError(
+            f"the cone problem was not solved ({status or 'the solver failed'}); check units and "
+            "the size of the numbers that it was given"
+        )
+    return best
+
+
+def compressed(A: Array, b: Array) -> tuple[Array, Array]:
+    """Triangular R and c with ``||A x - b||^2 = ||R x - c||^2 + constant``."""
+    n = A.shape[1]
+    R = np.asarray(np.linalg.qr(np.column_stack([A, b]), mode="r"))[:n]
+    return R[:, :n], R[:, n]
+
+
+def finished(
+    A: Array,
+    b: Array,
+    cones: Sequence[Cone],
+    answer: tuple[Array, Sequence[np.ndarray], Sequence[Array]],
+    iterations: int,
+) -> ConeSolution:
+    """A candidate with multipliers of the whole criterion, their signs made right."""
+    x, faces, halves = answer
+    multipliers: list[Array] = []
+    for cone, half in zip(cones, halves, strict=True):
+        if isinstance(cone, Equal):
+            multipliers.append(2.0 * half)
+        elif isinstance(cone, Positive):
+            multipliers.append(2.0 * np.maximum(half, 0.0))
+        else:
+            values, vectors = np.linalg.eigh(half)
+            multipliers.append(2.0 * (vectors * np.maximum(values, 0.0)) @ vectors.T)
+    certificate = certify(A, b, x, cones, multipliers)
+    return ConeSolution(x, tuple(multipliers), tuple(faces), certificate, iterations)
+
+
+class Repeated:
+    """The same cones around an answer, with one right-hand side after another.
+
+    For replicates, which need no certificate of their own: the matrices are built once, and
+    one solution of moderate accuracy is taken as it is.
+
+    Parameters
+    ----------
+    A, b : ndarray
+        As of `solve_cone_problem`.
+    cones : sequence of Cone
+    x : ndarray, shape (unknowns,)
+        The answer.
+    """
+
+    def __init__(self, A: Array, b: Array, cones: Sequence[Cone], x: Array) -> None:
+        self.A, self.b, self.cones, self.x = A, b, cones, x
+        self.Q, self.R = np.linalg.qr(A)
+        self.form = Form(self.R, self.Q.T @ b, cones, x)
+        self.unit, careful = ATTEMPTS[0]
+        self.solver = self.form.solver(self.unit, careful, MODERATE)
+
+    def minimiser(self, change: Array) -> Array:
+        """The answer after a change of b.
+
+        Raises
+        ------
+        ComputationError
+            When no answer was reached.
+        """
+        g = self.R @ self.x - self.Q.T @ (self.b + change)
+        self.form.g = g / self.form.precision
+        self.solver.update(q=self.form.linear(self.unit))
+        outcome = attempted(self.solver.solve)
+        if outcome is None or str(outcome.status) != "Solved":
+            return solve_cone_problem(self.A, self.b + change, self.cones).x
+        return self.x + self.unit * np.array(outcome.x[: self.form.unknowns])
+
+
+__all__ = ["Certificate", "ConeSolution", "Repeated", "certify", "solve_cone_problem"]

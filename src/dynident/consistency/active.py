@@ -1,0 +1,207 @@
+"""What active constraints do to an estimate, and whether the data contradict them.
+
+Constraints that hold an estimate back bias it where the true parameters do not satisfy
+them (ardiani2024, sections III-F and III-H). Their multipliers, the price in chi-squared
+and the change of the other parameters say how much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from dynident.conic.active_set import Face, linearise
+from dynident.conic.cones import Cone, Definite
+from dynident.conic.solve import compressed
+from dynident.consistency.feasible_set import Admissible, Held
+from dynident.core.arrays import Array
+from dynident.regression.factors import InstrumentSystem, System
+
+SIGNIFICANCE = 0.01
+BLAMED = 0.5
+"""Share of the price in torque errors above which the data are what contradicts."""
+INDEPENDENT = 1e-10
+"""Singular value over the largest below which active constraints repeat each other."""
+
+
+@dataclass(frozen=True)
+class Restriction:
+    """Active constraints, their price and a verdict.
+
+    Attributes
+    ----------
+    multipliers : tuple of (str, float)
+        By name, largest first, in chi-squared per scaled unit; of a matrix its trace.
+    gradient : float
+        ``||A^T (A beta - b)||`` of the criterion over its scale ``||A^T b||``: zero at a free
+        answer (g_IV of ardiani2024, section III-H, which asks for less than 1e-8).
+    cost : float
+        By how much the criterion is above its free minimum, in chi-squared of independent
+        rows.
+    freedom : int
+        Directions that are held.
+    p_value : float
+        Of that cost under chi-squared with `freedom`: an upper bound where inequalities
+        hold by chance.
+    shift : float
+        Largest change of a base parameter against the free minimum, in standard deviations
+        of the latter.
+    moved : str
+        The base parameter that moved most.
+    by_data : bool
+        Whether most of the price is paid in torque errors and not to the prior.
+    verdict : str
+    """
+
+    multipliers: tuple[tuple[str, float], ...]
+    gradient: float
+    cost: float
+    freedom: int
+    p_value: float
+    shift: float
+    moved: str
+    by_data: bool
+    verdict: str
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the data, or the prior, contradict the constraints at 1 %."""
+        return self.p_value < SIGNIFICANCE
+
+
+def restriction(
+    admitted: Admissible, held: Held, system: System, faces: Sequence[np.ndarray]
+) -> Restriction | None:
+    """What the active constraints do; None when none is active.
+
+    Parameters
+    ----------
+    admitted : Admissible
+    held : Held
+    system : System
+        ``||A beta - b||^2``.
+    faces : sequence of ndarray
+        The active ones; see `ConeSolution.visible`.
+    """
+    if not any(np.any(face) if face.ndim == 1 else face.shape[1] for face in faces):
+        return None
+    solution = held.solution
+    halves = [0.5 * m for m in solution.multipliers]
+    active, _ = linearise(admitted.cones, held.x, faces, halves)
+    singular = np.linalg.svd(active.C, compute_uv=False)
+    freedom = int(np.sum(singular > INDEPENDENT * singular[0]))
+    free = np.linalg.lstsq(held.A, held.b, rcond=None)[0]
+    cost = float(np.sum((held.A @ (held.x - free)) ** 2)) / admitted.kappa**2
+    p_value = float(special.chdtrc(freedom, cost))
+    rows, b = held.A[: held.data], held.b[: held.data]
+    errors = [float(np.sum((rows @ x - b) ** 2)) for x in (held.x, free)]
+    by_data = (errors[0] - errors[1]) / admitted.kappa**2 > BLAMED * cost
+    gradient = held.A.T @ (held.A @ held.x - held.b)
+    scale = max(float(np.linalg.norm(held.A.T @ held.b)), np.finfo(float).tiny)
+    loose = held.beta - admitted.space.matrix @ free
+    std = np.linalg.norm(admitted.space.matrix @ np.linalg.pinv(held.A), axis=1)
+    shifts = np.abs(loose) / np.maximum(admitted.kappa * std, np.finfo(float).tiny)
+    worst = int(np.argmax(shifts))
+    moved = admitted.space.base.names[worst]
+    forces = by_name(admitted.cones, faces, solution.multipliers)
+    holding = (
+        "1 active constraint holds"
+        if len(forces) == 1
+        else f"{len(forces)} active constraints hold"
+    )
+    words = (
+        f"{holding} {freedom} direction{'s' * (freedom > 1)} at a price of "
+        f"{cost:.3g} in chi-squared (p = {p_value:.2g}); {moved} moves most, by "
+        f"{shifts[worst]:.1f} sigma"
+    )
+    if p_value < SIGNIFICANCE:
+        names = ", ".join(name for name, _ in forces[:3])
+        who = "the data contradict" if by_data else "the prior, not the data, contradicts"
+        verdict = f"{who} the constraints ({names}): {words}"
+    else:
+        verdict = f"the data agree with the constraints: {words}"
+    return Restriction(
+        forces, float(np.linalg.norm(gradient)) / scale, cost, freedom, p_value,
+        float(shifts[worst]), moved, by_data, verdict,
+    )  # fmt: skip
+
+
+def by_name(
+    cones: Sequence[Cone], faces: Sequence[np.ndarray], multipliers: Sequence[Array]
+) -> tuple[tuple[str, float], ...]:
+    """Multipliers of the active constraints by name, the largest first."""
+    found: list[tuple[str, float]] = []
+    for cone, face, multiplier in zip(cones, faces, multipliers, strict=True):
+        if isinstance(cone, Definite):
+            if face.shape[1]:
+                found.append((cone.name, float(np.trace(multiplier))))
+        else:
+            found += [
+                (name, float(value))
+                for name, on, value in zip(cone.name, face, multiplier, strict=True)
+                if on
+            ]
+    return tuple(sorted(found, key=lambda pair: -abs(pair[1])))
+
+
+def sensitivity(admitted: Admissible, held: Held, faces: Sequence[np.ndarray]) -> Array:
+    """K with ``dx = K A^T db``, the active constraints held and their curvature followed."""
+    R, _ = compressed(held.A, held.b)
+    halves = [0.5 * m for m in held.solution.multipliers]
+    active, _ = linearise(admitted.cones, held.x, faces, halves)
+    return Face(R, active).sensitivity()
+
+
+def predicted(system: System, fixed: Sequence[int], values: Array) -> Array:
+    """The estimate with some base parameters fixed, from the free one, exactly.
+
+    ``beta_U = beta_free,U + Q_UU^-1 Q_UC (beta_free,C - d)`` with ``Q = A^T A``: for IV,
+    A is R_ZX. Eq. (44) and (45) of ardiani2024 agree with it where Pi = I.
+
+    Parameters
+    ----------
+    system : System
+    fixed : sequence of int
+        C, the parameters at their bounds.
+    values : ndarray, shape (len(fixed),)
+        d, the bounds.
+    """
+    free = system.solve()
+    held = np.asarray(fixed, dtype=int)
+    rest = np.setdiff1d(np.arange(len(free)), held)
+    beta = free.copy()
+    beta[held] = values
+    # Q_UU^-1 A_U^T is the pseudo-inverse of A_U
+    response = np.linalg.lstsq(system.A[:, rest], system.A[:, held], rcond=None)[0]
+    beta[rest] = free[rest] + response @ (free[held] - values)
+    return np.asarray(beta)
+
+
+def predicted_by_instruments(
+    system: InstrumentSystem, fixed: Sequence[int], values: Array
+) -> Array:
+    """Eq. (45) of ardiani2024: ``beta_IV,U + (Z_U^T X_U)^-1 Z_U^T X_C (beta_IV,C - d)``.
+
+    Its orthogonality is that of eq. (40), ``Z_U^T e = 0``, and not that of the criterion
+    (28) that is minimised; the two agree where Pi = I.
+
+    Parameters
+    ----------
+    system : InstrumentSystem
+        As many instruments as parameters.
+    fixed : sequence of int
+    values : ndarray, shape (len(fixed),)
+    """
+    z = system.instruments
+    cross = system.R[:z, :z].T @ system.R[:z, z:-1]
+    free = system.projected.solve()
+    held = np.asarray(fixed, dtype=int)
+    rest = np.setdiff1d(np.arange(len(free)), held)
+    beta = free.copy()
+    beta[held] = values
+    response = np.linalg.solve(cross[np.ix_(rest, rest)], cross[np.ix_(rest, held)])
+    beta[rest] = free[rest] + response @ (free[held] - values)
+    return np.asarray(beta)

@@ -1,0 +1,191 @@
+"""What a constraint is told, checked where it is made: numbers, names and words.
+
+Values come back as plain floats, tuples and strings, so that a constraint built from numpy
+arrays is the same as one of a study, and is written as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+
+LARGEST = 1e9
+"""No mass, length, inertia or friction of a robot is larger, in SI units."""
+
+
+def as_numbers(
+    kind: str,
+    key: str,
+    values: Sequence[float],
+    count: int = 3,
+    positive: bool = False,
+    bounded: bool = True,
+) -> tuple[float, ...]:
+    """Values as plain numbers.
+
+    Parameters
+    ----------
+    kind, key : str
+        Of the constraint, for the message.
+    values : sequence of float
+    count : int
+        How many they have to be.
+    positive : bool
+        Whether each has to be positive.
+    bounded : bool
+        Whether infinite ones are refused.
+
+    Raises
+    ------
+    InputError
+        When they are not `count` numbers of that sort, or larger than `LARGEST`.
+    """
+    try:
+        array = np.array(values)
+    except ValueError:  # rows of different lengths
+        array = np.array([])
+    fits = array.shape == (count,) and array.dtype.kind in "iuf" and not np.any(np.isnan(array))
+    if not fits or (bounded and not np.all(np.isfinite(array))) or (positive and array.min() <= 0):
+        given = values if count > 1 else values[0]
+        word = "positive " if positive else "finite " if bounded else ""
+        wanted = f"{count} {word}number{'s' if count > 1 else ''}"
+        raise InputError(f"constraint {kind!r}: {key} is {short(given)} but has to be {wanted}")
+    if np.any(np.isfinite(array) & (np.abs(array.astype(float)) > LARGEST)):
+        raise InputError(
+            f"constraint {kind!r}: {key} has {np.max(np.abs(array)):g}, more than {LARGEST:g}; "
+            "check its unit, or leave it out"
+        )
+    return tuple(float(value) for value in array)
+
+
+def as_number(kind: str, key: str, value: float, positive: bool = False) -> float:
+    """One finite value as a plain number; see `as_numbers`.
+
+    Raises
+    ------
+    InputError
+    """
+    return as_numbers(kind, key, (value,), count=1, positive=positive)[0]
+
+
+def interval(
+    kind: str, lower: float | None, upper: float | None
+) -> tuple[float | None, float | None]:
+    """Two bounds, one of which may be left out.
+
+    Raises
+    ------
+    InputError
+        Without a bound, or with bounds in the wrong order.
+    """
+    if lower is None and upper is None:
+        raise InputError(f"constraint {kind!r} has neither lower nor upper")
+    low = None if lower is None else as_number(kind, "lower", lower)
+    high = None if upper is None else as_number(kind, "upper", upper)
+    if low is not None and high is not None and low > high:
+        raise InputError(f"constraint {kind!r} has lower {low:g} above upper {high:g}")
+    return low, high
+
+
+def as_names(kind: str, key: str, values: Iterable[str] | str) -> tuple[str, ...] | str:
+    """A name, or several that differ.
+
+    Raises
+    ------
+    InputError
+    """
+    if isinstance(values, str):
+        return as_name(kind, key, values)
+    if not isinstance(values, Iterable):
+        raise InputError(f"constraint {kind!r}: {key} is {short(values)} but has to be names")
+    given = tuple(as_name(kind, key, value) for value in values)
+    if not given:
+        raise InputError(f"constraint {kind!r}: {key} is empty but has to be names")
+    for k, one in enumerate(given):
+        if one in given[:k]:
+            raise InputError(f"constraint {kind!r}: {key} has {one!r} twice")
+    return given
+
+
+def as_name(kind: str, key: str, value: str) -> str:
+    """A name that is not empty.
+
+    Raises
+    ------
+    InputError
+    """
+    if not isinstance(value, str) or not value:
+        raise InputError(f"constraint {kind!r}: {key} is {short(value)} but has to be a name")
+    return str(value)
+
+
+def as_word(kind: str, key: str, value: str, choices: Iterable[str]) -> str:
+    """One of some words.
+
+    Raises
+    ------
+    InputError
+    """
+    known = tuple(choices)
+    if not isinstance(value, str) or value not in known:
+        raise InputError(
+            f"constraint {kind!r}: {key} is {short(value)}; use one of {', '.join(known)}"
+        )
+    return str(value)
+
+
+def as_flag(kind: str, key: str, value: bool) -> bool:
+    """A truth value.
+
+    Raises
+    ------
+    InputError
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(
+            f"constraint {kind!r}: {key} is {short(value)} but has to be True or False"
+        )
+    return bool(value)
+
+
+def keep(constraint: object, **values: Any) -> None:
+    """Put checked values in the place of those that a frozen constraint was given."""
+    for key, value in values.items():
+        object.__setattr__(constraint, key, value)
+
+
+def short(value: object) -> str:
+    """What was given, in one line of some words."""
+    plain = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+    text = " ".join(repr(plain).split())
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def shown(values: Array | Sequence[float], digits: int = 6) -> str:
+    """A point or a direction in words."""
+    return "(" + " ".join(f"{round(float(v), digits) + 0.0:g}" for v in values) + ")"
+
+
+@contextmanager
+def entry(number: int) -> Iterator[None]:
+    """Name a constraint by its place among all, from 1, in what is refused inside.
+
+    As the key of a study is named: ``constraint[2] 'box': ...``.
+
+    Raises
+    ------
+    InputError
+    """
+    try:
+        yield
+    except InputError as error:
+        message = str(error)
+        rest = message.removeprefix("constraint")
+        told = rest if rest != message else f": {message}"
+        raise InputError(f"constraint[{number}]{told}") from error

@@ -1,0 +1,163 @@
+"""Physical consistency of bodies and drives, in the forms that the literature has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.conic.cones import Cone, Definite, Positive, smat, svec
+from dynident.consistency.space import LENGTH, Space
+from dynident.core.arrays import Array
+from dynident.core.inertia import PSEUDO_INERTIA_BASIS
+
+FLOOR = 1e-6
+"""Distance that scaled parameters keep from the boundary of consistency."""
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class PseudoInertia:
+    """Every body's pseudo-inertia positive definite (ardiani2024, eq. 18).
+
+    ``D J(phi) D - floor >= 0`` with D making J a matrix of order one: necessary and
+    sufficient for a body of positive density, the triangle inequality of its principal
+    moments included.
+
+    Attributes
+    ----------
+    floor : float
+        Smallest scaled eigenvalue.
+    """
+
+    floor: float = FLOOR
+
+    def cones(self, space: Space) -> list[Cone]:
+        """One matrix a body."""
+        cones: list[Cone] = []
+        for k, link in enumerate(space.links):
+            basis = np.tensordot(space.body(space.link(link)).T, PSEUDO_INERTIA_BASIS, axes=1)
+            scaled = congruence(basis, space.mass(k))
+            cones.append(Definite(f"pseudo-inertia {link}", scaled, self.floor * np.eye(4)))
+        return cones
+
+
+@dataclass(frozen=True)
+class MassInertia:
+    """The older form: mass positive and inertia about the centre of mass definite.
+
+    ``[[I, S(h)^T], [S(h), m 1]] > 0`` with the first moment h (Sousa and Cortesao 2014;
+    flobaroid, "Feasibility constraints as LMI"). It leaves the triangle inequality out, so
+    that it admits bodies that no distribution of mass makes.
+
+    Attributes
+    ----------
+    floor : float
+    """
+
+    floor: float = FLOOR
+
+    def cones(self, space: Space) -> list[Cone]:
+        """One matrix a body."""
+        cones: list[Cone] = []
+        for k, link in enumerate(space.links):
+            basis = np.tensordot(space.body(space.link(link)).T, SPATIAL_INERTIA_BASIS, axes=1)
+            scale = np.array([1.0 / LENGTH] * 3 + [1.0] * 3) / np.sqrt(space.mass(k))
+            cones.append(
+                Definite(f"inertia {link}", basis * np.outer(scale, scale), self.floor * np.eye(6))
+            )
+        return cones
+
+
+@dataclass(frozen=True)
+class PositiveDrives:
+    """Rotor inertias and friction parameters positive (ardiani2024, eq. 19).
+
+    Attributes
+    ----------
+    floor : float
+        In units of the parameter that would explain all of the torque.
+    """
+
+    floor: float = FLOOR
+
+    def cones(self, space: Space) -> list[Cone]:
+        """One row a parameter."""
+        chosen = [k for k, p in enumerate(space.idim.parameters) if p.positive]
+        if not chosen:
+            return []
+        names = tuple(f"{space.idim.names[k]} > 0" for k in chosen)
+        G = np.eye(len(space.unit))[chosen]
+        return [Positive(names, G, np.full(len(chosen), self.floor))]
+
+
+@dataclass(frozen=True)
+class BasePositive:
+    """Base parameters positive that no consistent robot can have negative (eq. 27).
+
+    The seed selects "the base parameters that must be greater than zero". They are those
+    whose combination ``<F_j, J_j> + f^T drives`` has every F_j positive semidefinite and
+    every f of a positive parameter at least zero: ``Izz1 + Ia1 + Iyy2`` is one of them,
+    ``Ixx2 - Iyy2`` is not.
+
+    Attributes
+    ----------
+    floor : float
+    """
+
+    floor: float = 0.0
+
+    def cones(self, space: Space) -> list[Cone]:
+        """One row a base parameter."""
+        base = space.base
+        chosen = [k for k in range(base.count) if never_negative(space, base.matrix[k])]
+        if not chosen:
+            return []
+        names = tuple(f"{base.names[k]} > 0" for k in chosen)
+        rows = space.matrix[chosen]
+        size = np.linalg.norm(rows, axis=1, keepdims=True)
+        return [Positive(names, rows / size, np.full(len(chosen), self.floor))]
+
+
+def congruence(basis: Array, mass: float) -> Array:
+    """Pseudo-inertias in units of a mass and of `LENGTH`."""
+    scale = np.array([1.0 / LENGTH] * 3 + [1.0]) / np.sqrt(mass)
+    return np.asarray(basis * np.outer(scale, scale))
+
+
+def never_negative(space: Space, row: Array) -> bool:
+    """Whether a combination of standard parameters is positive for all consistent robots."""
+    idim = space.idim
+    size = float(np.max(np.abs(row)))
+    for k in range(idim.tree.bodies):
+        dual = dual_matrix(row[10 * k : 10 * k + 10])
+        if np.linalg.eigvalsh(congruence(dual, 1.0) * LENGTH**2)[0] < -ROUNDING * size:
+            return False
+    for value, parameter in zip(
+        row[idim.inertial :], idim.parameters[idim.inertial :], strict=True
+    ):
+        if abs(value) > ROUNDING * size and (not parameter.positive or value < 0.0):
+            return False
+    return True
+
+
+def dual_matrix(coefficients: Array) -> Array:
+    """F with ``<F, J(phi)> = coefficients^T phi``."""
+    return smat(np.asarray(np.linalg.solve(svec(PSEUDO_INERTIA_BASIS), coefficients)))
+
+
+def _spatial_inertia_basis() -> Array:
+    """``[[I, S(h)^T], [S(h), m 1]]`` of each unit inertial parameter."""
+    basis = np.zeros((10, 6, 6))
+    basis[0, 3:, 3:] = np.eye(3)
+    for axis in range(3):
+        skew = np.cross(np.eye(3)[axis], np.eye(3)).T
+        basis[1 + axis, 3:, :3] = skew
+        basis[1 + axis, :3, 3:] = skew.T
+    for k, (i, j) in enumerate(((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))):
+        basis[4 + k, i, j] = basis[4 + k, j, i] = 1.0
+    return basis
+
+
+SPATIAL_INERTIA_BASIS = _spatial_inertia_basis()
+"""Spatial inertia matrix, the sign of its first moment turned, which is a congruence."""

@@ -1,0 +1,126 @@
+"""Convex sets around points: their hull, and the smallest ellipsoid."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.spatial import ConvexHull, HalfspaceIntersection, QhullError
+
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+
+COPLANAR = 1e-4
+"""Angle below which two facets are one [rad]."""
+FLAT = 1e-9
+"""Thickness over size below which points lie in a plane."""
+ENCLOSED = 1e-4
+"""Relative accuracy of the smallest enclosing ellipsoid."""
+STEPS = 100_000
+"""More steps than any set of points takes."""
+
+
+def hull(points: Array, margin: float = 0.0, place: str = "hull") -> tuple[Array, Array]:
+    """Facets of a convex hull, moved outward, and corners of the polytope that they bound.
+
+    Facets that lie in one plane, as those of a mesh do, count once.
+
+    Parameters
+    ----------
+    points : ndarray, shape (points, 3)
+        [m]
+    margin : float
+        [m]
+    place : str
+        What messages begin with.
+
+    Returns
+    -------
+    sides : ndarray, shape (facets, 4)
+        ``(-n, d)`` of each facet ``n . x <= d`` with a unit normal n.
+    corners : ndarray, shape (corners, 3)
+
+    Raises
+    ------
+    InputError
+        For fewer than four points, or points in a plane.
+    """
+    corners, facets = corners_of(points, place)
+    apart: list[int] = []
+    for k, normal in enumerate(facets):
+        if not apart or np.linalg.norm(facets[apart] - normal, axis=1).min() > COPLANAR:
+            apart.append(k)
+    normals = facets[apart]
+    # from the corners themselves, so that all are inside whatever Qhull rounds
+    offsets = np.max(corners @ normals.T, axis=0) + margin
+    if margin > 0.0:
+        half_spaces = np.column_stack([normals, -offsets])
+        corners = HalfspaceIntersection(half_spaces, corners.mean(axis=0)).intersections
+    return np.column_stack([-normals, offsets]), np.asarray(corners)
+
+
+def corners_of(points: Array, place: str) -> tuple[Array, Array]:
+    """Corners of a convex hull and the unit normals of its facets, triangle by triangle.
+
+    Raises
+    ------
+    InputError
+        For fewer than four points, or points in a plane.
+    """
+    refused = InputError(f"{place}: the points lie in a plane; give at least four that do not")
+    if len(points) < 4:
+        raise refused
+    spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
+    if spread[-1] <= FLAT * spread[0]:
+        raise refused
+    try:
+        found = ConvexHull(points)
+    except QhullError as error:
+        raise refused from error
+    return points[found.vertices], np.asarray(found.equations[:, :3])
+
+
+def ellipsoid(points: Array, tolerance: float = ENCLOSED) -> tuple[Array, Array]:
+    """The smallest ellipsoid around points (Khachiyan 1996).
+
+    Weights on the points are raised where the ellipsoid of their moments is left, and
+    lowered where it is not reached (Todd and Yildirim 2007), until both are within the
+    tolerance; what is left of it is made up for, so that all points are inside.
+
+    Parameters
+    ----------
+    points : ndarray, shape (points, 3)
+        Not all in a plane.
+    tolerance : float
+
+    Returns
+    -------
+    centre : ndarray, shape (3,)
+    root : ndarray, shape (3, 3)
+        ``|root (x - centre)| <= 1`` inside.
+    """
+    middle, size = points.mean(axis=0), np.ptp(points, axis=0)
+    scaled = (points - middle) / size
+    lifted = np.column_stack([scaled, np.ones(len(points))])
+    weights = np.full(len(points), 1.0 / len(points))
+    for _ in range(STEPS):
+        # its weighted mean is 4 at every step, and no value is above 4 at the optimum
+        reach = np.einsum("ij,ij->i", lifted @ np.linalg.inv((lifted.T * weights) @ lifted), lifted)
+        ahead = int(np.argmax(reach))
+        behind = int(np.argmin(np.where(weights > 0.0, reach, np.inf)))
+        above, below = reach[ahead] / 4.0 - 1.0, 1.0 - reach[behind] / 4.0
+        if max(above, below) <= tolerance:
+            break
+        if above >= below:
+            step = (reach[ahead] - 4.0) / (4.0 * (reach[ahead] - 1.0))
+            weights *= 1.0 - step
+            weights[ahead] += step
+            continue
+        step = weights[behind] / (1.0 - weights[behind])  # takes all of it
+        if reach[behind] > 1.0:
+            step = min(step, (4.0 - reach[behind]) / (4.0 * (reach[behind] - 1.0)))
+        weights *= 1.0 + step
+        weights[behind] = max(weights[behind] - step, 0.0)
+    centre = weights @ scaled
+    apart = scaled - centre
+    root = np.linalg.cholesky(np.linalg.inv((apart.T * weights) @ apart)).T
+    root /= np.linalg.norm(apart @ root.T, axis=1).max()
+    return middle + size * centre, root / size

@@ -1,0 +1,223 @@
+"""Constraints between links: equal parts, left and right, and payloads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.conic.cones import Cone, Definite, Equal
+from dynident.consistency.constraints.checks import (
+    as_flag,
+    as_name,
+    as_names,
+    as_number,
+    as_numbers,
+    as_word,
+    keep,
+)
+from dynident.consistency.constraints.consistency import FLOOR, congruence
+from dynident.consistency.space import LENGTH, Space, indices
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.inertia import (
+    INERTIAL,
+    PSEUDO_INERTIA_BASIS,
+    from_com,
+    from_pseudo_inertia,
+    pseudo_inertia,
+)
+from dynident.robot.model import Robot
+
+PLANES = {"xy": 2, "xz": 1, "yz": 0}
+"""Planes of symmetry by the axis that they mirror."""
+ROUNDED = 1e-6
+"""Second moment of a payload's mass, in units of its inertia, that is rounding of its file."""
+
+
+@dataclass(frozen=True)
+class EqualLinks:
+    """Links that are the same part, with the same drive.
+
+    Their inertial parameters in their own joint frames are equal, and their drives'.
+
+    Attributes
+    ----------
+    links : tuple of str, or "all"
+        At least two.
+    drives : bool
+        Whether rotor inertia and friction are equal as well.
+    """
+
+    links: tuple[str, ...] | str
+    drives: bool = True
+
+    def __post_init__(self) -> None:
+        links = as_names("equal", "links", self.links)
+        if links != "all" and (isinstance(links, str) or len(links) < 2):
+            raise InputError("constraint 'equal' needs at least two links, or \"all\"")
+        keep(self, links=links, drives=as_flag("equal", "drives", self.drives))
+
+    def cones(self, space: Space) -> list[Cone]:
+        """Eleven or so rows a pair."""
+        first, *others = indices(space, self.links)
+        if not others:
+            raise InputError("constraint 'equal' needs at least two links; the robot has one")
+        return [
+            cone
+            for other in others
+            for cone in alike(space, first, other, np.eye(4), "equal", self.drives)
+        ]
+
+
+@dataclass(frozen=True)
+class Symmetric:
+    """A right link that mirrors a left one, with the same drive.
+
+    At the zero configuration the one is the other's image in a plane of the base frame.
+
+    Attributes
+    ----------
+    left, right : str
+    plane : {"xz", "xy", "yz"}
+        Through the base frame's origin.
+    drives : bool
+        Whether rotor inertia and friction are equal as well.
+    """
+
+    left: str
+    right: str
+    plane: str = "xz"
+    drives: bool = True
+
+    def __post_init__(self) -> None:
+        left, right = tuple(as_names("symmetric", "left and right", (self.left, self.right)))
+        plane = as_word("symmetric", "plane", self.plane, PLANES)
+        drives = as_flag("symmetric", "drives", self.drives)
+        keep(self, left=left, right=right, plane=plane, drives=drives)
+
+    def cones(self, space: Space) -> list[Cone]:
+        """Eleven or so rows."""
+        left, right = space.link(self.left), space.link(self.right)
+        mirror = np.eye(4)
+        mirror[PLANES[self.plane], PLANES[self.plane]] = -1.0
+        world = placements(space.idim.robot)
+        # points of the right link are mirror images of points of the left one
+        map_ = np.linalg.inv(world[right]) @ mirror @ world[left]
+        return alike(space, left, right, map_, "symmetric", self.drives)
+
+
+@dataclass(frozen=True)
+class Payload:
+    """A link that carries a payload rigidly: known, or to be found.
+
+    With its mass given, the link without this payload has to be consistent. Without,
+    the payload is what the link has beyond the robot file's inertials, and that has to
+    be consistent.
+
+    Attributes
+    ----------
+    link : str
+    mass : float, optional
+        [kg]
+    com : tuple of 3 floats
+        In the link's joint frame [m].
+    inertia : tuple of 6 floats
+        xx, xy, yy, xz, yz, zz about its centre of mass [kg m^2].
+    """
+
+    link: str
+    mass: float | None = None
+    com: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    inertia: tuple[float, ...] = (0.0,) * 6
+
+    def __post_init__(self) -> None:
+        link = as_name("payload", "link", self.link)
+        com = as_numbers("payload", "com", self.com)
+        inertia = as_numbers("payload", "inertia", self.inertia, count=6)
+        mass = self.mass
+        if mass is not None:
+            mass = as_number("payload", "mass", mass, positive=True)
+            check_inertia(inertia)
+        elif any(com) or any(inertia):
+            raise InputError("constraint 'payload' has com or inertia of no mass; give its mass")
+        keep(self, link=link, mass=mass, com=com, inertia=inertia)
+
+    def cones(self, space: Space) -> list[Cone]:
+        """One matrix."""
+        k = space.link(self.link)
+        if self.mass is None:
+            known = space.idim.robot.nominal[k]
+            if known[0] <= 0.0:
+                raise InputError(
+                    f"constraint 'payload': the robot file has no inertials of {self.link}, so "
+                    "that an unknown payload cannot be told from it; give its mass"
+                )
+            title = f"payload of {self.link}"
+        else:
+            known = from_com(self.mass, self.com, tensor(self.inertia))
+            title = f"{self.link} without its payload"
+        basis = np.tensordot(space.body(k).T, PSEUDO_INERTIA_BASIS, axes=1)
+        floor = congruence(pseudo_inertia(known), space.mass(k)) + FLOOR * np.eye(4)
+        return [Definite(title, congruence(basis, space.mass(k)), floor)]
+
+
+def tensor(inertia: tuple[float, ...]) -> Array:
+    """The matrix of xx, xy, yy, xz, yz, zz."""
+    xx, xy, yy, xz, yz, zz = inertia
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def check_inertia(inertia: tuple[float, ...]) -> None:
+    """Refuse an inertia about the centre of mass that no mass has.
+
+    Its second moments ``1/2 tr(I) 1 - I`` (ardiani2024, eq. 17) have to be positive
+    semidefinite: moments that are not negative, none larger than the sum of the others.
+
+    Raises
+    ------
+    InputError
+    """
+    matrix = tensor(inertia)
+    moments = 0.5 * np.trace(matrix) * np.eye(3) - matrix
+    if np.linalg.eigvalsh(moments)[0] < -ROUNDED * np.max(np.abs(matrix)):
+        raise InputError(
+            "constraint 'payload': no mass has its inertia; each principal moment has to be "
+            "at least 0 and at most the sum of the others"
+        )
+
+
+def alike(space: Space, left: int, right: int, map_: Array, word: str, drives: bool) -> list[Cone]:
+    """Rows for ``J_right = map J_left map^T``, and equal drives."""
+    images = [from_pseudo_inertia(map_ @ matrix @ map_.T) for matrix in PSEUDO_INERTIA_BASIS]
+    rows = space.body(right) - np.column_stack(images) @ space.body(left)
+    rows = rows / (space.mass(left) * np.array([1.0] + [LENGTH] * 3 + [LENGTH**2] * 6))[:, None]
+    pair = f"{word} {space.links[left]} {space.links[right]}"
+    names = tuple(f"{pair}: {symbol}" for symbol in INERTIAL)
+    cones: list[Cone] = [Equal(names, rows, np.zeros(10))]
+    if drives:
+        idim = space.idim
+        numbers = [idim.robot.numbers[k] for k in (left, right)]
+        own = [
+            {p.symbol: k for k, p in enumerate(idim.parameters)
+             if k >= idim.inertial and p.number == number}
+            for number in numbers
+        ]  # fmt: skip
+        shared = [s for s in own[0] if s in own[1] and s != "off"]
+        if shared:
+            G = np.zeros((len(shared), len(space.unit)))
+            for i, symbol in enumerate(shared):
+                G[i, own[0][symbol]] = 1.0
+                G[i, own[1][symbol]] = -space.unit[own[1][symbol]] / space.unit[own[0][symbol]]
+            cones.append(Equal(tuple(f"{pair}: {s}" for s in shared), G, np.zeros(len(shared))))
+    return cones
+
+
+def placements(robot: Robot) -> list[Array]:
+    """Homogeneous placements of the bodies' frames in the base frame at q = 0."""
+    found = {0: np.eye(4)}
+    for k, joint in enumerate(robot.joints, start=1):
+        own = np.eye(4)
+        own[:3, :3], own[:3, 3] = joint.rotation, joint.translation
+        found[k] = found[joint.parent] @ own
+    return [found[number] for number in robot.numbers]

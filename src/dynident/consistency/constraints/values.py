@@ -1,0 +1,178 @@
+"""Constraints on the values of parameters and masses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.conic.cones import Cone, Equal, Positive
+from dynident.consistency.constraints.checks import as_names, as_number, interval, keep
+from dynident.consistency.space import Space, indices
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Parameters, standard or base ones, between bounds.
+
+    Attributes
+    ----------
+    parameters : tuple of str
+    lower, upper : float, optional
+        SI units.
+    """
+
+    parameters: tuple[str, ...]
+    lower: float | None = None
+    upper: float | None = None
+
+    def __post_init__(self) -> None:
+        lower, upper = interval("bounds", self.lower, self.upper)
+        parameters = as_names("bounds", "parameters", self.parameters)
+        keep(self, parameters=parameters, lower=lower, upper=upper)
+
+    def cones(self, space: Space) -> list[Cone]:
+        """One row a parameter and bound."""
+        return [
+            cone
+            for name in listed(self.parameters)
+            for cone in between(space.row(name), name, self.lower, self.upper)
+        ]
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """Parameters, standard or base ones, with known values.
+
+    Attributes
+    ----------
+    parameters : tuple of str
+    value : float
+        SI units.
+    """
+
+    parameters: tuple[str, ...]
+    value: float
+
+    def __post_init__(self) -> None:
+        parameters = as_names("fixed", "parameters", self.parameters)
+        keep(self, parameters=parameters, value=as_number("fixed", "value", self.value))
+
+    def cones(self, space: Space) -> list[Cone]:
+        """One row a parameter."""
+        return [
+            exactly(space.row(name), f"{name} = {self.value:g}", self.value)
+            for name in listed(self.parameters)
+        ]
+
+
+@dataclass(frozen=True)
+class LinkMass:
+    """Masses of links: known, or between bounds.
+
+    Attributes
+    ----------
+    links : tuple of str, or "all"
+    value, lower, upper : float, optional
+        [kg]
+    """
+
+    links: tuple[str, ...] | str
+    value: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+
+    def __post_init__(self) -> None:
+        value, lower, upper = known_mass("mass", self.value, self.lower, self.upper)
+        links = as_names("mass", "links", self.links)
+        keep(self, links=links, value=value, lower=lower, upper=upper)
+
+    def cones(self, space: Space) -> list[Cone]:
+        """One row a link and bound."""
+        cones: list[Cone] = []
+        for k in indices(space, self.links):
+            row, name = space.body(k)[0], f"mass of {space.links[k]}"
+            cones += masses(row, name, self.value, self.lower, self.upper)
+        return cones
+
+
+@dataclass(frozen=True)
+class TotalMass:
+    """The mass of all bodies together, as a scale shows it (less the fixed base's).
+
+    Attributes
+    ----------
+    value : float, optional
+        [kg]
+    lower, upper : float, optional
+        [kg]
+    """
+
+    value: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+
+    def __post_init__(self) -> None:
+        value, lower, upper = known_mass("total-mass", self.value, self.lower, self.upper)
+        keep(self, value=value, lower=lower, upper=upper)
+
+    def cones(self, space: Space) -> list[Cone]:
+        """One row, or two."""
+        row = np.sum([space.body(space.link(name))[0] for name in space.links], axis=0)
+        return masses(row, "total mass", self.value, self.lower, self.upper)
+
+
+def known_mass(
+    kind: str, value: float | None, lower: float | None, upper: float | None
+) -> tuple[float | None, float | None, float | None]:
+    """A mass that is known, or bounded, as plain numbers.
+
+    Raises
+    ------
+    InputError
+        For a value that is not positive or has bounds beside it, and as `interval`.
+    """
+    if value is None:
+        if lower is None and upper is None:
+            raise InputError(f"constraint {kind!r} has neither value, lower nor upper")
+        return (None, *interval(kind, lower, upper))
+    if lower is not None or upper is not None:
+        raise InputError(f"constraint {kind!r} has a value and bounds; give one or the other")
+    return as_number(kind, "value", value, positive=True), None, None
+
+
+def masses(
+    row: Array, name: str, value: float | None, lower: float | None, upper: float | None
+) -> list[Cone]:
+    """A mass that is known, or bounded."""
+    if value is not None:
+        return [exactly(row, f"{name} = {value:g}", value)]
+    return between(row, name, lower, upper)
+
+
+def exactly(row: Array, name: str, value: float) -> Equal:
+    """``row @ x = value``, in units of the row."""
+    size = float(np.linalg.norm(row))
+    return Equal((name,), row[None] / size, np.array([value / size]))
+
+
+def between(row: Array, name: str, lower: float | None, upper: float | None) -> list[Cone]:
+    """``lower <= row @ x <= upper``, in units of the row."""
+    size = float(np.linalg.norm(row))
+    cones: list[Cone] = []
+    if lower is not None:
+        cones.append(
+            Positive((f"{name} >= {lower:g}",), row[None] / size, np.array([lower / size]))
+        )
+    if upper is not None:
+        cones.append(
+            Positive((f"{name} <= {upper:g}",), -row[None] / size, np.array([-upper / size]))
+        )
+    return cones
+
+
+def listed(names: tuple[str, ...] | str) -> tuple[str, ...]:
+    """One name, or several."""
+    return (names,) if isinstance(names, str) else tuple(names)

@@ -1,0 +1,282 @@
+"""The set of parameters that is admitted, and the point of it that fits rows best.
+
+Whatever the method, its factors give ``(A, b)`` in base parameters, and the constrained
+estimate is ``min ||A M x - b||^2 + kappa^2 w d^2(x)`` subject to the cones, with M the
+regrouping, d the distance from the prior's centre and kappa^2 the variance ratio of rows
+that are correlated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.conic.cones import Cone, violation
+from dynident.conic.solve import ConeSolution, certify, free_faces, solve_cone_problem
+from dynident.consistency.constraints import CONSISTENCY, ON_BASE
+from dynident.consistency.constraints.checks import entry, short
+from dynident.consistency.knowledge import Knowledge
+from dynident.consistency.prior import Prior
+from dynident.consistency.space import Space, base_space, standard_space
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError, InputError
+from dynident.core.inertia import from_pseudo_inertia, pseudo_inertia, smallest_eigenvalue
+from dynident.dynamics.base import BaseParameters
+from dynident.regression.factors import System
+
+ROUND = 0.1
+"""Scaled pseudo-inertia of the bodies that nothing is known of, times the unit matrix."""
+EQUIVALENT = 1e-2
+"""Pull towards them along directions that nothing else sees, in standard
+deviations: among sets with equal torques, and of drives that never moved."""
+NEWTON_STEPS = 60
+"""Of priors whose metric is not quadratic."""
+LEAST_STEP = 1e-6
+CLOSER = 0.9
+SLIGHT = 1e-9
+"""Violation that is rounding."""
+DECREMENT = 1e-11
+"""Squared length of a step, over the criterion, that ends them."""
+
+
+@dataclass(frozen=True)
+class Admissible:
+    """Unknowns, cones and prior of one problem.
+
+    Attributes
+    ----------
+    space : Space
+    cones : tuple of Cone
+    prior : Prior
+    kappa : float
+        Standard deviation of the prior in units of the weighted rows.
+    open : ndarray, shape (k, unknowns)
+        Directions that neither rows nor prior can be said to see, with a slight pull.
+    """
+
+    space: Space
+    cones: tuple[Cone, ...]
+    prior: Prior
+    kappa: float
+    open: Array
+
+    def solve(self, system: System, warm: Held | None = None) -> Held:
+        """The admitted parameters that fit a system best.
+
+        Parameters
+        ----------
+        system : System
+            ``||A beta - b||^2`` in base parameters.
+        warm : Held, optional
+            Answer to a system nearby.
+
+        Raises
+        ------
+        InfeasibleError
+            When no parameters are admitted, with the constraints in conflict.
+        ComputationError
+            When no certified answer was reached.
+        """
+        data = system.A @ self.space.matrix
+        held = warm
+        if self.prior.fixed or not self.prior.belief.bodies or self.prior.weight == 0.0:
+            return self._quadratic(data, system.b, None, held)
+        held = self._quadratic(data, system.b, None, held)
+        x = self._inside(held.x)
+        cost = self._criterion(data, system.b, x)
+        for _ in range(NEWTON_STEPS):
+            new = self._quadratic(data, system.b, x, held)
+            decrement = float(np.sum((new.A @ (new.x - x)) ** 2))
+            if decrement <= DECREMENT * max(1.0, cost):
+                return new
+            step = self._longest(x, new.x)
+            trial = self._criterion(data, system.b, x + step * (new.x - x))
+            while trial > cost and step > LEAST_STEP:
+                step *= 0.5
+                trial = self._criterion(data, system.b, x + step * (new.x - x))
+            x, held, cost = x + step * (new.x - x), new, trial
+        raise ComputationError(
+            f"the prior's metric {self.prior.metric!r} did not settle in {NEWTON_STEPS} steps; "
+            "try 'pullback', which is its quadratic form"
+        )
+
+    def _longest(self, x: Array, new: Array) -> float:
+        """Share of a step that takes a believed body at most `CLOSER` to its boundary.
+
+        From there Newton's method on a log-det only doubles the small eigenvalues.
+        """
+        shrinking = CLOSER
+        for k in self.prior.belief.bodies:
+            span = slice(10 * k, 10 * k + 10)
+            now = pseudo_inertia(self.space.unit[span] * x[span])
+            change = pseudo_inertia(self.space.unit[span] * (new - x)[span])
+            slopes = np.linalg.eigvals(np.linalg.solve(now, change)).real
+            shrinking = max(shrinking, -float(np.min(slopes)))
+        return CLOSER / shrinking
+
+    def _inside(self, x: Array) -> Array:
+        """Half way from x to the prior's centre, where that is admitted."""
+        centre = x.copy()
+        for k, thick in zip(self.prior.belief.bodies, self.prior.belief.thick, strict=True):
+            span = slice(10 * k, 10 * k + 10)
+            centre[span] = from_pseudo_inertia(thick) / self.space.unit[span]
+        half = 0.5 * (x + centre)
+        admitted = all(violation(cone, half) <= SLIGHT for cone in self.cones)
+        return half if admitted else x
+
+    def rows(self, system: System) -> tuple[Array, Array, int]:
+        """Rows of the whole criterion, their right-hand side, and how many are the data's.
+
+        Of a prior whose metric is not quadratic its model at the centre.
+        """
+        data = system.A @ self.space.matrix
+        pull, target = self._pull(None)
+        return np.vstack([data, pull]), np.concatenate([system.b, target]), len(data)
+
+    def unheld(self, x: Array, A: Array, b: Array, data: int, iterations: int) -> Held:
+        """An answer that was found without constraints, with what they would certify."""
+        faces, multipliers = free_faces(self.cones)
+        proof = certify(A, b, x, self.cones, multipliers)
+        solution = ConeSolution(x, multipliers, faces, proof, iterations)
+        beta = np.asarray(self.space.matrix @ x)
+        return Held(x, beta, self.space.value(x), solution, A, b, data)
+
+    def _pull(self, x: Array | None) -> tuple[Array, Array]:
+        """Rows and target of prior and open directions."""
+        if not self.space.standard:
+            return self.open, np.zeros(len(self.open))
+        towards = self.open @ round_bodies(self.space)
+        theta = None if x is None else self.space.value(x)
+        rows, target = self.prior.rows(len(self.space.unit), theta)
+        pull = np.vstack([self.kappa * rows * self.space.unit, self.open])
+        return pull, np.concatenate([self.kappa * target, towards])
+
+    def _criterion(self, data: Array, b: Array, x: Array) -> float:
+        """What a metric that is not quadratic has minimised."""
+        pull = self.kappa**2 * self.prior.distance(self.space.value(x))
+        away = self.open @ (x - round_bodies(self.space))
+        return float(np.sum((data @ x - b) ** 2) + pull + np.sum(away**2))
+
+    def _quadratic(self, data: Array, b: Array, at: Array | None, warm: Held | None) -> Held:
+        pull, target = self._pull(at)
+        A, right = np.vstack([data, pull]), np.concatenate([b, target])
+        solution = solve_cone_problem(A, right, self.cones, None if warm is None else warm.solution)
+        x = solution.x
+        theta = self.space.value(x) if self.space.standard else None
+        return Held(x, np.asarray(self.space.matrix @ x), theta, solution, A, right, len(data))
+
+
+@dataclass(frozen=True)
+class Held:
+    """An estimate that constraints may hold back.
+
+    Attributes
+    ----------
+    x : ndarray, shape (unknowns,)
+        Scaled.
+    beta : ndarray, shape (base parameters,)
+    theta : ndarray, shape (standard parameters,), or None
+    solution : ConeSolution
+    A, b : ndarray
+        Rows of the criterion, those of prior and open directions after `data` ones.
+    data : int
+    """
+
+    x: Array
+    beta: Array
+    theta: Array | None
+    solution: ConeSolution
+    A: Array
+    b: Array
+    data: int
+
+    @property
+    def penalty(self) -> float:
+        """What prior and open directions add to the criterion."""
+        return float(np.sum((self.A[self.data :] @ self.x - self.b[self.data :]) ** 2))
+
+
+def admissible(
+    base: BaseParameters, system: System, knowledge: Knowledge, kappa: float = 1.0
+) -> Admissible:
+    """The admissible set of a problem.
+
+    Parameters
+    ----------
+    base : BaseParameters
+    system : System
+        Weighted rows that scale the unknowns and tell which directions are open.
+    knowledge : Knowledge
+    kappa : float
+        See `Admissible`.
+
+    Raises
+    ------
+    InputError
+        For unknown names and constraints that do not fit the robot.
+    """
+    prior = knowledge.of(base.idim.robot)
+    make = base_space if knowledge.consistency in ON_BASE else standard_space
+    space = make(base, system.A, system.b)
+    cones = [cone for part in CONSISTENCY[knowledge.consistency] for cone in part.cones(space)]
+    for k, constraint in enumerate(knowledge.constraints, 1):
+        with entry(k):
+            if isinstance(constraint, type) or not hasattr(constraint, "cones"):
+                raise InputError(f"{short(constraint)} is no constraint")
+            cones += constraint.cones(space)
+    rows = system.A @ space.matrix
+    if space.standard:
+        rows = np.vstack([rows, kappa * prior.rows(len(space.unit))[0] * space.unit])
+    return Admissible(space, tuple(cones), prior, kappa, EQUIVALENT * open_directions(rows))
+
+
+def round_bodies(space: Space) -> Array:
+    """Small round bodies and weak drives: what is pulled to where nothing else decides.
+
+    Well inside of the cones, so that no body lies on its boundary for want of knowledge.
+    """
+    x = np.zeros(len(space.unit))
+    for k in range(space.idim.tree.bodies):
+        x[10 * k : 10 * k + 10] = ROUND * from_pseudo_inertia(np.eye(4))
+    positive = [k for k, p in enumerate(space.idim.parameters) if p.positive]
+    x[positive] = 0.1 * ROUND
+    return x
+
+
+def open_directions(rows: Array) -> Array:
+    """Unit directions of scaled unknowns that rows cannot be said to see."""
+    R = np.linalg.qr(rows, mode="r")
+    _, s, vt = np.linalg.svd(R)
+    return np.asarray(vt[int(np.sum(s > EQUIVALENT)) :])
+
+
+def require_consistent(base: BaseParameters, theta: Array, consistency: str) -> None:
+    """Check a consistent answer without the solver's words.
+
+    Raises
+    ------
+    ComputationError
+        When a body's pseudo-inertia or a drive's parameter is not positive.
+    """
+    if consistency != "pseudo-inertia":
+        return
+    idim = base.idim
+    bodies = theta[: idim.inertial].reshape(-1, 10)
+    positive = np.array([p.positive for p in idim.parameters])
+    if smallest_eigenvalue(bodies).min() <= 0.0 or np.any(theta[positive] <= 0.0):
+        raise ComputationError(
+            "the solver's answer is not physically consistent; check units and scale of the torques"
+        )
+
+
+def names_held(cones: Sequence[Cone], faces: Sequence[np.ndarray]) -> tuple[str, ...]:
+    """Names of the constraints on whose faces an answer lies."""
+    names: list[str] = []
+    for cone, face in zip(cones, faces, strict=True):
+        if isinstance(cone.name, str):
+            names += [cone.name] * bool(face.shape[1])
+        else:
+            names += [name for name, on in zip(cone.name, face, strict=True) if on]
+    return tuple(names)

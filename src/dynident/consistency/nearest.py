@@ -1,0 +1,257 @@
+"""The consistent set nearest to given parameters, and whether there is one at all.
+
+Parameters come inconsistent from drawings, robot files, published tables and estimators
+without constraints. Repairing them is the cone problem again: the given values are the
+centre of the prior, or rows with the given standard deviations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dynident.conic.active_set import Certificate
+from dynident.conic.cones import Cone, Equal, Positive
+from dynident.consistency.constraints import CONSISTENCY, Constraint
+from dynident.consistency.feasible_set import Admissible, Held, admissible
+from dynident.consistency.knowledge import Knowledge
+from dynident.consistency.prior import Prior, believed, check_metric
+from dynident.consistency.space import standard_space
+from dynident.core.arrays import Array
+from dynident.core.errors import InfeasibleError, InputError
+from dynident.core.inertia import pseudo_inertia, smallest_eigenvalue
+from dynident.core.threads import one_thread
+from dynident.dynamics.base import BaseParameters, base_parameters
+from dynident.dynamics.idim import build_idim
+from dynident.regression.factors import System
+from dynident.robot.model import Robot
+
+UNCHANGED = 1e-6
+"""Distance below which a consistent body counts as unchanged, the solver's rounding."""
+MEASURED = {"entropic": "pullback"}
+"""The metric in which a repair is told where the one that was asked for cannot."""
+LEAST_STD = 1e-3
+"""Standard deviation over the value, of parameters that come with none."""
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """Consistent inertial parameters and how far they are from those given.
+
+    Attributes
+    ----------
+    phi : ndarray, shape (bodies, 10)
+    distance : ndarray, shape (bodies,)
+        In the metric: one is a body changed by its own size.
+    before, after : ndarray, shape (bodies,)
+        Smallest eigenvalues of the pseudo-inertias.
+    certificate : Certificate
+    """
+
+    phi: Array
+    distance: Array
+    before: Array
+    after: Array
+    certificate: Certificate
+
+    @property
+    def changed(self) -> tuple[int, ...]:
+        """Bodies that were not consistent, or that a constraint changed."""
+        repaired = (self.before <= 0.0) & (self.after > 0.0)
+        return tuple(int(k) for k in np.flatnonzero((self.distance > 0.0) | repaired))
+
+
+@one_thread
+def nearest_consistent(
+    robot: Robot,
+    phi: Array | None = None,
+    metric: str = "pullback",
+    constraints: Sequence[Constraint] = (),
+) -> Repaired:
+    """The consistent inertial parameters nearest to given ones, link by link.
+
+    Parameters
+    ----------
+    robot : Robot
+    phi : ndarray, shape (bodies, 10), optional
+        The robot file's own by default. Bodies that are zero throughout are left alone.
+    metric : str
+        Name in `dynident.consistency.prior.METRICS`. Distances are measured at the given bodies,
+        thickened where they are not consistent; "entropic" knows no inconsistent centre
+        and starts from the thickened ones.
+    constraints : sequence of Constraint
+        More that is known: a weighed robot, regions, symmetry.
+
+    Raises
+    ------
+    InputError
+        For unknown metrics and wrong shapes.
+    InfeasibleError
+        When the constraints contradict each other.
+    """
+    check_metric(metric)
+    given = np.asarray(robot.nominal if phi is None else phi, dtype=np.float64)
+    if given.shape != robot.nominal.shape or not np.all(np.isfinite(given)):
+        raise InputError(
+            f"{robot.name}: needs finite inertial parameters of shape {robot.nominal.shape}"
+        )
+    base = base_parameters(build_idim(robot, "none", rotor=False))
+    space = standard_space(base, np.zeros((1, base.count)), np.zeros(1))
+    before = smallest_eigenvalue(given)
+    belief = believed(given, robot.links)
+    centre = np.array([pseudo_inertia(given[k]) for k in belief.bodies]).reshape(-1, 4, 4)
+    given_centre = centre
+    sound = np.array([before[k] > 0.0 for k in belief.bodies])
+    if metric == "entropic":
+        thick = np.where(sound[:, None, None], centre, belief.thick)
+        belief = replace(belief, centre=thick, thick=thick)
+    else:
+        belief = replace(belief, centre=centre)
+    empty = [k for k in range(len(given)) if k not in belief.bodies]
+    if np.any(given[empty] != 0.0):
+        link = next(robot.links[k] for k in empty if np.any(given[k] != 0.0))
+        raise InputError(
+            f"{robot.name}: {link} has moments but no positive mass, so that no metric tells what "
+            "is near it; give it a mass first"
+        )
+    if empty and (constraints or not belief.bodies):
+        raise InputError(
+            f"{robot.name}: {robot.links[empty[0]]} has no inertials at all, so that there is "
+            "nothing to be near to; give it a mass first"
+        )
+    cones = [
+        cone
+        for constraint in (*CONSISTENCY["pseudo-inertia"], *constraints)
+        for cone in constraint.cones(space)
+    ]
+    # bodies that are left alone get a slight pull to zero, so that the answer is unique
+    rest = np.zeros((10 * len(empty), len(space.unit)))
+    for i, k in enumerate(empty):
+        rest[10 * i : 10 * i + 10, 10 * k : 10 * k + 10] = np.eye(10)
+    admitted = Admissible(space, tuple(cones), Prior(belief, metric), 1.0, rest)
+    held = admitted.solve(System(np.zeros((0, base.count)), np.zeros(0), 0.0))
+    assert held.theta is not None
+    found = held.theta.reshape(-1, 10).copy()
+    found[empty] = 0.0
+    distance = np.zeros(len(given))
+    for i, k in enumerate(belief.bodies):
+        if before[k] > 0.0 and not constraints:
+            found[k] = given[k]
+            continue
+        # what is not consistent has no divergence from itself
+        measure = metric if before[k] > 0.0 else MEASURED.get(metric, metric)
+        one = replace(belief, bodies=(k,), centre=given_centre[i][None], thick=belief.thick[[i]])
+        distance[k] = np.sqrt(max(0.0, Prior(one, measure).distance(held.theta)))
+        if before[k] > 0.0 and distance[k] < UNCHANGED:
+            found[k], distance[k] = given[k], 0.0
+    return Repaired(
+        found, distance, before, smallest_eigenvalue(found),
+        held.solution.certificate,
+    )  # fmt: skip
+
+
+@one_thread
+def nearest_to_base(
+    base: BaseParameters, beta: Array, std: Array, knowledge: Knowledge | None = None
+) -> Held:
+    """The consistent standard set whose base parameters are nearest to given ones.
+
+    ``min ||(beta(theta) - beta) / std||^2`` and the prior, over the admitted parameters:
+    the correction of Sousa and Cortesao (2014), with the errors of the estimates as the
+    measure of distance.
+
+    Parameters
+    ----------
+    base : BaseParameters
+    beta, std : ndarray, shape (base parameters,)
+        Parameters with a std of zero count as known to `LEAST_STD`, those with an infinite
+        one as unknown.
+    knowledge : Knowledge, optional
+
+    Raises
+    ------
+    InputError, InfeasibleError, ComputationError
+    """
+    system = measured(beta, std)
+    return admissible(base, system, knowledge or Knowledge()).solve(system)
+
+
+def measured(beta: Array, std: Array) -> System:
+    """Base parameters with their standard deviations as rows."""
+    least = LEAST_STD * np.maximum(np.abs(beta), 1e-3 * float(np.max(np.abs(beta), initial=1e-9)))
+    sigma = np.where(std > 0.0, std, least)
+    return System(np.diag(1.0 / sigma), beta / sigma, 0.0)
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Whether some consistent standard set has given base parameters.
+
+    Attributes
+    ----------
+    theta : ndarray, shape (standard parameters,), or None
+        Such a set, the nearest one to the middle; None where there is none. Where
+        consistency is said on base parameters, these in the places of those they keep.
+    conflict : tuple of str
+        Constraints that then contradict each other, none of which could be spared.
+    """
+
+    theta: Array | None
+    conflict: tuple[str, ...]
+
+    @property
+    def found(self) -> bool:
+        """Whether there is one."""
+        return self.theta is not None
+
+
+@one_thread
+def consistent_witness(
+    base: BaseParameters,
+    beta: Array,
+    std: Array,
+    width: float = 3.0,
+    consistency: str = "pseudo-inertia",
+) -> Witness:
+    """A consistent standard set within some standard deviations, or that there is none.
+
+    Problem (47) of ardiani2024: the cones of eq. 19 with
+    ``|beta(theta) - beta| <= width std``; its equality form for width 0.
+
+    Parameters
+    ----------
+    base : BaseParameters
+    beta, std : ndarray, shape (base parameters,)
+    width : float
+        In standard deviations.
+    consistency : str
+
+    Raises
+    ------
+    ComputationError
+        When it could not be decided.
+    """
+    system = measured(beta, std)
+    admitted = admissible(base, system, Knowledge(prior="none", consistency=consistency))
+    known = np.flatnonzero(np.isfinite(std))
+    names = [base.names[k] for k in known]
+    matrix = admitted.space.matrix[known]
+    size = np.linalg.norm(matrix, axis=1)
+    G, middle = matrix / size[:, None], beta[known] / size
+    half = width / np.diag(system.A)[known] / size
+    band: tuple[Cone, ...]
+    if width == 0.0:
+        titles = tuple(f"{name} = {b:.4g}" for name, b in zip(names, beta[known], strict=True))
+        band = (Equal(titles, G, middle),)
+    else:
+        band = (
+            Positive(tuple(f"{name} - {width:g} sigma" for name in names), G, middle - half),
+            Positive(tuple(f"{name} + {width:g} sigma" for name in names), -G, -middle - half),
+        )
+    try:
+        held = replace(admitted, cones=(*admitted.cones, *band)).solve(system)
+    except InfeasibleError as error:
+        return Witness(None, error.conflict)
+    return Witness(base.standard(held.beta) if held.theta is None else held.theta, ())

@@ -1,0 +1,242 @@
+"""What is believed of bodies beforehand, and how far from it an answer is.
+
+A prior is a centre, each body's believed pseudo-inertia J0, and a metric. All metrics are
+of order one for a body changed by its own size, which is the prior's standard deviation; a
+weight multiplies the squared distance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.conic.cones import svec
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.inertia import PSEUDO_INERTIA_BASIS, pseudo_inertia
+from dynident.core.text import nearest
+
+GYRATION = 0.03
+"""Radius of gyration below which a robot file is not believed [m]."""
+
+
+@dataclass(frozen=True)
+class Belief:
+    """Bodies whose inertials are believed.
+
+    Attributes
+    ----------
+    bodies : tuple of int
+    centre : ndarray, shape (k, 4, 4)
+        Their pseudo-inertias J0.
+    thick : ndarray, shape (k, 4, 4)
+        J0 thickened by `GYRATION`, positive definite: what distances are measured with.
+        Robot files round small inertias to nothing.
+    doubtful : tuple of str
+        Links whose J0 is inconsistent, and was thickened as a centre too.
+    """
+
+    bodies: tuple[int, ...]
+    centre: Array
+    thick: Array
+    doubtful: tuple[str, ...]
+
+
+def believed(phis: Array, links: Sequence[str]) -> Belief:
+    """Belief in given inertial parameters; bodies without mass are left out.
+
+    Parameters
+    ----------
+    phis : ndarray, shape (bodies, 10)
+    links : sequence of str
+    """
+    bodies, centres, thickened, doubtful = [], [], [], []
+    for k, phi in enumerate(phis):
+        if phi[0] <= 0.0:
+            continue
+        centre = pseudo_inertia(phi)
+        thick = centre + phi[0] * GYRATION**2 * np.diag([1.0, 1.0, 1.0, 0.0])
+        if np.linalg.eigvalsh(centre)[0] <= 0.0:
+            doubtful.append(links[k])
+            values, vectors = np.linalg.eigh(thick)
+            centre = thick = vectors * np.maximum(values, 1e-3 * values[-1]) @ vectors.T
+        bodies.append(k)
+        centres.append(centre)
+        thickened.append(thick)
+    empty = np.zeros((0, 4, 4))
+    return Belief(
+        tuple(bodies), np.array(centres or empty), np.array(thickened or empty), tuple(doubtful)
+    )
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A squared distance ``||rows phi - target||^2`` of one body from its centre.
+
+    Attributes
+    ----------
+    words : str
+    rows : callable
+        ``rows(centre, thick, now)`` gives the rows (10, 10) and the target (10,); `now` is
+        the body's present pseudo-inertia.
+    fixed : bool
+        Whether the rows are the same wherever the body is; else they are a quadratic model
+        at `now` and the answer is iterated.
+    """
+
+    words: str
+    rows: Callable[[Array, Array, Array], tuple[Array, Array]]
+    fixed: bool = True
+
+
+def congruent(root: Array, target: Array) -> tuple[Array, Array]:
+    """``1/2 ||root (J - target) root||^2`` as rows."""
+    rows = svec(root @ PSEUDO_INERTIA_BASIS @ root).T / np.sqrt(2.0)
+    return rows, svec(root @ target @ root) / np.sqrt(2.0)
+
+
+def inverse_root(matrix: Array) -> Array:
+    """``J^(-1/2)`` of a positive definite matrix."""
+    values, vectors = np.linalg.eigh(matrix)
+    values = np.maximum(values, 1e-9 * values[-1])
+    return np.asarray(vectors * values**-0.5 @ vectors.T)
+
+
+def pullback(centre: Array, thick: Array, now: Array) -> tuple[Array, Array]:
+    """``1/2 tr((J0^-1 (J - J0))^2)``: the Riemannian metric at J0 (Lee and Park 2018).
+
+    Depends neither on units nor on the frame.
+    """
+    return congruent(inverse_root(thick), centre)
+
+
+def euclidean(centre: Array, thick: Array, now: Array) -> tuple[Array, Array]:
+    """``1/2 ||D (J - J0) D||^2`` with one mass and one length for all bodies.
+
+    1 kg and 0.1 m: the plain distance of the literature, made commensurable. It depends on
+    the frame's origin.
+    """
+    return congruent(np.diag([10.0, 10.0, 10.0, 1.0]), centre)
+
+
+def weighted(centre: Array, thick: Array, now: Array) -> tuple[Array, Array]:
+    """``1/2 ||D (J - J0) D||^2`` with the body's own mass and size.
+
+    The size is the root of the second moment about the joint frame's origin, a third of
+    it each axis. Depends on the frame's origin, not on units.
+    """
+    mass = thick[3, 3]
+    size = np.sqrt(np.trace(thick[:3, :3]) / 3.0 / mass)
+    return congruent(np.diag([1.0 / size] * 3 + [1.0]) / np.sqrt(mass), centre)
+
+
+def entropic(centre: Array, thick: Array, now: Array) -> tuple[Array, Array]:
+    """Log-det Bregman divergence ``tr(J J0^-1) - log det(J J0^-1) - 4`` (Lee et al. 2020).
+
+    Its quadratic model at `now`, X: ``1/2 ||X^(-1/2) (J - 2 X + X J0^-1 X) X^(-1/2)||^2``.
+    J0 is the thick one, since the divergence knows no body without thickness.
+    """
+    return congruent(inverse_root(now), 2.0 * now - now @ np.linalg.solve(thick, now))
+
+
+def divergence(thick: Array, now: Array) -> float:
+    """``tr(J J0^-1) - log det(J J0^-1) - 4``, infinite outside the consistent set."""
+    values = np.linalg.eigvals(np.linalg.solve(thick, now)).real
+    if np.any(values <= 0.0):
+        return np.inf
+    return float(np.sum(values - np.log(values)) - len(values))
+
+
+METRICS: dict[str, Metric] = {
+    "pullback": Metric("pullback metric", pullback),
+    "euclidean": Metric("euclidean metric, 1 kg and 0.1 m", euclidean),
+    "weighted": Metric("weighted metric, each link's mass and size", weighted),
+    "entropic": Metric("log-det divergence, links 3 cm thicker than in it", entropic, fixed=False),
+}
+"""How far a body is from its centre, by name."""
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Belief, metric and weight.
+
+    Attributes
+    ----------
+    belief : Belief
+    metric : str
+        Name in `METRICS`.
+    weight : float
+        Of the squared distance.
+    """
+
+    belief: Belief
+    metric: str = "pullback"
+    weight: float = 1.0
+
+    @property
+    def fixed(self) -> bool:
+        """Whether `rows` does not depend on the bodies."""
+        return METRICS[self.metric].fixed
+
+    @property
+    def words(self) -> str:
+        """What the result says of it."""
+        if not self.belief.bodies or self.weight == 0.0:
+            return "none"
+        words = "inertials of the robot file, each link within its own size ("
+        words += METRICS[self.metric].words
+        words += f", weight {self.weight:.3g})" if self.weight != 1.0 else ")"
+        if self.belief.doubtful:
+            words += "; inconsistent in the file and thickened: " + ", ".join(self.belief.doubtful)
+        return words
+
+    def rows(self, parameters: int, theta: Array | None = None) -> tuple[Array, Array]:
+        """Rows and target over the standard parameters, in SI units.
+
+        Parameters
+        ----------
+        parameters : int
+        theta : ndarray, shape (parameters,), optional
+            Where a metric that is not fixed takes its model; the centre by default.
+        """
+        metric = METRICS[self.metric]
+        count = len(self.belief.bodies) if self.weight > 0.0 else 0
+        rows, target = np.zeros((10 * count, parameters)), np.zeros(10 * count)
+        for i in range(count):
+            k = self.belief.bodies[i]
+            centre, thick = self.belief.centre[i], self.belief.thick[i]
+            now = thick if theta is None else pseudo_inertia(theta[10 * k : 10 * k + 10])
+            block, aim = metric.rows(centre, thick, now)
+            root = np.sqrt(self.weight)
+            rows[10 * i : 10 * i + 10, 10 * k : 10 * k + 10] = root * block
+            target[10 * i : 10 * i + 10] = root * aim
+        return rows, target
+
+    def distance(self, theta: Array) -> float:
+        """The squared distance times the weight."""
+        if self.fixed:
+            rows, target = self.rows(len(theta))
+            return float(np.sum((rows @ theta - target) ** 2))
+        total = sum(
+            divergence(thick, pseudo_inertia(theta[10 * k : 10 * k + 10]))
+            for k, thick in zip(self.belief.bodies, self.belief.thick, strict=True)
+        )
+        return self.weight * total
+
+
+def check_metric(name: str) -> str:
+    """A metric's name.
+
+    Raises
+    ------
+    InputError
+    """
+    if name not in METRICS:
+        raise InputError(f"metric {name!r} is not known{nearest(name, METRICS)}")
+    return name
+
+
+NO_PRIOR = Prior(Belief((), np.zeros((0, 4, 4)), np.zeros((0, 4, 4)), ()), weight=0.0)
+"""Nothing is believed beforehand."""

@@ -1,0 +1,154 @@
+"""The 10-vector of a rigid body and its other forms.
+
+Order, everywhere: ``m, mx, my, mz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz``, about the joint
+frame's origin (Pinocchio's order).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from dynident.core.arrays import Array
+
+INERTIAL = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
+"""Symbols of the inertial parameters of a link, in the order of the 10-vector."""
+
+
+def _pseudo_inertia_basis() -> Array:
+    basis = np.zeros((10, 4, 4))
+    basis[0, 3, 3] = 1.0
+    for axis in range(3):
+        basis[1 + axis, axis, 3] = basis[1 + axis, 3, axis] = 1.0
+    # Sigma = 1/2 tr(I) 1 - I, the second moments of mass (ardiani2024, eq. 17)
+    for index, axis in ((4, 0), (6, 1), (9, 2)):
+        for k in range(3):
+            basis[index, k, k] = -0.5 if k == axis else 0.5
+    for index, (row, column) in ((5, (0, 1)), (7, (0, 2)), (8, (1, 2))):
+        basis[index, row, column] = basis[index, column, row] = -1.0
+    basis.setflags(write=False)
+    return basis
+
+
+PSEUDO_INERTIA_BASIS = _pseudo_inertia_basis()
+"""``J(phi) = sum_k phi_k PSEUDO_INERTIA_BASIS[k]``, shape ``(10, 4, 4)``."""
+
+
+def pseudo_inertia(phi: npt.ArrayLike) -> Array:
+    """Pseudo-inertia matrices of 10-vectors.
+
+    Parameters
+    ----------
+    phi : array_like, shape (..., 10)
+        Inertial parameters in the order of `INERTIAL` [kg, kg m, kg m^2].
+
+    Returns
+    -------
+    ndarray, shape (..., 4, 4)
+        ``[[Sigma, m c], [m c^T, m]]`` with ``Sigma = 1/2 tr(I) 1 - I``
+        (ardiani2024, eq. 17). The body is physically consistent exactly when this
+        matrix is positive definite.
+    """
+    return np.tensordot(np.asarray(phi, dtype=float), PSEUDO_INERTIA_BASIS, axes=(-1, 0))
+
+
+def from_pseudo_inertia(matrix: npt.ArrayLike) -> Array:
+    """10-vectors of pseudo-inertia matrices, the inverse of `pseudo_inertia`.
+
+    Parameters
+    ----------
+    matrix : array_like, shape (..., 4, 4)
+
+    Returns
+    -------
+    ndarray, shape (..., 10)
+    """
+    j = np.asarray(matrix, dtype=float)
+    sigma = j[..., :3, :3]
+    trace = np.trace(sigma, axis1=-2, axis2=-1)
+    return np.stack(
+        [
+            j[..., 3, 3],
+            j[..., 0, 3],
+            j[..., 1, 3],
+            j[..., 2, 3],
+            trace - sigma[..., 0, 0],
+            -sigma[..., 0, 1],
+            trace - sigma[..., 1, 1],
+            -sigma[..., 0, 2],
+            -sigma[..., 1, 2],
+            trace - sigma[..., 2, 2],
+        ],
+        axis=-1,
+    )
+
+
+def inertia_matrix(phi: npt.ArrayLike) -> Array:
+    """Rotational inertia about the frame's origin, shape (..., 3, 3) [kg m^2]."""
+    p = np.asarray(phi, dtype=float)
+    xx, xy, yy, xz, yz, zz = (p[..., k] for k in range(4, 10))
+    rows = [np.stack(r, axis=-1) for r in ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))]
+    return np.stack(rows, axis=-2)
+
+
+def from_com(mass: float, com: npt.ArrayLike, inertia_com: npt.ArrayLike) -> Array:
+    """10-vector from mass, centre of mass and the inertia about it.
+
+    Parameters
+    ----------
+    mass : float
+        [kg]
+    com : array_like, shape (3,)
+        Centre of mass in the joint frame [m].
+    inertia_com : array_like, shape (3, 3)
+        Rotational inertia about the centre of mass, axes of the joint frame [kg m^2].
+
+    Returns
+    -------
+    ndarray, shape (10,)
+    """
+    c = np.asarray(com, dtype=float)
+    i = np.asarray(inertia_com, dtype=float) + mass * (c @ c * np.eye(3) - np.outer(c, c))
+    return np.array([mass, *(mass * c), i[0, 0], i[0, 1], i[1, 1], i[0, 2], i[1, 2], i[2, 2]])
+
+
+def to_com(phi: npt.ArrayLike) -> tuple[float, Array, Array]:
+    """Mass, centre of mass and inertia about it: the inverse of `from_com`.
+
+    A body without mass has its centre of mass at the origin by convention.
+    """
+    p = np.asarray(phi, dtype=float)
+    mass = float(p[0])
+    com = p[1:4] / mass if mass != 0.0 else np.zeros(3)
+    return mass, com, inertia_matrix(p) - mass * (com @ com * np.eye(3) - np.outer(com, com))
+
+
+def transform(phi: npt.ArrayLike, rotation: npt.ArrayLike, translation: npt.ArrayLike) -> Array:
+    """The same body seen from another frame.
+
+    Parameters
+    ----------
+    phi : array_like, shape (10,)
+        Parameters in frame B.
+    rotation, translation : array_like, shapes (3, 3) and (3,)
+        Placement of B in A: ``x_A = rotation x_B + translation``.
+
+    Returns
+    -------
+    ndarray, shape (10,)
+        Parameters in frame A (the pseudo-inertia transforms by congruence).
+    """
+    placement = np.eye(4)
+    placement[:3, :3] = rotation
+    placement[:3, 3] = translation
+    return from_pseudo_inertia(placement @ pseudo_inertia(phi) @ placement.T)
+
+
+def smallest_eigenvalue(phi: npt.ArrayLike) -> Array:
+    """Smallest eigenvalue of each body's pseudo-inertia, shape (...)."""
+    return np.asarray(np.linalg.eigvalsh(pseudo_inertia(phi))[..., 0])
+
+
+def is_consistent(phi: npt.ArrayLike) -> bool:
+    """Whether every body's pseudo-inertia is positive definite."""
+    return bool(np.all(smallest_eigenvalue(phi) > 0.0))

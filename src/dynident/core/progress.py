@@ -1,0 +1,33 @@
+"""Progress and timings of work that takes more than a moment."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+Progress = Callable[[str, float], None]
+"""Called with a stage's name and the share of it that is done, 0 to 1."""
+
+
+def silent(stage: str, share: float) -> None:
+    """Report progress to nobody."""
+
+
+@dataclass
+class Stopwatch:
+    """Seconds per stage."""
+
+    laps: dict[str, float] = field(default_factory=dict)
+    started: float = field(default_factory=time.perf_counter)
+    last: float = field(default_factory=time.perf_counter)
+
+    def lap(self, stage: str) -> None:
+        """Book the time since the last call under a stage."""
+        now = time.perf_counter()
+        self.laps[stage] = self.laps.get(stage, 0.0) + now - self.last
+        self.last = now
+
+    def total(self) -> dict[str, float]:
+        """All laps and their total."""
+        return {**self.laps, "total": time.perf_counter() - self.started}

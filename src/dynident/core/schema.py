@@ -1,0 +1,199 @@
+"""Tables of TOML and JSON files, checked at the door: one line says what is wrong, and where."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar, get_args
+
+from pydantic import (
+    AfterValidator,
+    AllowInfNan,
+    BaseModel,
+    ConfigDict,
+    Field,
+    Strict,
+    ValidationError,
+)
+from pydantic_core import ErrorDetails
+
+from dynident.core.errors import InputError
+from dynident.core.text import nearest
+
+Number = Annotated[float, Strict(), AllowInfNan(False)]
+"""A finite number; neither a string nor a truth value passes for one."""
+Flag = Annotated[bool, Strict()]
+"""``true`` or ``false`` and nothing else."""
+Name = Annotated[str, Strict(), Field(min_length=1)]
+Vector3 = tuple[Number, Number, Number]
+
+
+class Spec(BaseModel):
+    """A frozen table of a TOML file; unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def one_of(choices: Iterable[str]) -> AfterValidator:
+    """A validator that refuses names which are not among the choices."""
+    known = tuple(choices)
+
+    def check(name: str) -> str:
+        if name not in known:
+            raise ValueError(f"{name!r} is not known{nearest(name, known)}")
+        return name
+
+    return AfterValidator(check)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Raises
+    ------
+    InputError
+        When it is missing or malformed; the message has the line.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is not UTF-8 text (byte {error.start})") from error
+    except (ValueError, RecursionError) as error:  # of numbers and nesting beyond reason too
+        raise InputError(f"{path}: is not valid TOML: {error}") from error
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def validated(model: type[M], data: object, place: str | Path) -> M:
+    """Check data against a model.
+
+    Parameters
+    ----------
+    model : type
+        A pydantic model.
+    data : object
+        What a file says, as TOML gives it.
+    place : str or Path
+        The file (and table), for the message.
+
+    Returns
+    -------
+    model
+
+    Raises
+    ------
+    InputError
+        One line with the first problem: its key path (entries of a list count from 1),
+        the value and what is valid there. Unknown keys are named first, as they explain
+        missing ones.
+    """
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise InputError(f"{place}: {_first_problem(model, data, error)}") from error
+
+
+def _first_problem(model: type[BaseModel], data: object, error: ValidationError) -> str:
+    found = [(e, *_locate(model, data, e["loc"])) for e in error.errors(include_url=False)]
+    unknown = [item for item in found if item[0]["type"] == "extra_forbidden"]
+    if unknown:
+        problem, path, models = unknown[0]
+        fields = sorted({name for m in models for name in m.model_fields})
+        return f"unknown key {_shown(path)}{nearest(str(problem['loc'][-1]), fields)}"
+    # of a union's branches, the one that got deepest is the one that was meant
+    top = found[0][1][:1]
+    _, path, _ = max((item for item in found if item[1][:1] == top), key=lambda item: len(item[1]))
+    return _told([item[0] for item in found if item[1] == path], path)
+
+
+def _told(errors: list[ErrorDetails], path: tuple[str | int, ...]) -> str:
+    """The errors at one key in words."""
+    error, context = errors[0], errors[0].get("ctx", {})
+    where = f"key {_shown(path)}" if path else "the content"
+    tag = str(context.get("discriminator", "")).strip("'")
+    match error["type"]:
+        case "missing" if isinstance(error["loc"][-1], int):
+            return f"{where} has too few entries"
+        case "missing":
+            return f"{where} is missing"
+        case "union_tag_not_found":
+            return f"key {_shown((*path, tag))} is missing"
+        case "union_tag_invalid":
+            value, choices = context["tag"], context["expected_tags"]
+            return f"key {_shown((*path, tag))} is {value!r}{_instead(value, choices)}"
+        case "literal_error" if isinstance(error["input"], str):
+            return f"{where} is {error['input']!r}{_instead(error['input'], context['expected'])}"
+        case "value_error":
+            return f"{where}: {context['error']}" if path else str(context["error"])
+    messages = dict.fromkeys(
+        e["msg"].removeprefix("Input ").replace("valid tuple", "valid list") for e in errors
+    )
+    expected = " or ".join(m[0].lower() + m[1:] for m in messages)
+    return f"{where} is {_short(error['input'])} but {expected}"
+
+
+def _instead(value: str, expected: str) -> str:
+    choices = [part.strip("'") for part in expected.replace(" or ", ", ").split(", ")]
+    return nearest(value, choices)
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _shown(path: tuple[str | int, ...]) -> str:
+    text = ""
+    for part in path:
+        text += f"[{part + 1}]" if isinstance(part, int) else f".{part}"
+    return repr(text.removeprefix("."))
+
+
+def _locate(
+    model: type[BaseModel], data: object, loc: tuple[str | int, ...]
+) -> tuple[tuple[str | int, ...], list[type[BaseModel]]]:
+    """Key path of an error, without pydantic's union tags, and the models of its table."""
+    models = [model]
+    path: list[str | int] = []
+    for position, part in enumerate(loc):
+        inside = isinstance(data, dict) and part in data
+        indexed = isinstance(data, list | tuple) and isinstance(part, int) and part < len(data)
+        tagged = [m for m in models if _has_tag(m, part)]
+        if inside or indexed:
+            path.append(part)
+            data = data[part]  # type: ignore[index]
+            if inside and position < len(loc) - 1:
+                models = list(_field_models(models, str(part))) or models
+        elif tagged:
+            models = tagged
+        elif position == len(loc) - 1 and any(part in m.model_fields for m in models):
+            path.append(part)
+    return tuple(path), models
+
+
+def _has_tag(model: type[BaseModel], part: str | int) -> bool:
+    """Whether `part` is the tag with which pydantic names this member of a union."""
+    if part == model.__name__:
+        return True
+    return any(
+        part in get_args(field.annotation) and isinstance(part, str)
+        for field in model.model_fields.values()
+        if getattr(field.annotation, "__origin__", None) is Literal
+    )
+
+
+def _field_models(models: list[type[BaseModel]], key: str) -> Iterator[type[BaseModel]]:
+    for model in models:
+        if key in model.model_fields:
+            yield from _models_in(model.model_fields[key].annotation)
+
+
+def _models_in(annotation: object) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models_in(argument)

@@ -1,0 +1,172 @@
+"""Base parameters: what the motion of the robot can identify, whatever the log.
+
+``beta = beta_kept + K beta_dropped`` (Gautier 1990; ardiani2024, eq. 26), from the
+regressor at random states, so that the result is structural.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dynident.core.arrays import Array, Integers
+from dynident.core.errors import ComputationError
+from dynident.core.text import combination
+from dynident.dynamics.idim import Idim, Parameter
+from dynident.friction.models import FRICTIONS
+
+KEEP_FIRST = ("Izz", "Ixx", "Ixy", "Ixz", "Iyz", "mx", "my")
+KEEP_LAST = ("Iyy", "mz", "m")
+TOLERANCE = 1e-8
+"""Relative norm below which a column is a combination of those kept before it."""
+
+
+@dataclass(frozen=True)
+class BaseParameters:
+    """The identifiable combinations of a model's standard parameters.
+
+    Attributes
+    ----------
+    idim : Idim
+    kept, dropped : ndarray of int
+        Standard parameters that the base parameters keep, in the order of a table, and
+        the rest.
+    K : ndarray, shape (count, len(dropped))
+        Regroupings.
+    """
+
+    idim: Idim
+    kept: Integers
+    dropped: Integers
+    K: Array
+
+    @property
+    def count(self) -> int:
+        """Number of base parameters: the structural rank of the regressor."""
+        return len(self.kept)
+
+    @property
+    def rigid_body_count(self) -> int:
+        """How many of them keep an inertial parameter of a link."""
+        return int(np.sum(self.kept < self.idim.inertial))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the kept parameters, with an R where others are regrouped into them."""
+        regrouped = np.any(self.K != 0.0, axis=1)
+        names = self.idim.names
+        return tuple(names[k] + "R" * bool(r) for k, r in zip(self.kept, regrouped, strict=True))
+
+    @cached_property
+    def regroupings(self) -> tuple[str, ...]:
+        """Each base parameter as a combination, ``Izz1 + Ia1 + Iyy2 + 0.0519 m3``."""
+        names = self.idim.names
+        return tuple(
+            combination(
+                [(1.0, names[k]), *((f, names[d]) for f, d in zip(row, self.dropped, strict=True))]
+            )
+            for k, row in zip(self.kept, self.K, strict=True)
+        )
+
+    @cached_property
+    def unidentifiable(self) -> tuple[str, ...]:
+        """Standard parameters that act on no torque."""
+        idle = ~np.any(self.K != 0.0, axis=0)
+        return tuple(self.idim.names[d] for d, i in zip(self.dropped, idle, strict=True) if i)
+
+    @cached_property
+    def matrix(self) -> Array:
+        """``[I K]`` in the order of the standard parameters: ``beta = matrix @ theta``."""
+        matrix = np.zeros((self.count, len(self.idim.parameters)))
+        matrix[np.arange(self.count), self.kept] = 1.0
+        matrix[:, self.dropped] = self.K
+        return matrix
+
+    def standard(self, beta: Array) -> Array:
+        """Standard parameters with the same torques: beta in its kept places, else zero."""
+        theta = np.zeros(len(self.idim.parameters))
+        theta[self.kept] = beta
+        return theta
+
+
+def keep_order(idim: Idim) -> list[int]:
+    """Standard parameters in the order in which they are tried for keeping."""
+    friction = [term.symbol for term in FRICTIONS[idim.friction]]
+    drive = ["Ia", "Iam", *friction, *(f"{symbol}m" for symbol in friction)]
+    rank = {symbol: k for k, symbol in enumerate((*KEEP_FIRST, *drive, *KEEP_LAST))}
+    return sorted(
+        range(len(idim.parameters)),
+        key=lambda k: (rank[idim.parameters[k].symbol], idim.parameters[k].number),
+    )
+
+
+def table_order(parameter: Parameter) -> tuple[int, int]:
+    """Joint by joint: inertia, first moments, mass, then the drive's (stable beyond)."""
+    inertial = ("Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz", "mx", "my", "mz", "m")
+    symbol = parameter.symbol
+    return parameter.number, inertial.index(symbol) if symbol in inertial else len(inertial)
+
+
+def random_states(idim: Idim, samples: int, seed: int) -> tuple[Array, Array, Array]:
+    """States that excite everything that can be excited."""
+    rng = np.random.default_rng(seed)
+    dof, n = idim.tree.dof, idim.robot.n
+    q = rng.uniform(-np.pi, np.pi, (samples, n))
+    if idim.robot.floating:
+        pose = rng.normal(size=(samples, 7))
+        pose[:, 3:] /= np.linalg.norm(pose[:, 3:], axis=1, keepdims=True)
+        q = np.hstack([pose, q])
+    return q, rng.normal(size=(samples, dof)), rng.normal(scale=3.0, size=(samples, dof))
+
+
+def base_parameters(idim: Idim, seed: int = 0) -> BaseParameters:
+    """Structural base parameters of a model.
+
+    Parameters
+    ----------
+    idim : Idim
+    seed : int
+        Of the random states; the result does not depend on it.
+
+    Returns
+    -------
+    BaseParameters
+
+    Raises
+    ------
+    ComputationError
+        When a column is neither clearly dependent nor clearly independent.
+    """
+    columns = len(idim.parameters)
+    samples = 10 + int(np.ceil(1.5 * columns / idim.tree.dof))
+    W = idim.regressor(*random_states(idim, samples, seed)).reshape(-1, columns)
+    norms = np.linalg.norm(W, axis=0)
+    acting = norms > TOLERANCE * norms.max()
+    basis = np.zeros((columns, len(W)))
+    kept: list[int] = []
+    for k in keep_order(idim):
+        if not acting[k]:
+            continue
+        unit = W[:, k] / norms[k]
+        rest = unit - (basis[: len(kept)] @ unit) @ basis[: len(kept)]
+        rest -= (basis[: len(kept)] @ rest) @ basis[: len(kept)]  # twice is enough
+        size = float(np.linalg.norm(rest))
+        if size > TOLERANCE:
+            basis[len(kept)] = rest / size
+            kept.append(k)
+    Q = basis[: len(kept)]
+    order = sorted(range(len(kept)), key=lambda i: (table_order(idim.parameters[kept[i]]), kept[i]))
+    kept_array = np.array([kept[i] for i in order], dtype=np.int64)
+    dropped = np.setdiff1d(np.arange(columns), kept_array)
+    K = np.linalg.solve(Q @ W[:, kept_array], Q @ W[:, dropped])
+    missed = np.linalg.norm(W[:, dropped] - W[:, kept_array] @ K, axis=0)
+    if np.any(missed > 1e-6 * norms.max()):
+        worst = idim.names[dropped[int(np.argmax(missed))]]
+        raise ComputationError(
+            f"{idim.robot.name}: the base parameters are not clear-cut at {worst}; lengths of the "
+            "robot file may differ by rounding where they should be equal"
+        )
+    K[np.abs(K) < 1e-9] = 0.0
+    return BaseParameters(idim, kept_array, dropped, np.asarray(K, dtype=np.float64))

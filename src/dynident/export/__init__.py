@@ -1,1 +1,0 @@
-"""Results and models as files: JSON and URDF."""

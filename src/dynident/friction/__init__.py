@@ -1,0 +1,1 @@
+"""How joints resist: friction models as columns, shapes and states."""

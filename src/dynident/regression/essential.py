@@ -1,0 +1,154 @@
+"""Essential parameters: the base parameters that a log determines well enough to keep.
+
+The parameter with the largest relative standard deviation is eliminated and the rest
+estimated again, until a stopping rule is met (Gautier 2013; Janot et al. 2014). All of it
+runs on the factors, without touching the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.text import nearest
+from dynident.regression.factors import Factors
+from dynident.regression.statistics import SIGNIFICANCE, TestResult, f_test
+
+RATIO = 30.0
+"""Largest ratio of relative standard deviations that stays: "between 30 and 20"."""
+TORQUE_RANGE_PERCENT = 0.1
+"""How far the torque error may rise, in per cent of the torque range."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One stage of the elimination.
+
+    Attributes
+    ----------
+    kept : tuple of int
+        Base parameters still there.
+    relative_std : ndarray
+        Of those, in per cent.
+    squared_error : float
+        Weighted, in units of sigma^2.
+    rms : ndarray, shape (groups,)
+        Torque error of each joint [Nm or N].
+    """
+
+    kept: tuple[int, ...]
+    relative_std: Array
+    squared_error: float
+    rms: Array
+
+    @property
+    def ratio(self) -> float:
+        """Largest over smallest relative standard deviation."""
+        return float(self.relative_std.max() / self.relative_std.min())
+
+
+@dataclass(frozen=True)
+class Essential:
+    """Outcome of the elimination.
+
+    Attributes
+    ----------
+    rule : str
+    kept : tuple of int
+        Base parameters that survived.
+    eliminated : tuple of int
+        The others, in the order in which they went.
+    test : TestResult
+        F-test of the reduced model against the full one.
+    """
+
+    rule: str
+    kept: tuple[int, ...]
+    eliminated: tuple[int, ...]
+    test: TestResult
+
+
+def stop_at_ratio(full: Step, now: Step, next_step: Step, factors: Factors) -> bool:
+    """Stop once the relative standard deviations lie within a ratio of 30."""
+    del full, next_step, factors
+    return now.ratio <= RATIO
+
+
+def stop_at_f_test(full: Step, now: Step, next_step: Step, factors: Factors) -> bool:
+    """Stop before the parameters left out would be significantly different from zero."""
+    del now
+    return compare(full, next_step, factors).p_value < SIGNIFICANCE
+
+
+def stop_at_torque_range(full: Step, now: Step, next_step: Step, factors: Factors) -> bool:
+    """Stop before any joint's torque error rises noticeably against its torque range."""
+    del now
+    rows = np.array([max(group.rows, 1) for group in factors.groups])
+    # a sinusoid's range is 2 sqrt(2) times its rms; factors do not keep extremes
+    span = 2.0 * np.sqrt(2.0) * np.sqrt(factors.squared_torques / rows)
+    rise = (next_step.rms - full.rms)[span > 0.0] / span[span > 0.0]
+    return bool(100.0 * rise.max() > TORQUE_RANGE_PERCENT)
+
+
+RULES: dict[str, Callable[[Step, Step, Step, Factors], bool]] = {
+    "ratio": stop_at_ratio,
+    "f-test": stop_at_f_test,
+    "torque-range": stop_at_torque_range,
+}
+"""Stopping rules by name: given the full model, this one and the next, whether to stop."""
+
+
+def compare(full: Step, reduced: Step, factors: Factors) -> TestResult:
+    """F-test of a reduced model against the full one."""
+    dropped = len(full.kept) - len(reduced.kept)
+    freedom = max(1, factors.rows - len(full.kept))
+    return f_test(reduced.squared_error, full.squared_error, dropped, freedom)
+
+
+def step(factors: Factors, sigma: Array, kept: tuple[int, ...]) -> Step:
+    """Estimate with some of the base parameters only."""
+    chosen = factors.select(kept)
+    system = chosen.weighted(sigma)
+    beta = system.solve()
+    std = np.sqrt(np.sum(system.inverse() ** 2, axis=1))
+    relative = 100.0 * std / np.maximum(np.abs(beta), np.finfo(float).tiny)
+    rows = np.array([max(group.rows, 1) for group in factors.groups])
+    return Step(kept, relative, system.rest, np.sqrt(chosen.squared_residuals(beta) / rows))
+
+
+def essential_parameters(factors: Factors, sigma: Array, rule: str = "ratio") -> Essential:
+    """Eliminate base parameters that the rows do not determine.
+
+    Parameters
+    ----------
+    factors : Factors
+    sigma : ndarray, shape (groups,)
+        Standard deviations of each joint's error in the full model.
+    rule : str
+        Name in `RULES`.
+
+    Returns
+    -------
+    Essential
+
+    Raises
+    ------
+    InputError
+        When the rule is not known.
+    """
+    if rule not in RULES:
+        raise InputError(f"essential rule {rule!r} is not known{nearest(rule, RULES)}")
+    full = now = step(factors, sigma, tuple(range(factors.parameters)))
+    eliminated: list[int] = []
+    while len(now.kept) > 1:
+        worst = now.kept[int(np.argmax(now.relative_std))]
+        after = step(factors, sigma, tuple(k for k in now.kept if k != worst))
+        if RULES[rule](full, now, after, factors):
+            break
+        eliminated.append(worst)
+        now = after
+    return Essential(rule, now.kept, tuple(eliminated), compare(full, now, factors))

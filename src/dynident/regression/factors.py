@@ -1,0 +1,286 @@
+"""Triangular factors: all that linear estimation needs of a log, whatever its length.
+
+Per row group (a joint) only the factor ``A`` with ``A^T A = [X y]^T [X y]`` is kept, by
+QR and never through a normal matrix. Factors of logs add by stacking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.core.arrays import Array
+
+UNEXCITED = 1e7
+"""Condition number of the scaled regressor above which the rows do not excite it."""
+
+
+def triangular(rows: Array) -> Array:
+    """Upper-triangular (or, with few rows, trapezoidal) factor of a matrix.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (r, c)
+
+    Returns
+    -------
+    ndarray, shape (min(r, c), c)
+    """
+    return np.asarray(np.linalg.qr(rows, mode="r"), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Group:
+    """The rows of one joint, compressed.
+
+    Attributes
+    ----------
+    factor : ndarray, shape (k, parameters + 1)
+        ``factor^T factor = [X y]^T [X y]``.
+    rows : int
+        How many rows it stands for.
+    """
+
+    factor: Array
+    rows: int
+
+    def squared_residual(self, beta: Array) -> float:
+        """``||y - X beta||^2``."""
+        return float(np.sum((self.factor[:, -1] - self.factor[:, :-1] @ beta) ** 2))
+
+
+@dataclass(frozen=True)
+class Factors:
+    """Compressed rows ``[X | y]`` of a problem, group by group."""
+
+    groups: tuple[Group, ...]
+
+    @property
+    def rows(self) -> int:
+        """All rows."""
+        return sum(group.rows for group in self.groups)
+
+    @property
+    def parameters(self) -> int:
+        """Columns of X."""
+        return int(self.groups[0].factor.shape[1]) - 1
+
+    def merge(self, other: Factors) -> Factors:
+        """Factors of both sets of rows together."""
+        return Factors(
+            tuple(
+                Group(triangular(np.vstack([a.factor, b.factor])), a.rows + b.rows)
+                for a, b in zip(self.groups, other.groups, strict=True)
+            )
+        )
+
+    def select(self, columns: Iterable[int]) -> Factors:
+        """The same rows with only some of the columns of X."""
+        chosen = [*columns, self.parameters]
+        return Factors(
+            tuple(Group(triangular(group.factor[:, chosen]), group.rows) for group in self.groups)
+        )
+
+    def weighted(self, sigma: Array) -> System:
+        """All groups in one least-squares system, each divided by its sigma.
+
+        Parameters
+        ----------
+        sigma : ndarray, shape (groups,)
+            Standard deviation of each group's error.
+        """
+        stacked = [g.factor / s for g, s in zip(self.groups, sigma, strict=True) if g.rows]
+        R = triangular(np.vstack(stacked))
+        p = self.parameters
+        full = np.zeros((p + 1, p + 1))
+        full[: len(R)] = R
+        return System(full[:p, :p], full[:p, p], float(full[p, p] ** 2))
+
+    def squared_residuals(self, beta: Array) -> Array:
+        """``||y_j - X_j beta||^2`` of each group."""
+        return np.array([group.squared_residual(beta) for group in self.groups])
+
+    def singular_values(self) -> Array:
+        """Of all rows of X, unweighted and unscaled, largest first."""
+        X = self.weighted(np.ones(len(self.groups))).A
+        return np.asarray(np.linalg.svd(X, compute_uv=False), dtype=np.float64)
+
+    @property
+    def squared_torques(self) -> Array:
+        """``||y_j||^2`` of each group."""
+        return np.array([float(np.sum(group.factor[:, -1] ** 2)) for group in self.groups])
+
+
+@dataclass(frozen=True)
+class InstrumentFactors:
+    """Compressed rows ``[Z | X | y]`` of a problem with instruments, group by group.
+
+    Attributes
+    ----------
+    groups : tuple of Group
+        Factors with the columns of Z before those of X.
+    instruments : int
+        Columns of Z.
+    """
+
+    groups: tuple[Group, ...]
+    instruments: int
+
+    def without(self, part: str) -> Factors:
+        """Ordinary factors: ``[X | y]`` without "Z", ``[Z | y]`` without "X"."""
+        z, last = self.instruments, self.groups[0].factor.shape[1] - 1
+        kept = [*range(z, last + 1)] if part == "Z" else [*range(z), last]
+        return Factors(tuple(Group(triangular(g.factor[:, kept]), g.rows) for g in self.groups))
+
+    def weighted(self, sigma: Array) -> InstrumentSystem:
+        """All groups in one system, each divided by its sigma."""
+        stacked = [g.factor / s for g, s in zip(self.groups, sigma, strict=True) if g.rows]
+        R = triangular(np.vstack(stacked))
+        columns = R.shape[1]
+        full = np.zeros((columns, columns))
+        full[: len(R)] = R
+        return InstrumentSystem(full, self.instruments, sum(g.rows for g in self.groups))
+
+
+@dataclass(frozen=True)
+class InstrumentSystem:
+    """``R = [[R_ZZ, R_ZX, r_Zy], [0, R_XX, r_Xy], [0, 0, rest]]`` of all weighted rows.
+
+    Attributes
+    ----------
+    R : ndarray, shape (z + p + 1, z + p + 1)
+    instruments : int
+        z
+    rows : int
+    """
+
+    R: Array
+    instruments: int
+    rows: int
+
+    @property
+    def projected(self) -> System:
+        """``||P_Z (y - X beta)||^2 = ||R_ZX beta - r_Zy||^2`` (ardiani2024, eq. 28).
+
+        Instruments beyond one a parameter may nearly repeat each other: of their span only
+        what `UNEXCITED` leaves is projected on.
+        """
+        z = self.instruments
+        Zx, Zy = self.R[:z, z:-1], self.R[:z, -1]
+        if z > Zx.shape[1]:
+            span, _ = self._span()
+            Zx, Zy = span.T @ Zx, span.T @ Zy
+        return System(Zx, Zy, float(np.sum(self.R[z:, -1] ** 2)))
+
+    @property
+    def gain(self) -> Array:
+        """What the scores do to the estimate: ``beta - beta_true = gain Z^T W e``, (p, z)."""
+        z = self.instruments
+        span, inverse = self._span()
+        A = span.T @ self.R[:z, z:-1]
+        return np.asarray(np.linalg.pinv(A, rcond=1.0 / UNEXCITED) @ inverse)
+
+    def _span(self) -> tuple[Array, Array]:
+        """Orthonormal U of the span of Z in R's coordinates, and U^T R_ZZ^-T."""
+        Rz = self.R[: self.instruments, : self.instruments]
+        norms = np.linalg.norm(Rz, axis=0)
+        norms[norms == 0.0] = 1.0
+        u, s, vt = np.linalg.svd(Rz / norms)
+        rank = int(np.sum(s > s[0] / UNEXCITED))
+        return u[:, :rank], vt[:rank] / s[:rank, None] / norms
+
+    @property
+    def Pi(self) -> Array:
+        """``(Z^T Z)^-1 Z^T X`` (ardiani2024, eq. 22), shape (z, p)."""
+        z = self.instruments
+        return np.asarray(np.linalg.lstsq(self.R[:z, :z], self.R[:z, z:-1], rcond=None)[0])
+
+    @property
+    def unexplained(self) -> Array:
+        """``R`` of the first stage's residuals ``V = X - Z Pi``, shape (p + 1, p)."""
+        z = self.instruments
+        return self.R[z:, z:-1]
+
+
+@dataclass(frozen=True)
+class System:
+    """``||y - X beta||^2 = ||A beta - b||^2 + rest``, A triangular for least squares.
+
+    Attributes
+    ----------
+    A : ndarray, shape (p, p), or (instruments, p)
+    b : ndarray, shape (p,), or (instruments,)
+    rest : float
+        What no beta can explain.
+    """
+
+    A: Array
+    b: Array
+    rest: float
+
+    def _scaled(self) -> tuple[Array, Array]:
+        """A with columns of unit length, and the lengths (1 for empty columns)."""
+        norms = np.linalg.norm(self.A, axis=0)
+        norms[norms == 0.0] = 1.0
+        return self.A / norms, norms
+
+    def solve(self, rcond: float = 1.0 / UNEXCITED) -> Array:
+        """Least-squares estimate; of minimum scaled norm where the rows leave it open."""
+        scaled, norms = self._scaled()
+        return np.asarray(np.linalg.lstsq(scaled, self.b, rcond=rcond)[0] / norms)
+
+    def inverse(self) -> Array:
+        """Pseudo-inverse of A, open directions left out, shape (p, p)."""
+        scaled, norms = self._scaled()
+        return np.asarray(np.linalg.pinv(scaled, rcond=1.0 / UNEXCITED) / norms[:, None])
+
+    def condition(self) -> tuple[float, int, Array]:
+        """Condition number and rank of X with columns scaled to unit length.
+
+        Returns
+        -------
+        condition : float
+        rank : int
+            Directions that the rows excite (see `UNEXCITED`).
+        weak : ndarray, shape (p,)
+            Share of each parameter in the directions that are not, or in the weakest one
+            where all are: 0 to 1.
+        """
+        scaled, _ = self._scaled()
+        _, s, vt = np.linalg.svd(scaled)
+        rank = int(np.sum(s > s[0] / UNEXCITED))
+        condition = float(s[0] / s[-1]) if s[-1] > 0.0 else np.inf
+        return condition, rank, np.linalg.norm(vt[min(rank, len(s) - 1) :], axis=0)
+
+
+def compress(blocks: Iterable[tuple[Array, ...]], widths: tuple[int, ...]) -> tuple[Group, ...]:
+    """Streaming QR, one group per entry of a block.
+
+    Parameters
+    ----------
+    blocks : iterable of tuple of ndarray, shapes (any, widths[j])
+        Rows ``[X_j y_j]`` as they come, one array a group.
+    widths : tuple of int
+
+    Returns
+    -------
+    tuple of Group
+        The factor of each group.
+    """
+    pending: list[list[Array]] = [[] for _ in widths]
+    held = [0] * len(widths)
+    counts = [0] * len(widths)
+    for block in blocks:
+        for j, rows in enumerate(block):
+            pending[j].append(rows)
+            held[j] += len(rows)
+            counts[j] += len(rows)
+            if held[j] > 16 * widths[j]:
+                pending[j] = [triangular(np.vstack(pending[j]))]
+                held[j] = len(pending[j][0])
+    return tuple(
+        Group(triangular(np.vstack(rows)) if rows else np.zeros((0, width)), count)
+        for rows, width, count in zip(pending, widths, counts, strict=True)
+    )

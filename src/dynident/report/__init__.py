@@ -1,1 +1,0 @@
-"""Reports of a result: plain text, and a self-contained page."""

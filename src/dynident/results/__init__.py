@@ -1,0 +1,1 @@
+"""An identification, its figures, and all forms in which it is told."""

@@ -1,0 +1,244 @@
+"""How well a model predicts torque: on fitted rows, and on every sample of a log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.dynamics.idim import Idim
+from dynident.recording.filters import zero_phase_lowpass
+from dynident.recording.prepare import Samples
+from dynident.regression.factors import Factors
+from dynident.regression.problem import Problem
+
+FITTED, ALL_SAMPLES = "fitted", "all samples"
+
+
+@dataclass(frozen=True)
+class JointError:
+    """Torque error of one joint.
+
+    Attributes
+    ----------
+    name : str
+    relative_percent : float
+        ``100 ||y - yhat|| / ||y||``; NaN where the torque is zero throughout.
+    rmse : float
+        [Nm or N]
+    """
+
+    name: str
+    relative_percent: float
+    rmse: float
+
+
+@dataclass(frozen=True)
+class FitFigure:
+    """Torque errors of all joints on one set of rows.
+
+    Attributes
+    ----------
+    rows : {"fitted", "all samples"}
+        Filtered, decimated rows; or every sample, measured and predicted torque both
+        low-passed.
+    lowpass_hz : float or None
+        That low-pass: zero-phase Butterworth of order 4.
+    joints : tuple of JointError
+    overall_percent : float
+        All joints stacked.
+    """
+
+    rows: str
+    lowpass_hz: float | None
+    joints: tuple[JointError, ...]
+    overall_percent: float
+
+
+@dataclass(frozen=True)
+class Series:
+    """Torques of one log at every sample, after the low-pass of the figure.
+
+    Attributes
+    ----------
+    name : str
+    time : ndarray, shape (samples,)
+        From the log's first sample [s].
+    measured, predicted : ndarray, shape (samples, n)
+    nominal : ndarray, shape (samples, n), or None
+        Of the robot file's inertials alone.
+    parts : dict of str to ndarray, shape (samples, n)
+        ``inertia`` (with rotors), ``velocity`` (Coriolis, centrifugal), ``gravity``
+        and ``friction``, which add up to the prediction.
+    """
+
+    name: str
+    time: Array
+    measured: Array
+    predicted: Array
+    nominal: Array | None
+    parts: dict[str, Array]
+
+
+def figure(
+    names: Sequence[str],
+    squared_error: Array,
+    squared_torque: Array,
+    rows: Array,
+    kind: str,
+    lowpass_hz: float | None,
+) -> FitFigure:
+    """Relative errors from sums of squares per joint."""
+    joints = tuple(
+        JointError(name, relative(e, y), float(np.sqrt(e / max(r, 1.0))))
+        for name, e, y, r in zip(names, squared_error, squared_torque, rows, strict=True)
+    )
+    overall = relative(float(np.sum(squared_error)), float(np.sum(squared_torque)))
+    return FitFigure(kind, lowpass_hz, joints, overall)
+
+
+def relative(squared_error: float, squared_torque: float) -> float:
+    """``100 ||e|| / ||y||`` [%]."""
+    return 100.0 * float(np.sqrt(squared_error / squared_torque)) if squared_torque else np.nan
+
+
+def fitted_figure(names: Sequence[str], factors: Factors, beta: Array) -> FitFigure:
+    """Errors on filtered, decimated rows, from their factors."""
+    rows = np.array([group.rows for group in factors.groups], dtype=float)
+    squared = factors.squared_residuals(beta)
+    return figure(names, squared, factors.squared_torques, rows, FITTED, None)
+
+
+def all_samples_figure(
+    idim: Idim, sets: Sequence[Array], logs: Sequence[Samples], lowpass_hz: float
+) -> tuple[FitFigure, ...]:
+    """Errors of parameter sets on every sample of some logs, stacked.
+
+    Parameters
+    ----------
+    idim : Idim
+    sets : sequence of ndarray, shape (parameters,)
+        Standard parameters, one figure each.
+    logs : sequence of Samples
+    lowpass_hz : float
+        Of measured and predicted torque [Hz].
+
+    Returns
+    -------
+    tuple of FitFigure
+    """
+    n = idim.robot.n
+    squared_error, squared_torque, rows = np.zeros((len(sets), n)), np.zeros(n), np.zeros(n)
+    for log in logs:
+        for start, stop in log.runs:
+            run = slice(start, stop)
+            measured = zero_phase_lowpass(log.tau[run], lowpass_hz, log.rate)
+            squared_torque += np.sum(measured**2, axis=0)
+            rows += stop - start
+            for k, theta in enumerate(sets):
+                predicted = idim.torque(theta, log.q[run], log.dq[run], log.ddq[run])
+                error = measured - zero_phase_lowpass(predicted, lowpass_hz, log.rate)
+                squared_error[k] += np.sum(error**2, axis=0)
+    names = idim.robot.joint_names
+    return tuple(
+        figure(names, squared, squared_torque, rows, ALL_SAMPLES, lowpass_hz)
+        for squared in squared_error
+    )
+
+
+def check_lowpass(lowpass_hz: float, logs: Sequence[Samples]) -> tuple[str, ...]:
+    """Warnings on a low-pass that filters nothing.
+
+    Raises
+    ------
+    InputError
+        For one that leaves nothing of a log.
+    """
+    notes = []
+    for log in logs:
+        seconds = max(stop - start for start, stop in log.runs) / log.rate
+        if lowpass_hz * seconds < 1.0:
+            raise InputError(
+                f"{log.name}: a low-pass of {lowpass_hz:g} Hz leaves nothing of {seconds:.4g} s"
+            )
+        if lowpass_hz > 0.5 * log.rate:
+            notes.append(
+                f"{log.name}: the low-pass of {lowpass_hz:g} Hz is above the Nyquist frequency of "
+                f"{0.5 * log.rate:g} Hz, so the all-samples errors are not filtered"
+            )
+    return tuple(notes)
+
+
+def model_figures(
+    problem: Problem, theta: Array, lowpass_hz: float
+) -> tuple[tuple[FitFigure, ...], tuple[FitFigure, ...]]:
+    """Errors of a model, and of the robot file's inertials, on the logs of a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    theta : ndarray, shape (parameters,)
+        Standard parameters of the model.
+    lowpass_hz : float
+        Of the all-samples figures [Hz].
+
+    Returns
+    -------
+    model, nominal : tuple of FitFigure
+        Fitted rows, then all samples; nominal is empty where the file has no inertials.
+    """
+    idim, base, robot = problem.idim, problem.base, problem.robot
+    nominal = np.zeros_like(theta)
+    nominal[: idim.inertial] = robot.nominal.ravel()
+    sets = (theta, nominal) if robot.has_nominal else (theta,)
+    fitted = [fitted_figure(robot.joint_names, problem.factors, base.matrix @ t) for t in sets]
+    everywhere = all_samples_figure(idim, sets, problem.samples, lowpass_hz)
+    pairs = [*zip(fitted, everywhere, strict=True), ()]
+    return pairs[0], pairs[1]
+
+
+def torque_series(
+    idim: Idim, theta: Array, nominal: Array | None, log: Samples, lowpass_hz: float, points: int
+) -> Series:
+    """Low-passed torques of a log and their parts, thinned to about `points` for a plot."""
+    step = max(1, len(log.q) // points)
+    signals: dict[str, list[Array]] = {}
+    still = np.zeros_like(log.q[:1])
+    for start, stop in log.runs:
+        q, dq, ddq = log.q[start:stop], log.dq[start:stop], log.ddq[start:stop]
+        zero = np.broadcast_to(still, q.shape)
+        rotor_free = np.array([p.symbol.startswith("Ia") for p in idim.parameters])
+        gravity_only, rotors = theta.copy(), theta.copy()
+        gravity_only[idim.inertial :] = 0.0
+        rotors[: idim.inertial] = 0.0
+        friction = np.where(rotor_free, 0.0, rotors)
+        rotors = np.where(rotor_free, rotors, 0.0)
+        gravity = idim.torque(gravity_only, q, zero, zero)
+        moving = idim.torque(gravity_only, q, dq, zero)
+        body = idim.torque(gravity_only, q, dq, ddq)
+        values = {
+            "measured": log.tau[start:stop],
+            "inertia": body - moving + idim.drive_torque(rotors, dq, ddq),
+            "velocity": moving - gravity,
+            "gravity": gravity,
+            "friction": idim.drive_torque(friction, dq, ddq),
+        }
+        if nominal is not None:
+            values["nominal"] = idim.torque(nominal, q, dq, ddq)
+        for name, value in values.items():
+            smooth = zero_phase_lowpass(value, lowpass_hz, log.rate)
+            signals.setdefault(name, []).append(smooth[::step])
+        signals.setdefault("time", []).append(np.arange(start, stop)[::step] / log.rate)
+    joined = {name: np.concatenate(pieces) for name, pieces in signals.items()}
+    parts = {name: joined[name] for name in ("inertia", "velocity", "gravity", "friction")}
+    return Series(
+        name=log.name,
+        time=joined["time"],
+        measured=joined["measured"],
+        predicted=np.sum(list(parts.values()), axis=0),
+        nominal=joined.get("nominal"),
+        parts=parts,
+    )

@@ -1,0 +1,404 @@
+"""The result as one page that needs nothing else: tables, figures and a verdict in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any, NamedTuple
+
+import numpy as np
+from jinja2 import Environment, StrictUndefined, Template
+
+from dynident.core.inertia import smallest_eigenvalue, to_com
+from dynident.regression.statistics import (
+    SIGNIFICANCE,
+    autocorrelation,
+    whiteness,
+    whiteness_rejected,
+)
+from dynident.results.figures import Series
+from dynident.results.plots import autocorrelation_figure, precision_figure, torque_figures, unit
+from dynident.results.result import Result, ValidationFigures
+from dynident.results.text import (
+    BaseRow,
+    base_rows,
+    certificate_words,
+    consistency_words,
+    cutoff_words,
+    drive_table,
+    error_columns,
+    excitation_words,
+    headline,
+    log_words,
+    row_words,
+    rows_words,
+    simulation_words,
+    test_words,
+    time_words,
+)
+from dynident.results.words import common, counted, number, percent
+
+GENERALISES = 1.5
+"""Held-out error over fitted error up to which the page does not raise a doubt."""
+ROUNDING = 1e-15
+INERTIA_ENTRIES = {
+    "xx": (0, 0),
+    "xy": (0, 1),
+    "yy": (1, 1),
+    "xz": (0, 2),
+    "yz": (1, 2),
+    "zz": (2, 2),
+}
+
+
+class Statement(NamedTuple):
+    """One sentence of the verdict."""
+
+    level: str
+    """``good``, ``note`` or ``bad``."""
+    title: str
+    text: str
+
+
+class Group(NamedTuple):
+    """A heading over several columns of a table."""
+
+    title: str
+    span: int
+
+
+class Row(NamedTuple):
+    """Cells of a table's row, and its kind for the style sheet."""
+
+    cells: tuple[str, ...]
+    kind: str = ""
+
+
+class Table(NamedTuple):
+    """A table: columns named in ``words`` hold text, the others numbers."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    words: tuple[str, ...] = ()
+    groups: tuple[Group, ...] = ()
+
+
+def html_report(result: Result, series: Sequence[Series]) -> str:
+    """A result as a self-contained page.
+
+    Parameters
+    ----------
+    result : Result
+    series : sequence of Series
+        Logs whose torques are drawn, one figure a joint: `Result.series`.
+
+    Returns
+    -------
+    str
+        HTML without scripts and without references to other files.
+    """
+    rows = base_rows(result)
+    return template().render(
+        title=result.robot.name,
+        subtitle=f"dynamic model identified by {result.method} from "
+        + counted(len(result.samples), "log"),
+        verdict=verdict(result, rows),
+        facts=facts(result),
+        errors=error_table(result),
+        torques=[(log_title(result, s.name), torque_figures(result.robot, s)) for s in series],
+        residual_plot=autocorrelation_figure(
+            result.estimate.residuals.error, result.robot.joint_names
+        ),
+        residuals=residual_table(result),
+        precision_plot=precision_figure([row for row in rows if row.essential]),
+        parameters=parameter_table(rows),
+        weak=sum(row.weak for row in rows),
+        eliminated=sum(not row.essential for row in rows),
+        unidentifiable=result.base.unidentifiable,
+        standard=standard_table(result),
+        drives=drives(result),
+        certificate=certificate_words(result),
+        active=result.estimate.active,
+        settings=tuple(flattened(result.settings)),
+        estimate=result.estimate,
+        median_ratio=median_ratio(rows),
+    )
+
+
+@cache
+def template() -> Template:
+    """The page's template."""
+    text = resources.files("dynident.results").joinpath("template.html.j2").read_text("utf-8")
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.from_string(text)
+
+
+# ----------------------------------------------------------------------------- verdict
+
+
+def verdict(result: Result, rows: Sequence[BaseRow]) -> tuple[Statement, ...]:
+    """What the result is worth, in sentences."""
+    estimate = result.estimate
+    statements = []
+    if not estimate.converged:
+        statements.append(Statement("bad", "Not converged", estimate.message))
+    statements.append(consistency_statement(result))
+    statements.extend(error_statement(result))
+    statements.extend(held_out_statement(result, log) for log in result.validation)
+    if not result.validation:
+        text = "the errors are of the logs that were fitted; validate on another log"
+        statements.append(Statement("note", "No held-out log", text))
+    statements.append(excitation_statement(result, rows))
+    statements.append(residual_statement(result))
+    held = result.estimate.restriction
+    if held is not None and not held.rejected:
+        statements.append(Statement("note", "Active constraints", held.verdict))
+    statements += [Statement("note", "Warning", warning) for warning in result.warnings]
+    if not result.warnings:
+        statements.append(Statement("good", "No warnings", "from reading, filtering or fitting"))
+    return tuple(statements)
+
+
+def consistency_statement(result: Result) -> Statement:
+    """Whether a body could have these parameters."""
+    text = consistency_words(result)
+    if result.consistent:
+        return Statement("good", "Physically consistent", text.removeprefix("yes: "))
+    if result.phi is None:
+        hint = "consistency 'pseudo-inertia'" if result.method.startswith("pc-") else "pc-idim-ls"
+        text = text.removeprefix("not determined: ") + f"; {hint} gives consistent links"
+        return Statement("note", "Consistency not determined", text)
+    return Statement("bad", "Not physically consistent", text.removeprefix("no: "))
+
+
+def error_statement(result: Result) -> Iterator[Statement]:
+    """Torque error on the fitted logs beside that of the robot file."""
+    mine, nominal = headline(result.identification), headline(result.nominal)
+    if mine is None:
+        return
+    text = f"on the fitted logs ({rows_words(mine)}, all joints)"
+    level = "good"
+    if nominal is not None:
+        text += f"; the robot file's own inertials leave {percent(nominal.overall_percent)} %"
+        if mine.overall_percent >= nominal.overall_percent:
+            level = "bad"
+    yield Statement(level, f"Torque error {percent(mine.overall_percent)} %", text)
+
+
+def held_out_statement(result: Result, log: ValidationFigures) -> Statement:
+    """How the model does on a log that it has not seen."""
+    fitted, found, nominal = (
+        headline(result.identification),
+        headline(log.entries),
+        headline(log.nominal),
+    )
+    if found is None:
+        return Statement("note", "Not validated", f"{log.log} gave no figure")
+    worst = max(found.joints, key=lambda joint: np.nan_to_num(joint.relative_percent))
+    text = f"on the held-out log {log.log} ({rows_words(found)}; worst: {worst.name}, "
+    text += f"{percent(worst.relative_percent)} %)"
+    level = "good"
+    if nominal is not None:
+        text += f"; robot file {percent(nominal.overall_percent)} %"
+    if fitted is not None and fitted.overall_percent > 0.0:
+        ratio = found.overall_percent / fitted.overall_percent
+        text += f"; {ratio:.1f} times the error on the fitted logs"
+        if ratio > GENERALISES:
+            level = "note"
+            text += ": other motions, other conditions, or a model fitted to too little"
+    if nominal is not None and found.overall_percent >= nominal.overall_percent:
+        level = "bad"
+    return Statement(level, f"Held-out error {percent(found.overall_percent)} %", text)
+
+
+def excitation_statement(result: Result, rows: Sequence[BaseRow]) -> Statement:
+    """Whether the log determines the parameters."""
+    weak = sum(row.weak for row in rows)
+    text = excitation_words(result)
+    if weak:
+        text += (
+            f"; {weak} of {len(rows)} base parameters have a 95 % interval that contains zero: "
+            "small values, or little excited"
+        )
+    if result.rank < result.base.count:
+        return Statement("bad", "Logs leave parameters open", text)
+    return Statement("good", "Logs reach all base parameters", text)
+
+
+def residual_statement(result: Result) -> Statement:
+    """Whether the residuals are white."""
+    errors = result.estimate.residuals.error
+    covariance = f"error bars: {result.estimate.covariance.name}"
+    if not whiteness_rejected(errors):
+        return Statement("good", "White residuals", covariance)
+    rejected = sum(whiteness(error).rejected for error in errors)
+    text = f"Ljung-Box rejects whiteness at {rejected} of {counted(len(errors), 'joint')}"
+    return Statement("note", "Autocorrelated residuals", f"{text}; {covariance}")
+
+
+# ------------------------------------------------------------------------------ tables
+
+
+def facts(result: Result) -> tuple[tuple[str, str], ...]:
+    """What was identified, from what and how."""
+    estimate = result.estimate
+    cutoffs = dict.fromkeys(cutoff_words(log) for log in result.samples)
+    return (
+        ("Robot", f"{result.robot.name}, {counted(result.robot.n, 'joint')}"),
+        ("Friction", result.idim.friction),
+        ("Logs", ", ".join(log_words(log) for log in result.samples)),
+        ("Rows", row_words(result)),
+        ("Cutoffs", "; ".join(cutoffs)),
+        ("Base parameters", f"{result.base.count}; {excitation_words(result)}"),
+        ("Prior", estimate.prior or "none"),
+        ("Covariance", estimate.covariance.name),
+        ("Iterations", f"{estimate.iterations}, {estimate.message}"),
+        *(("Simulation", simulation_words(figure)) for figure in result.simulated),
+        *(("Test", test_words(test)) for test in estimate.tests),
+        ("Time", time_words(result)),
+    )
+
+
+def error_table(result: Result) -> Table:
+    """Torque errors per joint, all models and logs side by side."""
+    columns = error_columns(result)
+    rows = []
+    for j, name in enumerate(result.robot.joint_names):
+        found = [column.figure.joints[j] for column in columns]
+        cells = [c for f in found for c in (percent(f.relative_percent), number(f.rmse, 3))]
+        rows.append(Row((name, *cells)))
+    overall = [c for column in columns for c in (percent(column.figure.overall_percent), "")]
+    rows.append(Row(("all joints", *overall), "total"))
+    return Table(
+        ("joint", *(title for _ in columns for title in ("%", "RMSE"))),
+        tuple(rows),
+        ("joint",),
+        (Group("", 1), *(Group(column.title, 2) for column in columns)),
+    )
+
+
+def log_title(result: Result, name: str) -> str:
+    """A log's name and what it was used for."""
+    use = "fitted" if name in [log.name for log in result.samples] else "held out"
+    return f"{name} ({use})"
+
+
+def residual_table(result: Result) -> Table:
+    """Size and whiteness of each joint's residual."""
+    estimate = result.estimate
+    rows = []
+    for joint, error, sigma in zip(
+        result.robot.joints, estimate.residuals.error, estimate.sigma, strict=True
+    ):
+        test = whiteness(error)
+        cells = (
+            joint.name,
+            f"{len(error)}",
+            f"{number(float(sigma), 3)} {unit(joint.kind)}",
+            f"{autocorrelation(error, 1)[0]:.2f}",
+            number(test.statistic, 4),
+            p_words(test.p_value),
+            "not white" if test.rejected else "white",
+        )
+        rows.append(Row(cells, "weak" if test.rejected else ""))
+    columns = ("joint", "rows", "sigma", "lag 1", "Ljung-Box Q", "p-value")
+    verdict_column = f"at {100.0 * SIGNIFICANCE:g} %"
+    return Table((*columns, verdict_column), tuple(rows), ("joint", verdict_column))
+
+
+def p_words(p_value: float) -> str:
+    """A p-value without false precision."""
+    return "< 0.0001" if p_value < 1e-4 else f"{p_value:.4f}"
+
+
+def parameter_table(rows: Sequence[BaseRow]) -> Table:
+    """Base parameters with error bars and regroupings."""
+    columns = ("parameter", "value", "std", "std %", "95 % from", "to", "std, eq. (9)")
+    return Table(
+        (*columns, "combination"),
+        tuple(
+            Row(
+                (
+                    row.name,
+                    number(row.value, 5),
+                    number(row.std, 3),
+                    percent(row.relative_percent),
+                    number(row.low),
+                    number(row.high),
+                    number(row.seed_std, 3),
+                    row.regrouping,
+                ),
+                "weak" if row.weak else "" if row.essential else "gone",
+            )
+            for row in rows
+        ),
+        ("parameter", "combination"),
+    )
+
+
+def median_ratio(rows: Sequence[BaseRow]) -> float | None:
+    """How the standard deviations compare with the literature's formula, as a median."""
+    ratios = [row.std / row.seed_std for row in rows if row.essential and row.seed_std > 0.0]
+    return float(np.median(ratios)) if ratios else None
+
+
+def standard_table(result: Result) -> Table | None:
+    """Mass, centre of mass and inertia of each link, where the method determines them."""
+    if result.phi is None:
+        return None
+    rows = []
+    for link, phi, file in zip(result.robot.links, result.phi, result.robot.nominal, strict=True):
+        mass, com, inertia = to_com(phi)
+        entries = [inertia[at] for at in INERTIA_ENTRIES.values()]
+        values = [mass, *com, *entries]
+        eigenvalue = float(smallest_eigenvalue(phi))
+        nominal = number(float(file[0]), 3) if file[0] > 0.0 else "-"
+        # what the link does not have is left at rounding, which would read like a number
+        texts = [number(float(v) if abs(v) > ROUNDING else 0.0, 3) for v in values]
+        rows.append(Row((link, texts[0], nominal, *texts[1:], number(eigenvalue, 3))))
+    columns = ("link", "mass", "in file", "x", "y", "z", *INERTIA_ENTRIES, "min. eigenvalue")
+    groups = (
+        Group("", 1),
+        Group("mass [kg]", 2),
+        Group("centre of mass [m]", 3),
+        Group("inertia about it [kg m²]", 6),
+        Group("", 1),
+    )
+    return Table(columns, tuple(rows), ("link",), groups)
+
+
+def drives(result: Result) -> Table | None:
+    """Rotor inertia and friction of each drive."""
+    symbols, cells = drive_table(result)
+    if not symbols:
+        return None
+    rows = zip(result.robot.joint_names, cells, strict=True)
+    return Table(("joint", *symbols), tuple(Row((n, *c)) for n, c in rows), ("joint",))
+
+
+def flattened(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Nested settings as lines of a path and a text."""
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from flattened(inner, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, (list, tuple)) and any(isinstance(v, (Mapping, list)) for v in value):
+        for k, inner in enumerate(value, start=1):
+            yield from flattened(inner, f"{path} {k}")
+    else:
+        yield path, setting_words(value)
+
+
+def setting_words(value: Any) -> str:
+    """One setting as text."""
+    if value is None or value in ([], {}, ()):
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (list, tuple)):
+        if all(isinstance(v, (int, float)) for v in value):
+            return common(value) + (" (each)" if len(set(value)) == 1 < len(value) else "")
+        return ", ".join(str(v) for v in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)

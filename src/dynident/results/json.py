@@ -1,0 +1,202 @@
+"""result.json: an identification as plain data; `dynident.study.stored` reads it back."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from dynident.consistency.active import Restriction
+from dynident.core.inertia import smallest_eigenvalue, to_com
+from dynident.estimators.closed_loop import SimulatedFigure
+from dynident.regression.statistics import confidence_interval, whiteness
+from dynident.results.figures import FitFigure
+from dynident.results.result import Result, ValidationFigures
+
+SCHEMA = "dynident.result/1"
+
+
+def result_dict(result: Result) -> dict[str, Any]:
+    """The object of result.json (schema ``dynident.result/1``).
+
+    Numbers that are not finite become null, as JSON has no word for them.
+    """
+    estimate = result.estimate
+    certificate = estimate.certificate
+    document = {
+        "schema": SCHEMA,
+        "method": result.method,
+        "settings": result.settings,
+        "warnings": list(result.warnings),
+        "covariance": estimate.covariance.name,
+        "base_count": result.base.count,
+        "rigid_body_count": result.base.rigid_body_count,
+        "essential_count": None if result.essential is None else len(result.essential),
+        "robot": {
+            "name": result.robot.name,
+            "joints": list(result.robot.joint_names),
+            "dof": result.robot.dof,
+        },
+        "parameters": parameter_rows(result),
+        "standard": standard_rows(result),
+        "joints": [
+            joint_row(name, result.drive_parameters(j))
+            for j, name in enumerate(result.robot.joint_names)
+        ],
+        "fit": {
+            "identification": [figure_dict(f) for f in result.identification],
+            "nominal": [figure_dict(f) for f in result.nominal],
+            "validation": [validation_dict(held) for held in result.validation],
+        },
+        "whiteness": [
+            {"name": name, "p_value": whiteness(error).p_value}
+            for name, error in zip(result.robot.joint_names, estimate.residuals.error, strict=True)
+        ],
+        "consistent": result.consistent,
+        "min_pseudo_inertia_eigenvalue": result.smallest_eigenvalue,
+        "certificate": None
+        if certificate is None
+        else {"primal": certificate.primal, "dual": certificate.dual, "gap": certificate.gap},
+        "active_constraints": list(estimate.active),
+        "restriction": restriction_dict(estimate.restriction),
+        "tests": [
+            {
+                "null": test.null,
+                "statistic": test.statistic,
+                "distribution": test.distribution,
+                "p_value": test.p_value,
+            }
+            for test in estimate.tests
+        ],
+        "singular_values": None
+        if estimate.singular_values is None
+        else estimate.singular_values.tolist(),
+        "simulation": [simulation_dict(figure) for figure in result.simulated],
+        "iterations": estimate.iterations,
+        "converged": estimate.converged,
+        "message": estimate.message,
+        "rank": result.rank,
+        "condition_number": result.condition_number,
+        "timings": result.timings,
+    }
+    cleaned: dict[str, Any] = finite(document)
+    return cleaned
+
+
+def restriction_dict(found: Restriction | None) -> dict[str, Any] | None:
+    """What the active constraints do, and whether the data contradict them."""
+    if found is None:
+        return None
+    return {
+        "multipliers": [{"name": name, "value": value} for name, value in found.multipliers],
+        "gradient": found.gradient,
+        "cost": found.cost,
+        "freedom": found.freedom,
+        "p_value": found.p_value,
+        "shift": found.shift,
+        "moved": found.moved,
+        "by_data": found.by_data,
+        "verdict": found.verdict,
+    }
+
+
+def simulation_dict(figure: SimulatedFigure) -> dict[str, Any]:
+    """How well the simulated closed loop reproduces one log."""
+    return {
+        "log": figure.log,
+        "position_rms": figure.position_rms.tolist(),
+        "position_percent": figure.position_percent.tolist(),
+        "torque_percent": figure.torque_percent.tolist(),
+    }
+
+
+def parameter_rows(result: Result) -> list[dict[str, Any]]:
+    """The base parameters with their errors; eliminated ones are zero without error."""
+    base, estimate = result.base, result.estimate
+    std = estimate.covariance.std
+    low, high = confidence_interval(estimate.beta, std)
+    kept = range(base.count) if result.essential is None else result.essential
+    return [
+        {
+            "name": base.names[k],
+            "value": float(estimate.beta[k]),
+            "std": float(std[k]),
+            "relative_std_percent": 100.0 * float(std[k]) / abs(float(estimate.beta[k]))
+            if estimate.beta[k]
+            else None,
+            "interval_95": [float(low[k]), float(high[k])],
+            "std_of_the_literature": float(estimate.covariance.seed[k]),
+            "regrouping": base.regroupings[k],
+            "eliminated": k not in kept,
+        }
+        for k in range(base.count)
+    ]
+
+
+def standard_rows(result: Result) -> list[dict[str, Any]] | None:
+    """Each link's mass, centre of mass and inertia about it, in its joint frame."""
+    if result.phi is None:
+        return None
+    rows = []
+    for link, phi in zip(result.robot.links, result.phi, strict=True):
+        mass, com, i = to_com(phi)
+        entries = [i[0, 0], i[0, 1], i[1, 1], i[0, 2], i[1, 2], i[2, 2]]
+        rows.append(
+            {
+                "link": link,
+                "mass": mass,
+                "com": [float(c) for c in com],
+                "inertia_com": [float(e) for e in entries],
+                "min_eigenvalue": float(smallest_eigenvalue(phi)),
+            }
+        )
+    return rows
+
+
+def joint_row(name: str, drive: dict[str, float | None]) -> dict[str, Any]:
+    """A joint's rotor inertia and friction; a coupled drive's own carry an m."""
+    friction = {symbol: value for symbol, value in drive.items() if symbol not in ("Ia", "Iam")}
+    row: dict[str, Any] = {"name": name, "Ia": drive.get("Ia"), "friction": friction}
+    if "Iam" in drive:
+        row["Iam"] = drive["Iam"]
+    return row
+
+
+def figure_dict(figure: FitFigure) -> dict[str, Any]:
+    """One set of torque errors."""
+    return {
+        "rows": figure.rows,
+        "lowpass_hz": figure.lowpass_hz,
+        "joints": [
+            {"name": j.name, "relative_error_percent": j.relative_percent, "rmse": j.rmse}
+            for j in figure.joints
+        ],
+        "overall_relative_error_percent": figure.overall_percent,
+    }
+
+
+def validation_dict(held: ValidationFigures) -> dict[str, Any]:
+    """Torque errors on one held-out log."""
+    return {
+        "log": held.log,
+        "entries": [figure_dict(f) for f in held.entries],
+        "nominal": [figure_dict(f) for f in held.nominal],
+    }
+
+
+def finite(value: Any) -> Any:
+    """Plain data without NaN or infinity."""
+    if isinstance(value, dict):
+        return {key: finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(entry) for entry in value]
+    if isinstance(value, np.floating | float):
+        return float(value) if math.isfinite(value) else None
+    return value
+
+
+def to_json(document: dict[str, Any]) -> str:
+    """Text of a JSON document, ending in a newline."""
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"

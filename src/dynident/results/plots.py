@@ -1,0 +1,302 @@
+"""Figures of a report as inline SVG, the same bytes for the same input."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.regression.statistics import autocorrelation
+from dynident.results.figures import Series
+from dynident.results.text import BaseRow
+from dynident.robot.model import Robot
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH = 9.6
+"""Of every figure [inch]."""
+LARGEST = 300_000
+"""Characters beyond which an SVG is replaced by a PNG."""
+PNG_DPI = 160
+LAGS = 20
+PER_ROW = 40
+"""Parameters side by side in one row of the precision plot."""
+
+# Okabe and Ito's palette, which colour-blind readers can tell apart
+GREY, BLUE, ORANGE, GREEN, PINK, RED = (
+    "#555555",
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#CC79A7",
+    "#D55E00",
+)
+PALE = "#A9B0B7"
+PARTS = {"inertia": BLUE, "velocity": ORANGE, "gravity": GREEN, "friction": PINK}
+
+STYLE: dict[str, Any] = {
+    "font.size": 8.5,
+    "axes.titlesize": 8.5,
+    "axes.labelsize": 8.5,
+    "xtick.labelsize": 8.0,
+    "ytick.labelsize": 8.0,
+    "legend.fontsize": 8.0,
+    "legend.frameon": False,
+    "legend.handlelength": 1.6,
+    "legend.columnspacing": 1.4,
+    "axes.titley": 1.0,
+    "axes.linewidth": 0.6,
+    "axes.edgecolor": "#777777",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.formatter.useoffset": False,
+    "grid.color": "#E4E4E4",
+    "grid.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "lines.linewidth": 1.0,
+    "lines.solid_joinstyle": "round",
+    "path.simplify_threshold": 0.2,
+    "svg.hashsalt": "dynident",
+    "svg.fonttype": "none",
+}
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    """Matplotlib's own defaults and `STYLE`, whatever the user's settings are."""
+    from matplotlib import style
+
+    with style.context(["default", STYLE]):
+        yield
+
+
+def torque_figures(robot: Robot, series: Series) -> tuple[tuple[str, str], ...]:
+    """A joint's name and its torque figure, for every joint of a log."""
+    return tuple(
+        (joint.name, torque_figure(series, j, unit(joint.kind)))
+        for j, joint in enumerate(robot.joints)
+    )
+
+
+def unit(kind: str) -> str:
+    """Unit of a joint's torque, by its kind."""
+    return "N" if kind == "prismatic" else "Nm"
+
+
+def torque_figure(series: Series, joint: int, unit: str = "Nm") -> str:
+    """Torque of one joint: measured and predicted, its parts, the residual.
+
+    Parameters
+    ----------
+    series : Series
+    joint : int
+        Index of the joint.
+    unit : str
+        Of its torque.
+
+    Returns
+    -------
+    str
+        An SVG element, or an image element where that would be large.
+    """
+    breaks = gaps(series.time)
+
+    def at(signal: Array) -> Array:
+        return with_gaps(signal[:, joint], breaks)
+
+    time = with_gaps(series.time, breaks)
+    with _style():
+        figure = new_figure(5.7)
+        grid = figure.add_gridspec(
+            3, 1, height_ratios=(3.0, 2.4, 1.2), left=0.075, right=0.99, top=0.95, bottom=0.08
+        )
+        top, middle, low = grid.subplots(sharex=True, squeeze=False).ravel()
+        top.plot(time, at(series.measured), color=PALE, lw=2.4, label="measured")
+        top.plot(time, at(series.predicted), color=BLUE, lw=0.9, label="predicted")
+        if series.nominal is not None:
+            top.plot(
+                time, at(series.nominal), color=RED, lw=0.8, ls=(0, (4, 2)), label="robot file"
+            )
+        for name, signal in series.parts.items():
+            middle.plot(time, at(signal), color=PARTS.get(name, GREY), lw=0.9, label=name)
+        low.plot(time, at(series.measured) - at(series.predicted), color=GREY, lw=0.7)
+        low.axhline(0.0, color=GREY, lw=0.5)
+        for axes, label in ((top, "torque"), (middle, "parts"), (low, "residual")):
+            axes.set_ylabel(f"{label} [{unit}]")
+            axes.yaxis.set_label_coords(-0.052, 0.5)
+            axes.margins(x=0.0)
+        legend(top)
+        legend(middle)
+        low.set_xlabel("time [s]")
+        return drawn(figure, f"torque-{series.name}-{joint}")
+
+
+def autocorrelation_figure(errors: Sequence[Array], names: Sequence[str]) -> str:
+    """Residual autocorrelation of every joint with its +-2/sqrt(r) band.
+
+    Parameters
+    ----------
+    errors : sequence of ndarray
+        Decimated residuals, one a joint.
+    names : sequence of str
+
+    Returns
+    -------
+    str
+    """
+    columns = min(6, max(3, len(errors)))
+    rows = -(-len(errors) // columns)
+    height = 0.55 + 1.35 * rows
+    lags = np.arange(1, LAGS + 1)
+    with _style():
+        figure = new_figure(height)
+        grid = figure.add_gridspec(
+            rows,
+            columns,
+            left=0.05,
+            right=0.99,
+            top=1.0 - 0.28 / height,
+            bottom=0.42 / height,
+            hspace=0.45,
+            wspace=0.12,
+        )
+        panels = grid.subplots(sharex=True, sharey=True, squeeze=False).ravel()
+        for j, axes in enumerate(panels):
+            if j >= len(errors):
+                axes.set_visible(False)
+                continue
+            rho = autocorrelation(errors[j], LAGS)
+            band = 2.0 / np.sqrt(max(1, len(errors[j])))
+            axes.axhspan(-band, band, color=BLUE, alpha=0.15, lw=0.0)
+            outside = np.abs(rho) > band
+            axes.vlines(lags, 0.0, rho, colors=np.where(outside, RED, GREY).tolist(), lw=2.0)
+            axes.axhline(0.0, color=GREY, lw=0.5)
+            axes.set_title(panel_title(j, names[j]), loc="left", pad=3, parse_math=False)
+            if j + columns >= len(errors):
+                axes.set_xlabel("lag [rows]")
+                axes.tick_params(labelbottom=True)
+        return drawn(figure, "autocorrelation")
+
+
+def precision_figure(parameters: Sequence[BaseRow]) -> str:
+    """Relative standard deviations of base parameters, the best determined first.
+
+    Parameters
+    ----------
+    parameters : sequence of BaseRow
+
+    Returns
+    -------
+    str
+    """
+    order = sorted(
+        parameters, key=lambda p: p.relative_percent if np.isfinite(p.relative_percent) else np.inf
+    )
+    rows = max(1, -(-len(order) // PER_ROW))
+    per_row = max(1, -(-len(order) // rows))
+    height = 0.45 + 1.9 * rows
+    with _style():
+        figure = new_figure(height)
+        grid = figure.add_gridspec(
+            rows,
+            1,
+            left=0.07,
+            right=0.99,
+            top=1.0 - 0.35 / height,
+            bottom=0.55 / height,
+            hspace=0.42,
+        )
+        panels = grid.subplots(sharey=True, squeeze=False).ravel()
+        for row, axes in enumerate(panels):
+            part = order[row * per_row : (row + 1) * per_row]
+            precision_row(axes, part)
+            axes.set_xticks(range(len(part)), [p.name for p in part], rotation=90, fontsize=7.5)
+            axes.set_xlim(-0.6, per_row - 0.4)
+            axes.set_ylabel("std [%]")
+            axes.set_yscale("log")
+            axes.minorticks_off()
+            axes.grid(visible=False, axis="x")
+        legend(panels[0])
+        return drawn(figure, "precision")
+
+
+def precision_row(axes: Axes, part: Sequence[BaseRow]) -> None:
+    """One row of the precision plot."""
+    place = np.arange(len(part))
+    mine = np.array([p.relative_percent for p in part])
+    formula = np.array([p.seed_percent for p in part])
+    open_ = np.array([p.weak for p in part], dtype=bool)
+    axes.axhline(100.0 / 1.96, color=RED, lw=0.7, ls=(0, (4, 2)))
+    axes.vlines(place, formula, mine, colors="#BBBBBB", lw=1.0)
+    axes.plot(place, formula, "o", ms=3.5, mfc="white", mec=GREY, mew=0.8, label="std by eq. (9)")
+    axes.plot(place[~open_], mine[~open_], "o", ms=4.5, color=BLUE, label="std of this result")
+    axes.plot(
+        place[open_], mine[open_], "D", ms=4.5, color=RED, label="95 % interval contains zero"
+    )
+
+
+def panel_title(joint: int, name: str) -> str:
+    """The joint's number and its name where the figure's font has its letters."""
+    short = name if len(name) <= 16 else name[:15] + "…"
+    return f"{joint + 1}  {short}" if name.isascii() and name.isprintable() else str(joint + 1)
+
+
+def legend(axes: Axes) -> None:
+    """A legend in one line above the axes, clear of the data."""
+    axes.legend(
+        loc="lower right", bbox_to_anchor=(1.0, 0.97), ncols=4, borderaxespad=0.0, borderpad=0.1
+    )
+
+
+def gaps(time: Array) -> np.ndarray:
+    """Where a log's samples are not consecutive, so that no line is drawn across."""
+    steps = np.diff(time)
+    return np.flatnonzero(steps > 1.5 * np.median(steps)) + 1 if len(steps) else np.zeros(0, int)
+
+
+def with_gaps(signal: Array, breaks: np.ndarray) -> Array:
+    """A signal with NaN between its runs."""
+    return np.insert(signal, breaks, np.nan) if len(breaks) else signal
+
+
+def new_figure(height: float) -> Figure:
+    """An empty figure of the report's width."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(WIDTH, height))
+
+
+def drawn(figure: Figure, name: str) -> str:
+    """A figure as an SVG element with ids of its own, or as a PNG where it is large."""
+    buffer = BytesIO()
+    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    figure.savefig(buffer, format="svg", metadata=nothing)
+    svg = inlined(buffer.getvalue().decode("utf-8"), re.sub(r"\W", "-", name, flags=re.ASCII))
+    if len(svg) <= LARGEST:
+        return svg
+    buffer = BytesIO()
+    figure.savefig(buffer, format="png", dpi=PNG_DPI, metadata={"Software": None})
+    data = base64.b64encode(buffer.getvalue()).decode("ascii")
+    return f'<img alt="" src="data:image/png;base64,{data}">'
+
+
+def inlined(document: str, name: str) -> str:
+    """An SVG document as an element of a page: no prolog, ids of its own, short numbers."""
+    svg = document[document.index("<svg") :].strip()
+    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", svg)
+    # a hundredth of a point is more than a printer resolves
+    return re.sub(r'\bd="[^"]+"', lambda path: _LONG.sub(r"\1", path.group()), svg)
+
+
+_LONG = re.compile(r"(\.\d\d)\d+")

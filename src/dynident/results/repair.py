@@ -1,0 +1,137 @@
+"""What a repair changed, as plain text and as plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dynident.consistency.feasible_set import Held
+from dynident.consistency.nearest import Repaired, measured
+from dynident.core.arrays import Array
+from dynident.core.inertia import smallest_eigenvalue, to_com
+from dynident.dynamics.base import BaseParameters
+from dynident.results.words import counted, entry, number, table
+from dynident.robot.model import Robot
+
+
+def repair_table(robot: Robot, found: Repaired) -> str:
+    """Every link before and after, in lines of at most 80 columns."""
+    masses = [phi[0] for phi in found.phi]
+    columns = [
+        ("mass before", [number(float(phi[0]), 4) for phi in robot.nominal]),
+        ("after", [number(float(m), 4) for m in masses]),
+        ("com moved mm", [number(1e3 * moved(a, b), 3) for a, b in zip(robot.nominal, found.phi)]),
+        ("eigenvalue before", [number(float(v), 2) for v in found.before]),
+        ("after", [number(float(v), 2) for v in found.after]),
+        ("distance", [number(float(d), 2) for d in found.distance]),
+    ]
+    lines = table("link", robot.links, columns)
+    changed = ", ".join(robot.links[k] for k in found.changed) or "none: all are consistent"
+    proof = found.certificate
+    lines += ["", *entry("changed", changed)]
+    lines += entry(
+        "certificate", f"primal {proof.primal:.1e}, dual {proof.dual:.1e}, gap {proof.gap:.1e}"
+    )
+    lines += entry(
+        "distance", "in the metric; 1 is a link changed by its own size. "
+        f"{counted(len(found.changed), 'link')} of {len(robot.links)} changed"
+    )  # fmt: skip
+    return "\n".join(lines)
+
+
+def moved_words(base: BaseParameters, given: Array, std: Array, beta: Array) -> str:
+    """How far base parameters had to move to be those of consistent links."""
+    moved = np.abs(beta - given) * np.diag(measured(given, std).A)
+    worst = int(np.argmax(moved))
+    return (
+        f"the nearest consistent links move the base parameters by {moved[worst]:.2g} sigma at "
+        f"most ({base.names[worst]}), {np.sqrt(np.mean(moved**2)):.2g} in the mean"
+    )
+
+
+def base_repair_table(base: BaseParameters, given: Array, std: Array, held: Held) -> str:
+    """Base parameters of a table and of the consistent links nearest to them."""
+    weight = np.diag(measured(given, std).A)
+    known = np.isfinite(std)
+    columns = [
+        ("given", [number(float(v)) if k else "" for v, k in zip(given, known)]),
+        ("std", [number(1.0 / float(w), 3) if k else "" for w, k in zip(weight, known)]),
+        ("consistent", [number(float(v)) for v in held.beta]),
+        ("moved sigma", [f"{abs(b - g) * w:.2f}" if k else ""
+                         for b, g, w, k in zip(held.beta, given, weight, known)]),
+    ]  # fmt: skip
+    proof = held.solution.certificate
+    lines = [*table("base parameter", base.names, columns), ""]
+    lines += entry("repaired", moved_words(base, given, std, held.beta))
+    lines += entry(
+        "certificate", f"primal {proof.primal:.1e}, dual {proof.dual:.1e}, gap {proof.gap:.1e}"
+    )
+    return "\n".join(lines)
+
+
+def base_repair_dict(base: BaseParameters, given: Array, std: Array, held: Held) -> dict[str, Any]:
+    """The same as the object that ``--json`` prints."""
+    assert held.theta is not None
+    robot, idim = base.idim.robot, base.idim
+    proof = held.solution.certificate
+    phis = held.theta[: idim.inertial].reshape(-1, 10)
+    return {
+        "schema": "dynident.repair/1",
+        "robot": {"name": robot.name, "joints": list(robot.joint_names), "dof": robot.dof},
+        "parameters": [
+            {"name": name, "given": float(g) if np.isfinite(s) else None, "value": float(b)}
+            for name, g, s, b in zip(base.names, given, std, held.beta, strict=True)
+        ],
+        "standard": [
+            {"link": link, "min_eigenvalue": float(smallest_eigenvalue(phi)), **about_com(phi)}
+            for link, phi in zip(robot.links, phis, strict=True)
+        ],
+        "drives": {
+            p.name: float(held.theta[k])
+            for k, p in enumerate(idim.parameters)
+            if k >= idim.inertial
+        },
+        "certificate": {"primal": proof.primal, "dual": proof.dual, "gap": proof.gap},
+    }
+
+
+def about_com(phi: Array) -> dict[str, Any]:
+    """A body's mass, centre of mass and inertia about it."""
+    mass, com, i = to_com(phi)
+    entries = [i[0, 0], i[0, 1], i[1, 1], i[0, 2], i[1, 2], i[2, 2]]
+    return {
+        "mass": mass,
+        "com": [float(c) for c in com],
+        "inertia_com": [float(e) for e in entries],
+    }
+
+
+def moved(before: np.ndarray, after: np.ndarray) -> float:
+    """How far the centre of mass moved [m]; NaN of a body without mass."""
+    if before[0] <= 0.0 or after[0] <= 0.0:
+        return float("nan")
+    return float(np.linalg.norm(after[1:4] / after[0] - before[1:4] / before[0]))
+
+
+def repair_dict(robot: Robot, found: Repaired) -> dict[str, Any]:
+    """The same as the object that ``--json`` prints."""
+    rows = []
+    for k, link in enumerate(robot.links):
+        row: dict[str, Any] = {
+            "link": link,
+            "distance": float(found.distance[k]),
+            "min_eigenvalue_before": float(found.before[k]),
+            "min_eigenvalue": float(found.after[k]),
+        }
+        if found.phi[k][0] > 0.0:
+            row |= about_com(found.phi[k])
+        rows.append(row)
+    proof = found.certificate
+    return {
+        "schema": "dynident.repair/1",
+        "robot": {"name": robot.name, "joints": list(robot.joint_names), "dof": robot.dof},
+        "changed": [robot.links[k] for k in found.changed],
+        "standard": rows,
+        "certificate": {"primal": proof.primal, "dual": proof.dual, "gap": proof.gap},
+    }

@@ -1,0 +1,193 @@
+"""What an identification found, frozen: all that the forms in which it is told need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.files import write_files
+from dynident.core.inertia import smallest_eigenvalue
+from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.idim import Idim
+from dynident.estimators import Estimate
+from dynident.estimators.closed_loop import SimulatedFigure
+from dynident.recording.prepare import Samples, prepare
+from dynident.recording.recording import Recording
+from dynident.results.figures import FitFigure, Series, torque_series
+from dynident.results.urdf import standard_urdf
+from dynident.robot.model import Robot
+
+
+@dataclass(frozen=True)
+class ValidationFigures:
+    """Errors on one held-out log, of the model and of the robot file's own inertials."""
+
+    log: str
+    entries: tuple[FitFigure, ...]
+    nominal: tuple[FitFigure, ...]
+
+
+@dataclass(frozen=True)
+class Result:
+    """A model with its certificate, its error bars and its errors.
+
+    Attributes
+    ----------
+    method : str
+    base : BaseParameters
+    estimate : Estimate
+    essential : tuple of int or None
+        Base parameters that survived elimination, where it was asked for.
+    samples : tuple of Samples
+        The logs that were fitted.
+    held_out : tuple of Samples
+        The logs of `validation`.
+    lowpass_hz : float
+        Of the all-samples figures [Hz].
+    identification, nominal : tuple of FitFigure
+        Errors on the fitted logs, of the model and of the robot file's inertials.
+    validation : tuple of ValidationFigures
+    simulated : tuple of SimulatedFigure
+        How well the simulated loop reproduces the fitted logs, where a method simulates.
+    condition_number : float
+        Of the sigma-weighted regressor with columns scaled to unit length.
+    rank : int
+    settings : dict
+        All that shaped the result.
+    warnings : tuple of str
+    timings : dict of str to float
+        Seconds per stage, with their total.
+    """
+
+    method: str
+    base: BaseParameters
+    estimate: Estimate
+    essential: tuple[int, ...] | None
+    samples: tuple[Samples, ...]
+    held_out: tuple[Samples, ...]
+    lowpass_hz: float
+    identification: tuple[FitFigure, ...]
+    nominal: tuple[FitFigure, ...]
+    validation: tuple[ValidationFigures, ...]
+    condition_number: float
+    rank: int
+    settings: dict[str, Any]
+    warnings: tuple[str, ...]
+    timings: dict[str, float]
+    simulated: tuple[SimulatedFigure, ...] = ()
+
+    @property
+    def idim(self) -> Idim:
+        """The model that was identified."""
+        return self.base.idim
+
+    @property
+    def robot(self) -> Robot:
+        """The robot that was identified."""
+        return self.base.idim.robot
+
+    @cached_property
+    def theta(self) -> Array:
+        """Standard parameters that give the model's torques.
+
+        Physically meaningful link by link only where the method determines them; else the
+        base parameters in the places of those they keep.
+        """
+        theta = self.estimate.theta
+        return self.base.standard(self.estimate.beta) if theta is None else theta
+
+    @cached_property
+    def phi(self) -> Array | None:
+        """Inertial parameters, shape (bodies, 10), where the method determines them."""
+        theta = self.estimate.theta
+        return None if theta is None else theta[: self.idim.inertial].reshape(-1, 10)
+
+    @cached_property
+    def smallest_eigenvalue(self) -> float | None:
+        """Smallest pseudo-inertia eigenvalue over all bodies."""
+        return None if self.phi is None else float(smallest_eigenvalue(self.phi).min())
+
+    @property
+    def consistent(self) -> bool:
+        """Whether all bodies, rotors and friction parameters are physically consistent."""
+        if self.estimate.theta is None or self.smallest_eigenvalue is None:
+            return False
+        positive = np.array([p.positive for p in self.idim.parameters])
+        return self.smallest_eigenvalue > 0.0 and bool(np.all(self.theta[positive] > 0.0))
+
+    def torque(self, q: Array, dq: Array, ddq: Array) -> Array:
+        """Predicted torques, shape (samples, n)."""
+        return self.idim.torque(self.theta, q, dq, ddq)
+
+    def prepare(self, recording: Recording) -> Samples:
+        """Prepare another recording with the cutoffs of the identification."""
+        first = self.samples[0]
+        return prepare(
+            recording,
+            first.bandwidth,
+            position_hz=first.position_hz,
+            torque_hz=[f.cutoff for f in first.filters],
+            decimation=first.decimation,
+            drop_below=first.drop_below,
+            median=first.median,
+            derivatives=first.derivatives,
+        )
+
+    def drive_parameters(self, joint: int) -> dict[str, float | None]:
+        """A joint's rotor inertia and friction by symbol; None where it is regrouped.
+
+        A method that gives standard parameters gives all of them; otherwise those that
+        are base parameters of their own, with nothing regrouped into them.
+        """
+        pairs = zip(self.base.kept, np.any(self.base.K != 0.0, axis=1), strict=True)
+        alone = {int(k) for k, regrouped in pairs if not regrouped}
+        known = self.estimate.theta is not None
+        values: dict[str, float | None] = {}
+        for index, parameter in enumerate(self.idim.parameters):
+            if index >= self.idim.inertial and parameter.number == joint + 1:
+                given = known or index in alone
+                values[parameter.symbol] = float(self.theta[index]) if given else None
+        return values
+
+    def model_urdf(self) -> tuple[bytes, tuple[str, ...]]:
+        """The identified model as a URDF, and notes on what has no place in one.
+
+        Raises
+        ------
+        InputError
+            When the method determined base parameters only.
+        """
+        if self.phi is None:
+            raise InputError(
+                f"{self.method} gives base parameters only, which no URDF can hold; "
+                "identify with pc-idim-ls, or take the set of dynident.nearest_to_base"
+            )
+        if not self.consistent:
+            raise InputError(
+                "the links are not physically consistent, so that no simulator should be given "
+                "them; use consistency 'pseudo-inertia', or dynident.nearest_consistent"
+            )
+        return standard_urdf(self.idim, self.theta)
+
+    def series(self, points: int = 4000) -> tuple[Series, ...]:
+        """Low-passed torques of all logs and their parts, thinned for plots."""
+        nominal = None
+        if self.robot.has_nominal:
+            nominal = np.zeros_like(self.theta)
+            nominal[: self.idim.inertial] = self.robot.nominal.ravel()
+        return tuple(
+            torque_series(self.idim, self.theta, nominal, log, self.lowpass_hz, points)
+            for log in (*self.samples, *self.held_out)
+        )
+
+    def to_urdf(self, path: str | Path) -> tuple[str, ...]:
+        """Write the URDF, whole or not at all; returns the notes of `model_urdf`."""
+        document, notes = self.model_urdf()
+        write_files({Path(path): document})
+        return notes

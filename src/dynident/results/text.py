@@ -1,0 +1,355 @@
+"""The result as plain text of at most 80 columns, and the words that the page shares."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from dynident.core.inertia import smallest_eigenvalue
+from dynident.dynamics.base import BaseParameters
+from dynident.recording.prepare import Samples
+from dynident.regression.statistics import TestResult, confidence_interval
+from dynident.results.figures import ALL_SAMPLES, FitFigure
+from dynident.results.words import WIDTH, common, counted, entry, number, percent, table
+
+if TYPE_CHECKING:
+    from dynident.estimators.closed_loop import SimulatedFigure
+    from dynident.results.result import Result
+
+
+FEW = 12
+"""Base parameters that are printed without being asked for."""
+
+
+class ErrorColumn(NamedTuple):
+    """Torque errors of one model on one set of rows, with a short and a full name."""
+
+    key: str
+    title: str
+    figure: FitFigure
+
+
+class BaseRow(NamedTuple):
+    """One base parameter with its error bars."""
+
+    name: str
+    value: float
+    std: float
+    relative_percent: float
+    low: float
+    high: float
+    seed_std: float
+    regrouping: str
+    essential: bool
+
+    @property
+    def seed_percent(self) -> float:
+        """Standard deviation by the literature's formula, relative to the value [%]."""
+        return 100.0 * self.seed_std / abs(self.value) if self.value else math.nan
+
+    @property
+    def weak(self) -> bool:
+        """Whether the 95 % interval contains zero."""
+        return self.essential and self.low <= 0.0 <= self.high
+
+
+def summary(result: Result, full: bool = False) -> str:
+    """A result as plain text.
+
+    Parameters
+    ----------
+    result : Result
+    full : bool
+        Print the base parameters too, even where they are more than `FEW`.
+
+    Returns
+    -------
+    str
+        Lines of at most 80 columns, without colours.
+    """
+    sections = [
+        header_lines(result),
+        parameter_lines(result, full),
+        drive_lines(result),
+        error_lines(error_columns(result)),
+        quality_lines(result),
+    ]
+    return "\n\n".join("\n".join(lines) for lines in sections if lines)
+
+
+def log_words(samples: Samples) -> str:
+    """A log's name, length and rate."""
+    seconds = sum(stop - start for start, stop in samples.runs) / samples.rate
+    return f"{samples.name} ({seconds:.4g} s at {samples.rate:g} Hz)"
+
+
+def cutoff_words(samples: Samples) -> str:
+    """Bandwidth, filters and decimation of a log."""
+    text = (
+        f"bandwidth {common(samples.bandwidth)} Hz, positions below "
+        f"{common(samples.position_hz)} Hz, torques below "
+        f"{common(f.cutoff for f in samples.filters)} Hz, one sample in "
+        f"{common(f.step for f in samples.filters)}"
+    )
+    if any(samples.drop_below):
+        text += f", slower rows dropped below {common(samples.drop_below)} rad/s or m/s"
+    return text
+
+
+def row_words(result: Result) -> str:
+    """How many rows were fitted."""
+    rows = [len(error) for error in result.estimate.residuals.error]
+    return f"{sum(rows)} fitted, {common(rows)} a joint"
+
+
+def excitation_words(result: Result) -> str:
+    """Rank and condition number."""
+    return (
+        f"rank {result.rank} of {result.base.count}, condition number "
+        f"{number(result.condition_number, 3)} (weighted, columns of unit length)"
+    )
+
+
+def consistency_words(result: Result) -> str:
+    """Whether the model is physically consistent, and why not where it is not."""
+    eigenvalue = result.smallest_eigenvalue
+    if result.phi is None or eigenvalue is None:
+        return f"not determined: {result.method} gives base parameters only"
+    if result.consistent:
+        return (
+            "yes: every link's pseudo-inertia is positive definite (smallest eigenvalue "
+            f"{number(eigenvalue, 3)}), rotor inertias and friction are positive"
+        )
+    return f"no: {', '.join(offenders(result))} (smallest eigenvalue {number(eigenvalue, 3)})"
+
+
+def offenders(result: Result) -> list[str]:
+    """Links and drive parameters that are not physically consistent."""
+    bodies = () if result.phi is None else smallest_eigenvalue(result.phi)
+    links = [
+        f"pseudo-inertia {link}" for link, value in zip(result.robot.links, bodies) if value <= 0.0
+    ]
+    drives = [
+        f"{parameter.name} = {number(float(value), 3)}"
+        for parameter, value in zip(result.idim.parameters, result.theta, strict=True)
+        if parameter.positive and value <= 0.0
+    ]
+    return links + drives
+
+
+def certificate_words(result: Result) -> str:
+    """The solver's certificate."""
+    proof = result.estimate.certificate
+    if proof is None:
+        return "none: this method solves no cone problem"
+    return f"primal {proof.primal:.1e}, dual {proof.dual:.1e}, gap {proof.gap:.1e}"
+
+
+def simulation_words(figure: SimulatedFigure) -> str:
+    """How far the simulated closed loop is from a log."""
+    position = " ".join(percent(p) for p in figure.position_percent)
+    torque = " ".join(percent(p) for p in figure.torque_percent)
+    return f"of {figure.log}: position error {position} %, torque error {torque} %"
+
+
+def test_words(test: TestResult) -> str:
+    """A test's outcome in words."""
+    verdict = "rejected" if test.rejected else "not rejected"
+    chance = f"p = {test.p_value:.2g}" if test.p_value >= 1e-4 else "p < 0.0001"
+    return f"{test.null}: {verdict} ({chance}, {test.distribution} = {number(test.statistic, 3)})"
+
+
+def time_words(result: Result) -> str:
+    """Seconds in all and per stage."""
+    stages = [f"{k} {v:.3f}" for k, v in result.timings.items() if k != "total"]
+    total = result.timings.get("total", sum(result.timings.values()))
+    return f"{total:.3f} s" + (f" ({', '.join(stages)})" if stages else "")
+
+
+def base_rows(result: Result) -> tuple[BaseRow, ...]:
+    """The base parameters with standard deviations and 95 % intervals."""
+    estimate, base = result.estimate, result.base
+    std = estimate.covariance.std
+    low, high = confidence_interval(estimate.beta, std)
+    kept = range(base.count) if result.essential is None else result.essential
+    size = np.abs(estimate.beta)
+    relative = 100.0 * np.divide(std, size, out=np.full_like(size, np.nan), where=size > 0.0)
+    return tuple(
+        BaseRow(
+            base.names[k],
+            float(estimate.beta[k]),
+            float(std[k]),
+            float(relative[k]),
+            float(low[k]),
+            float(high[k]),
+            float(estimate.covariance.seed[k]),
+            base.regroupings[k],
+            k in kept,
+        )
+        for k in range(base.count)
+    )
+
+
+def error_columns(result: Result) -> tuple[ErrorColumn, ...]:
+    """All torque errors: on the fitted logs, then on each held-out log."""
+    columns = [labelled("", "fitted logs", f) for f in result.identification]
+    columns += labelled_headline("nominal", "fitted logs, robot file", result.nominal)
+    for k, log in enumerate(result.validation, start=1):
+        columns += labelled_headline(f"V{k}", f"held-out {log.log}", log.entries)
+        columns += labelled_headline(f"V{k} nom.", f"held-out {log.log}, robot file", log.nominal)
+    return tuple(columns)
+
+
+def labelled_headline(key: str, title: str, figures: Sequence[FitFigure]) -> list[ErrorColumn]:
+    """The figure of all samples alone; result.json has the others too."""
+    best = headline(figures)
+    return [] if best is None else [labelled(key, title, best)]
+
+
+def labelled(key: str, title: str, figure: FitFigure) -> ErrorColumn:
+    """An error column named after its model, its log and its rows."""
+    short = (key or "all") if figure.rows == ALL_SAMPLES else f"{key} {figure.rows}".strip()
+    return ErrorColumn(short, f"{title}, {rows_words(figure)}".removeprefix(", "), figure)
+
+
+def rows_words(figure: FitFigure) -> str:
+    """Which rows an error is of."""
+    if figure.rows == ALL_SAMPLES:
+        return f"all samples below {figure.lowpass_hz:g} Hz"
+    return "filtered, decimated rows"
+
+
+def headline(figures: Sequence[FitFigure]) -> FitFigure | None:
+    """The figure of all samples, else the first."""
+    every = [f for f in figures if f.rows == ALL_SAMPLES]
+    return next(iter([*every, *figures]), None)
+
+
+def drive_table(result: Result) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Symbols of the drives' parameters and, per joint, their values as text.
+
+    A dash stands where the value is regrouped, nothing where a drive has no such parameter.
+    """
+    drives = [result.drive_parameters(j) for j in range(result.robot.n)]
+    symbols = tuple(dict.fromkeys(symbol for drive in drives for symbol in drive))
+    cells = tuple(
+        tuple(number(drive[s]) if s in drive else "" for s in symbols) for drive in drives
+    )
+    return symbols, cells
+
+
+def header_lines(result: Result) -> list[str]:
+    """What was identified, from what, and how."""
+    logs = result.samples
+    joints = counted(result.robot.n, "joint")
+    lines = [
+        *entry("robot", f"{result.robot.name}, {joints}, friction {result.idim.friction}"),
+        *entry("method", f"{result.method}: {result.estimate.message}"),
+        *entry("logs", ", ".join(log_words(log) for log in logs)),
+        *entry("rows", row_words(result)),
+    ]
+    for words in dict.fromkeys(cutoff_words(log) for log in logs):
+        lines += entry("cutoffs", words)
+    lines += entry("prior", result.estimate.prior or "none")
+    lines += entry("covariance", result.estimate.covariance.name)
+    return lines
+
+
+def parameter_lines(result: Result, full: bool) -> list[str]:
+    """The base parameters, or how many there are."""
+    every = base_rows(result)
+    rows = [row for row in every if row.essential]
+    note = counted(len(every), "base parameter")
+    if len(rows) < len(every):
+        note += f", {len(every) - len(rows)} of them eliminated (not essential)"
+    if not full and len(every) > FEW:
+        return textwrap.wrap(f"{note} in result.json and report.html", WIDTH)
+    columns = [
+        ("value", [number(row.value, 5) for row in rows]),
+        ("std", [number(row.std, 3) for row in rows]),
+        ("std %", [percent(row.relative_percent) for row in rows]),
+        ("95 % from", [number(row.low) for row in rows]),
+        ("to", [number(row.high) for row in rows]),
+    ]
+    return [*table("base parameter", [row.name for row in rows], columns), note]
+
+
+def drive_lines(result: Result) -> list[str]:
+    """Rotor inertia and friction of each drive."""
+    symbols, cells = drive_table(result)
+    if not symbols:
+        return []
+    columns = [(symbol, [row[k] for row in cells]) for k, symbol in enumerate(symbols)]
+    return table("drive", result.robot.joint_names, columns)
+
+
+def error_lines(columns: Sequence[ErrorColumn]) -> list[str]:
+    """Torque errors per joint and overall, and what the columns are."""
+    if not columns:
+        return []
+    names = [joint.name for joint in columns[0].figure.joints]
+    cells = [
+        (
+            column.key,
+            [
+                *(percent(joint.relative_percent) for joint in column.figure.joints),
+                percent(column.figure.overall_percent),
+            ],
+        )
+        for column in columns
+    ]
+    best = next((c for c in columns if c.figure.rows == ALL_SAMPLES), columns[0])
+    cells.append(("rmse", [*(number(joint.rmse, 3) for joint in best.figure.joints), ""]))
+    lines = table("torque error %", [*names, "overall"], cells)
+    for column in columns:
+        lines += entry(f"  {column.key}", column.title)
+    return lines + entry("  rmse", f"[Nm or N], {best.title}")
+
+
+def figures_table(entries: Sequence[FitFigure], nominal: Sequence[FitFigure]) -> str:
+    """Torque errors of a model, and of the robot file's inertials, on one log."""
+    columns = [labelled("", "", f) for f in entries]
+    columns += [labelled("nominal", "robot file", f) for f in nominal]
+    return "\n".join(error_lines(columns))
+
+
+def base_table(base: BaseParameters) -> str:
+    """The base parameters of a robot as combinations of its standard parameters."""
+    lines = [
+        line
+        for name, text in zip(base.names, base.regroupings, strict=True)
+        for line in entry(name, text)
+    ]
+    note = (
+        f"{base.count} base parameters of {len(base.idim.parameters)} standard parameters, "
+        f"{base.rigid_body_count} keep a link's; friction {base.idim.friction}"
+    )
+    lines += ["", *entry("count", note)]
+    if base.unidentifiable:
+        lines += entry("no torque", ", ".join(base.unidentifiable))
+    return "\n".join(lines)
+
+
+def quality_lines(result: Result) -> list[str]:
+    """Excitation, consistency, certificate, constraints, warnings and time."""
+    estimate = result.estimate
+    lines = entry("excitation", excitation_words(result))
+    lines += entry("consistent", consistency_words(result))
+    for figure in result.simulated:
+        lines += entry("simulation", simulation_words(figure))
+    for test in estimate.tests:
+        lines += entry("test", test_words(test))
+    if estimate.certificate is not None:
+        lines += entry("certificate", certificate_words(result))
+        lines += entry("active", ", ".join(estimate.active) or "no constraint")
+    if estimate.restriction is not None:
+        lines += entry("restriction", estimate.restriction.verdict)
+    if not estimate.converged:
+        lines += entry("warning", f"not converged: {estimate.message}")
+    for warning in result.warnings:
+        lines += entry("warning", warning)
+    return lines + entry("time", time_words(result))

@@ -1,0 +1,377 @@
+"""Sections of a study that describe the closed loop: controller, reference, noise.
+
+Each turns into what `dynident.simulation` works with.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.schema import Flag, Name, Number, Spec, one_of
+from dynident.core.text import nearest
+from dynident.estimators.closed_loop import Simulation
+from dynident.estimators.iteration import STARTS
+from dynident.recording.prepare import Samples
+from dynident.robot.model import Robot
+from dynident.simulation.controller import COMPENSATIONS, CONTROLLERS, Common, Controller
+from dynident.simulation.integrators import INTEGRATORS
+from dynident.simulation.reference import REFERENCES, Reference
+from dynident.simulation.sensors import Sensors
+
+if TYPE_CHECKING:
+    from dynident.simulation.gains import Gains
+
+
+Numbers = Number | tuple[Number, ...]
+Matrix = tuple[Numbers, ...]
+Stack = tuple[Matrix, ...]
+Positive = Annotated[Number, Field(gt=0.0)]
+Whole = Annotated[int, Field(strict=True, ge=1)]
+Seed = Annotated[int, Field(strict=True, ge=0)]
+
+OF_LOGS: dict[str, tuple[str, ...]] = {"log": (), "reconstructed": ("lag",)}
+"""References that come from a log, and what they take."""
+IDENTIFIED = ("p-p", "pd")
+"""Kinds of controller whose gains can be identified from a log."""
+
+
+class ControllerSection(Spec):
+    """``[controller]``: the law behind every joint, as `dynident.simulation.controller` has it.
+
+    Attributes
+    ----------
+    kind : str
+        Name in `CONTROLLERS`; it says which of the gains below it takes.
+    gains : {"given", "identify"}
+        Identify kp and kv (of "p-p") or kd (of "pd") from the log's reference, position
+        and torque instead.
+    kp, kv, ki, kd, velocity_feedforward, tracking_time : float or tuple, optional
+    velocity_reference : bool, optional
+    num, den : tuple, optional
+        Of transfer functions.
+    A, B, C, D, antiwindup : tuple, optional
+        Of state spaces.
+    gain, limit, rate, delay, compensation, velocity, lag
+        Of every kind.
+    """
+
+    kind: Annotated[Name, one_of(CONTROLLERS)]
+    gains: Literal["given", "identify"] = "given"
+    kp: Numbers | None = None
+    kv: Numbers | None = None
+    ki: Numbers | None = None
+    kd: Numbers | None = None
+    velocity_feedforward: Numbers | None = None
+    velocity_reference: Flag | None = None
+    tracking_time: Numbers | None = None
+    num: Matrix | None = None
+    den: Matrix | None = None
+    A: Stack | Matrix | None = None
+    B: Stack | Matrix | None = None
+    C: Matrix | None = None
+    D: Matrix | None = None
+    antiwindup: Matrix | Number | None = None
+    gain: Numbers | None = None
+    limit: Numbers | None = None
+    rate: Positive | None = None
+    delay: Annotated[Number, Field(ge=0.0)] | None = None
+    compensation: Annotated[Name, one_of(COMPENSATIONS)] | None = None
+    velocity: Literal["measured", "differences"] | None = None
+    lag: Whole | tuple[Whole, ...] | None = None
+
+
+class ReferenceSection(Spec):
+    """``[reference]``: what the controllers follow, as `dynident.simulation.reference` has it.
+
+    Attributes
+    ----------
+    kind : str
+        "log" (the log's own), "reconstructed" from the motion where the log has none, or
+        a name in `REFERENCES`, which says what else it takes.
+    lag : float or tuple, optional
+        By which a reconstructed reference leads the motion [s].
+    rate, duration, frequency : float, optional
+    offset, sine, cosine, points, velocity, acceleration, times, velocities : optional
+    smoothing, pause : float, optional
+    """
+
+    kind: Annotated[Name, one_of(("reconstructed", *REFERENCES))] = "log"
+    lag: Numbers | None = None
+    rate: Positive | None = None
+    duration: Positive | None = None
+    frequency: Positive | None = None
+    offset: tuple[Number, ...] | None = None
+    sine: tuple[tuple[Number, ...], ...] | None = None
+    cosine: tuple[tuple[Number, ...], ...] | None = None
+    points: tuple[tuple[Number, ...], ...] | None = None
+    times: tuple[Number, ...] | None = None
+    velocities: tuple[tuple[Number, ...], ...] | None = None
+    velocity: Numbers | None = None
+    acceleration: Numbers | None = None
+    smoothing: Number | None = None
+    pause: Number | None = None
+
+
+class NoiseSection(Spec):
+    """``[noise]``: imperfections of a simulated log; see `dynident.simulation.sensors`.
+
+    Attributes
+    ----------
+    count, position, torque, ripple, ripple_order : float or tuple
+    jitter : float
+    seed : int
+    """
+
+    count: Numbers = 0.0
+    position: Numbers = 0.0
+    torque: Numbers = 0.0
+    ripple: Numbers = 0.0
+    ripple_order: Numbers = 0.0
+    jitter: Annotated[Number, Field(ge=0.0)] = 0.0
+    seed: Seed = 0
+
+
+class SimulationSection(Spec):
+    """``[simulation]``: how the closed loop is integrated, and with which values.
+
+    Attributes
+    ----------
+    integrator : str
+    substeps : int
+    width : float or tuple, optional
+        Smoothing of Coulomb friction's sign [rad/s or m/s].
+    start : str or table
+        Where an estimator starts: "least-squares", "nominal", "rotors" or values of base
+        parameters by name.
+    parameters : table
+        Of `dynident simulate`: standard parameters by name, over those of the robot file.
+    result : str, optional
+        Of `dynident simulate`: a result.json whose model is simulated instead.
+    """
+
+    integrator: Annotated[Name, one_of(INTEGRATORS)] = "ode3"
+    substeps: Whole = 1
+    width: Positive | tuple[Positive, ...] | None = None
+    start: Annotated[Name, one_of(STARTS)] | dict[str, Number] = "least-squares"
+    parameters: dict[str, Number] = Field(default_factory=dict)
+    result: Name | None = None
+
+
+def options_of(section: Spec, maker: Any, leave: tuple[str, ...], what: str) -> dict[str, Any]:
+    """The keys of a section that were given, refused where the maker does not take them.
+
+    Raises
+    ------
+    InputError
+        Naming the key that is too many or missing.
+    """
+    parameters = inspect.signature(maker).parameters
+    known = [k for k, p in parameters.items() if p.kind is not p.VAR_KEYWORD]
+    if len(known) < len(parameters):
+        known += [key for key in Common.__annotations__ if key != "n"]
+    given = {k: v for k, v in section.model_dump(exclude_none=True).items() if k not in leave}
+    given = {k: v for k, v in given.items() if k in section.model_fields_set}
+    for key in given:
+        if key not in known:
+            raise InputError(f"{what} has no {key!r}; it takes {', '.join(known)}")
+    for key, parameter in parameters.items():
+        required = (
+            parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
+        )
+        if required and key not in given and key not in leave:
+            raise InputError(f"{what} needs {key!r}")
+    return given
+
+
+def build_controller(
+    section: ControllerSection, robot: Robot, logs: tuple[Samples, ...]
+) -> tuple[Controller, str | None]:
+    """The controller of a study, and what was assumed of it.
+
+    Parameters
+    ----------
+    section : ControllerSection
+    robot : Robot
+    logs : tuple of Samples
+        For gains that are to be identified.
+
+    Raises
+    ------
+    InputError
+    """
+    if section.gains == "identify":
+        return identified_controller(section, robot, logs)
+    maker = CONTROLLERS[section.kind]
+    options = options_of(section, maker, ("kind", "gains"), f"[controller] {section.kind}")
+    return maker(n=robot.n, **options), None
+
+
+def build_reference(section: ReferenceSection) -> Reference:
+    """A reference that needs no log.
+
+    Raises
+    ------
+    InputError
+    """
+    if section.kind in OF_LOGS:
+        raise InputError(f"[reference] kind {section.kind!r} needs a [[log]]")
+    maker = REFERENCES[section.kind]
+    return maker(**options_of(section, maker, ("kind",), f"[reference] {section.kind}"))
+
+
+def build_sensors(section: NoiseSection, n: int) -> Sensors:
+    """The sensors of a study.
+
+    Raises
+    ------
+    InputError
+    """
+    rows = {
+        key: np.broadcast_to(np.asarray(getattr(section, key), dtype=float), (n,))
+        for key in ("count", "position", "torque", "ripple", "ripple_order")
+        if np.ndim(getattr(section, key)) == 0 or len(getattr(section, key)) == n
+    }
+    for key in ("count", "position", "torque", "ripple", "ripple_order"):
+        if key not in rows:
+            raise InputError(
+                f"[noise] {key} has {len(getattr(section, key))} values, the robot has {n} joints"
+            )
+    return Sensors(**rows, jitter=section.jitter, seed=section.seed)
+
+
+def build_simulation(
+    controller: ControllerSection,
+    reference: ReferenceSection,
+    settings: SimulationSection,
+    robot: Robot,
+    logs: tuple[Samples, ...],
+) -> Simulation:
+    """All that an estimator needs to simulate the loop behind a study's logs.
+
+    Raises
+    ------
+    InputError
+        When the controller does not fit the robot, or the reference the log.
+    """
+    references: tuple[Reference, ...] | None = None
+    notes = []
+    if reference.kind in OF_LOGS:
+        for key in sorted(reference.model_fields_set - {"kind", *OF_LOGS[reference.kind]}):
+            raise InputError(f"[reference] {reference.kind} has no {key!r}")
+    if reference.kind == "reconstructed":
+        from dynident.simulation.reconstruct import reconstruct  # scipy.optimize is slow to load
+
+        lag = 0.0 if reference.lag is None else reference.lag
+        found = [reconstruct(log.measured, log.rate, log.runs, lag=lag) for log in logs]
+        references = tuple(r.reference for r in found)
+        notes.append(
+            f"the reference was reconstructed from the measured motion ({len(found[0].moves)} "
+            "moves); that it is free of the measurement's noise is assumed, not shown"
+        )
+    elif reference.kind != "log":
+        references = (build_reference(reference),) * len(logs)
+    control, assumed = build_controller(controller, robot, logs)
+    if assumed is not None:
+        notes.append(assumed)
+    width = settings.width
+    return Simulation(
+        controller=control,
+        integrator=settings.integrator,
+        substeps=settings.substeps,
+        width=np.asarray(width, dtype=float) if isinstance(width, tuple) else width,
+        references=references,
+        start=settings.start if isinstance(settings.start, str) else dict(settings.start),
+        assumed="; ".join(notes) or None,
+    )
+
+
+def identified_controller(
+    section: ControllerSection, robot: Robot, logs: tuple[Samples, ...]
+) -> tuple[Controller, str]:
+    """Gains identified from the first log with a reference.
+
+    Raises
+    ------
+    InputError
+        When there is no such log or the kind's gains cannot be identified.
+    """
+    if section.kind not in IDENTIFIED:
+        raise InputError(
+            f"[controller] gains of {section.kind!r} cannot be identified; p-p and pd can"
+        )
+    for key in sorted(section.model_fields_set - {"kind", "gains", "gain", "limit"}):
+        raise InputError(f"[controller] gains = 'identify' finds {key!r} itself; leave it out")
+    log = next((log for log in logs if log.qref is not None), None)
+    if log is None or log.qref is None:
+        raise InputError("[controller] gains = 'identify' needs a log with a reference (qref)")
+    from dynident.simulation.gains import identify_gains
+
+    gain = np.broadcast_to(np.asarray(1.0 if section.gain is None else section.gain), (robot.n,))
+    limit = None if section.limit is None else np.broadcast_to(section.limit, (robot.n,))
+    run = slice(*log.runs[0])
+    found = identify_gains(
+        log.qref[run],
+        log.measured[run],
+        log.tau[run] / gain,
+        log.rate,
+        section.kind,
+        limit=limit,
+        dqref=None if log.dqref is None else log.dqref[run],
+    )
+    return controller_of(found, gain, limit, log.rate), gain_words(found, robot, log)
+
+
+def controller_of(found: Gains, gain: Array, limit: Array | None, rate: float) -> Controller:
+    """The controller of identified gains, sampled with the log."""
+    limits = np.inf if limit is None else limit
+    # one delay serves all joints: the longest found (an early output is that of a late q)
+    delay = max(0, int(np.max(found.shift))) / rate
+    lag = [max(1, int(k)) for k in found.lag]
+    if found.kind == "p-p":
+        return CONTROLLERS["p-p"](
+            found.kp, found.kv, found.feedforward, gain=gain, limit=limits, rate=rate,
+            velocity="differences", lag=lag, delay=delay,
+        )  # fmt: skip
+    return CONTROLLERS["pd"](
+        found.kp, found.kv, velocity_reference=bool(np.all(found.feedforward > 0.5)), gain=gain,
+        limit=limits, rate=rate, velocity="differences", lag=lag, delay=delay,
+    )  # fmt: skip
+
+
+def gain_words(found: Gains, robot: Robot, log: Samples) -> str:
+    """What was identified of the controllers, in words."""
+    each = [
+        f"{name} kp {kp:.5g}, {'kv' if found.kind == 'p-p' else 'kd'} {kv:.5g} (output within "
+        f"{error:.2g} %" + (f", {int(shift)} samples late)" if shift else ")")
+        for name, kp, kv, error, shift in zip(
+            robot.joint_names, found.kp, found.kv, found.relative_error, found.shift, strict=True
+        )
+    ]
+    return f"the controllers' gains were identified from {log.name}: {'; '.join(each)}"
+
+
+def standard_values(
+    names: tuple[str, ...], given: Mapping[str, float], theta: np.ndarray
+) -> np.ndarray:
+    """Standard parameters with some of them replaced by name.
+
+    Raises
+    ------
+    InputError
+        For unknown names.
+    """
+    out = np.array(theta, dtype=float)
+    for name, value in given.items():
+        if name not in names:
+            raise InputError(
+                f"[simulation] parameters: {name!r} is not known{nearest(name, names)}"
+            )
+        out[names.index(name)] = value
+    return out

@@ -1,0 +1,83 @@
+"""A study from its files to the result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dynident.api import identify
+from dynident.core.progress import Progress, Stopwatch, silent
+from dynident.estimators.closed_loop import Simulation
+from dynident.estimators.options import KNOWLEDGE, OPTIONS_OF, check_options
+from dynident.recording.prepare import Samples
+from dynident.regression.problem import Problem
+from dynident.results.identification import Identification
+from dynident.study.constraints import build_constraints
+from dynident.study.loop import build_simulation
+from dynident.study.study import Study, anywhere, study_robot, study_samples
+
+
+def run_study(study: Study, progress: Progress = silent) -> Identification:
+    """Run a study from its files to the result.
+
+    Raises
+    ------
+    InputError, ComputationError
+    """
+    watch = Stopwatch()
+    chosen = study.identify
+    options = chosen.model_dump(
+        include={*KNOWLEDGE, "bootstrap", "loss", "essential", "gain_update"}
+    )
+    options["constraints"] = build_constraints(study.constraint) if study.constraint else None
+    if "seed" in OPTIONS_OF.get(chosen.method, ()):
+        options["seed"] = chosen.seed
+    check_options(chosen.method, {**options, "simulation": study_simulates(study)})
+    progress("reading", 0.0)
+    robot = study_robot(study.robot)
+    watch.lap("robot")
+    fitted: list[Samples] = []
+    held_out: list[Samples] = []
+    for k, section in enumerate(study.log):
+        samples = study_samples(section, robot, study.prepare)
+        (fitted if section.use == "identify" else held_out).append(samples)
+        progress("reading", (k + 1) / len(study.log))
+    watch.lap("logs")
+    problem = Problem(robot, fitted, study.robot.friction, study.robot.rotor, progress=progress)
+    watch.lap("base parameters")
+    result = identify(
+        problem,
+        chosen.method,
+        **options,
+        simulation=study_loop(study, problem) if study_simulates(study) else None,
+        rows=chosen.rows,
+        lowpass_hz=chosen.lowpass_hz,
+        validation=held_out,
+        progress=progress,
+    )
+    stages = {k: v for k, v in result.timings.items() if k != "total"}
+    timings = {**watch.laps, **stages, "total": watch.total()["total"]}
+    settings = {
+        **result.settings,
+        "study": anywhere(study).model_dump(mode="json", exclude_none=True),
+    }
+    return replace(result, timings=timings, settings=settings)
+
+
+def study_simulates(study: Study) -> bool | None:
+    """Whether a study's method simulates, and can; None of a method that does not."""
+    if "simulation" not in OPTIONS_OF[study.identify.method]:
+        return None
+    return None if study.controller is None else True
+
+
+def study_loop(study: Study, problem: Problem) -> Simulation:
+    """The closed loop behind a study's logs.
+
+    Raises
+    ------
+    InputError
+    """
+    assert study.controller is not None
+    return build_simulation(
+        study.controller, study.reference, study.simulation, problem.robot, problem.samples
+    )

@@ -1,0 +1,186 @@
+"""The log of a simulated robot: a study's loop, rolled out and seen by its sensors."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.progress import Progress, silent
+from dynident.dynamics.idim import Idim, build_idim
+from dynident.estimators.closed_loop import logged_reference
+from dynident.recording.prepare import Samples
+from dynident.recording.recording import Recording
+from dynident.simulation.loop import Loop
+from dynident.simulation.reference import Reference
+from dynident.simulation.rollout import rollout
+from dynident.simulation.sensors import Sensors, logged, position_noise
+from dynident.simulation.stability import check_integration, check_loop
+from dynident.study.loop import (
+    OF_LOGS,
+    build_controller,
+    build_reference,
+    build_sensors,
+    build_simulation,
+    standard_values,
+)
+from dynident.study.stored import read_result
+from dynident.study.study import Study, study_robot, study_samples
+
+
+@dataclass(frozen=True)
+class SimulatedLog:
+    """What a robot's log would hold.
+
+    Attributes
+    ----------
+    recording : Recording
+        Positions and torques as the sensors give them, with the reference.
+    joints : tuple of str
+    warnings : tuple of str
+    """
+
+    recording: Recording
+    joints: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    def to_csv(self) -> bytes:
+        """The log with the columns that `dynident identify` reads without being told."""
+        log = self.recording
+        assert log.qref is not None
+        assert log.dqref is not None
+        signals = {"q": log.q, "tau": log.tau, "qref": log.qref, "dqref": log.dqref}
+        header = ",".join(["time", *(f"{s}_{joint}" for s in signals for joint in self.joints)])
+        table = np.column_stack([np.arange(len(log.q)) / log.rate, *signals.values()])
+        text = io.StringIO()
+        np.savetxt(text, table, fmt="%.10g", delimiter=",", header=header, comments="")
+        return text.getvalue().encode()
+
+
+def simulate_log(
+    loop: Loop, theta: Array, sensors: Sensors, progress: Progress = silent
+) -> SimulatedLog:
+    """Roll a loop out and record it.
+
+    Parameters
+    ----------
+    loop : Loop
+        Its own noise and counts are replaced by those of the sensors.
+    theta : ndarray, shape (standard parameters,)
+    sensors : Sensors
+    progress : callable
+
+    Raises
+    ------
+    InputError
+        When the loop is unstable or too stiff for its integrator.
+    RolloutError
+    """
+    robot = loop.idim.robot
+    noise = position_noise(sensors, loop.samples) if np.any(sensors.position) else None
+    seen = Loop(
+        **{
+            **{name: getattr(loop, name) for name in loop.__dataclass_fields__},
+            "noise": noise,
+            "count": sensors.count,
+        }
+    )
+    check_integration(seen, theta)
+    check_loop(seen, theta)
+    motion = rollout(seen, theta, progress)
+    first = motion.q.shape[1] - robot.n
+    q, tau = logged(sensors, loop.rate, motion.measured, motion.tau, motion.q[:, first:])
+    recording = Recording(
+        "simulation", loop.rate, q, tau, qref=loop.reference.q, dqref=loop.reference.dq
+    )
+    return SimulatedLog(recording, robot.joint_names, robot.warnings)
+
+
+def simulate_study(study: Study, progress: Progress = silent) -> SimulatedLog:
+    """The log that a study's robot would give under its controller.
+
+    Raises
+    ------
+    InputError
+        When the study has no controller, or parts of it do not fit.
+    RolloutError
+    """
+    if study.controller is None:
+        raise InputError("a simulation needs a [controller] section")
+    robot = study_robot(study.robot)
+    idim = build_idim(robot, study.robot.friction, study.robot.rotor)
+    theta = study_values(study, idim)
+    logs: tuple[Samples, ...] = ()
+    if study.reference.kind in OF_LOGS:
+        if not study.log:
+            raise InputError("[reference] needs a kind and its values, or a [[log]] that has qref")
+        logs = (study_samples(study.log[0], robot, study.prepare),)
+        simulation = build_simulation(
+            study.controller, study.reference, study.simulation, robot, logs
+        )
+        controller = simulation.controller
+        found = logged_reference_of(simulation.references, logs[0])
+    else:
+        controller, _ = build_controller(study.controller, robot, logs)
+        found = build_reference(study.reference)
+    width = study.simulation.width
+    loop = Loop(
+        idim,
+        controller,
+        found,
+        study.simulation.integrator,
+        study.simulation.substeps,
+        None if width is None else np.broadcast_to(np.asarray(width, dtype=float), (robot.n,)),
+        model=theta,
+    )
+    return simulate_log(loop, theta, build_sensors(study.noise, robot.n), progress)
+
+
+def logged_reference_of(references: tuple[Reference, ...] | None, log: Samples) -> Reference:
+    """The reference of a log: its own unless it was reconstructed.
+
+    Raises
+    ------
+    InputError
+    """
+    if references is not None:
+        return references[0]
+    own = logged_reference(log)
+    if own is None:
+        raise InputError(f"{log.name}: has no reference (qref); give [reference] a kind")
+    return own
+
+
+def study_values(study: Study, idim: Idim) -> Array:
+    """Standard parameters that a study simulates.
+
+    Those of a stored result where one is named; else the robot file's inertials, damping
+    (fv) and friction (fc); on both, what ``[simulation.parameters]`` says.
+
+    Raises
+    ------
+    InputError
+        When the result is another robot's, or the file has no inertials.
+    """
+    robot, settings = idim.robot, study.simulation
+    if settings.result is not None:
+        stored = read_result(Path(settings.result))
+        if stored.idim.names != idim.names:
+            raise InputError(
+                f"{settings.result}: its parameters are not those of {study.robot.file} with "
+                f"friction {study.robot.friction}"
+            )
+        theta = stored.theta()
+    else:
+        theta = np.zeros(len(idim.parameters))
+        theta[: idim.inertial] = robot.nominal.ravel()
+        stated = {"fv": "damping", "fc": "friction"}
+        for index, parameter in enumerate(idim.parameters):
+            if parameter.symbol in stated:
+                joint = robot.joints[parameter.number - 1]
+                theta[index] = getattr(joint, stated[parameter.symbol])
+    return standard_values(idim.names, settings.parameters, theta)

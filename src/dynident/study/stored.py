@@ -1,0 +1,349 @@
+"""Stored results at work: validation on other logs, and model files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from dynident.consistency.knowledge import Knowledge
+from dynident.consistency.nearest import nearest_to_base
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.inertia import from_com, inertia_matrix, smallest_eigenvalue
+from dynident.core.schema import Name, Number, validated
+from dynident.dynamics.base import BaseParameters, base_parameters
+from dynident.dynamics.idim import Idim, build_idim
+from dynident.regression.problem import Problem
+from dynident.results.figures import check_lowpass, model_figures
+from dynident.results.json import SCHEMA
+from dynident.results.repair import moved_words
+from dynident.results.result import ValidationFigures
+from dynident.results.urdf import standard_urdf
+from dynident.study.study import LogSection, Study, listed, study_robot, study_samples
+
+Finite = Annotated[Number, Field(gt=-1e30, lt=1e30)]
+"""A number whose squares and products are finite too."""
+ROUNDING = 1e-9
+"""Consistency that the way to the centre of mass and back may cost."""
+
+
+class Part(BaseModel):
+    """A part of result.json; what other parts there are is left aside."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class StoredParameter(Part):
+    """A base parameter."""
+
+    name: Name
+    value: Finite
+    std: Finite | None = None
+    regrouping: str
+
+
+class StoredLink(Part):
+    """A link's inertial parameters about its centre of mass, in its joint frame."""
+
+    link: Name
+    mass: Finite
+    com: tuple[Finite, Finite, Finite]
+    inertia_com: tuple[Finite, Finite, Finite, Finite, Finite, Finite]
+
+
+class StoredJoint(Part):
+    """A joint's rotor inertia and friction."""
+
+    name: Name
+    Ia: Finite | None = None
+    Iam: Finite | None = None
+    friction: dict[str, Finite | None]
+
+    def values(self) -> dict[str, float]:
+        """What is known of the drive, by symbol."""
+        every = {"Ia": self.Ia, "Iam": self.Iam, **self.friction}
+        return {symbol: value for symbol, value in every.items() if value is not None}
+
+
+class StoredSettings(Part):
+    """What shaped the result."""
+
+    study: dict[str, Any]
+    lowpass_hz: Annotated[Number, Field(gt=0.0)]
+
+
+class Document(Part):
+    """What other commands need of a result.json."""
+
+    method: Name
+    settings: StoredSettings
+    parameters: tuple[StoredParameter, ...]
+    standard: tuple[StoredLink, ...] | None
+    joints: tuple[StoredJoint, ...]
+
+
+@dataclass(frozen=True)
+class StoredResult:
+    """A result.json with the study and the robot that it was made from.
+
+    Attributes
+    ----------
+    path : Path
+    document : Document
+    study : Study
+    base : BaseParameters
+        Those of the model, rebuilt from the study.
+    """
+
+    path: Path
+    document: Document
+    study: Study
+    base: BaseParameters
+
+    @property
+    def idim(self) -> Idim:
+        """The model."""
+        return self.base.idim
+
+    def theta(self) -> Array:
+        """Standard parameters with the stored model's torques."""
+        idim, document = self.idim, self.document
+        theta = np.zeros(len(idim.parameters))
+        if document.standard is None:
+            theta[self.base.kept] = [row.value for row in document.parameters]
+            return theta
+        theta[: idim.inertial] = self.phi().ravel()
+        drives = [joint.values() for joint in document.joints]
+        for index, parameter in enumerate(idim.parameters[idim.inertial :], start=idim.inertial):
+            theta[index] = drives[parameter.number - 1][parameter.symbol]
+        return theta
+
+    def phi(self) -> Array:
+        """Inertial parameters of the stored links, shape (bodies, 10).
+
+        Raises
+        ------
+        InputError
+            When the result has base parameters only, or bodies that cannot be.
+        """
+        document = self.document
+        if document.standard is None:
+            raise InputError(
+                f"{self.path}: holds base parameters only ({document.method}), which no model "
+                "file can hold; use --repair, or identify with pc-idim-ls"
+            )
+        rows = []
+        for link in document.standard:
+            xx, xy, yy, xz, yz, zz = link.inertia_com
+            phi = from_com(link.mass, link.com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+            size = phi[0] + np.trace(inertia_matrix(phi))
+            if smallest_eigenvalue(phi) < -ROUNDING * abs(size):
+                raise InputError(
+                    f"{self.path}: the inertia of {link.link} is not physically consistent; use "
+                    "--repair"
+                )
+            rows.append(phi)
+        return np.array(rows)
+
+    @property
+    def consistent(self) -> bool:
+        """Whether the result has links, all of them physically consistent."""
+        try:
+            self.phi()
+        except InputError:
+            return False
+        return True
+
+    def refuse_other_robot(self) -> None:
+        """Refuse a robot whose joints, links, drives or base parameters are other ones.
+
+        Raises
+        ------
+        InputError
+        """
+        robot, document = self.idim.robot, self.document
+        if tuple(joint.name for joint in document.joints) != robot.joint_names:
+            raise self.changed("its joints")
+        if tuple(row.name for row in document.parameters) != self.base.names:
+            raise self.changed("its base parameters")
+        if document.standard is None:
+            return
+        if tuple(row.link for row in document.standard) != robot.links:
+            raise self.changed("its links")
+        drives = self.idim.parameters[self.idim.inertial :]
+        for number, joint in enumerate(document.joints, start=1):
+            if set(joint.values()) != {p.symbol for p in drives if p.number == number}:
+                raise self.changed(f"the drive parameters of {joint.name}")
+
+    def changed(self, what: str) -> InputError:
+        """The error that the robot file is not the one behind the result."""
+        return InputError(
+            f"{self.path}: {what} are not those of {self.study.robot.file} with friction "
+            f"{self.study.robot.friction}; was either changed since?"
+        )
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is odd about the robot, and whether it still is the one of the result."""
+        warnings = self.idim.robot.warnings
+        if tuple(row.regrouping for row in self.document.parameters) == self.base.regroupings:
+            return warnings
+        return (
+            *warnings,
+            f"{self.path}: its base parameters regroup otherwise than those of "
+            f"{self.study.robot.file}; was the robot file changed since?",
+        )
+
+
+def read_result(path: Path) -> StoredResult:
+    """Read a result.json and the robot that it was made from.
+
+    Raises
+    ------
+    InputError
+        When it is missing, not JSON, of another schema, or does not fit the robot.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: is not JSON ({error})") from error
+    schema = found.get("schema") if isinstance(found, dict) else None
+    if schema != SCHEMA:
+        raise InputError(
+            f"{path}: its schema is {schema!r}, expected {SCHEMA!r}; give the result.json of "
+            "dynident identify"
+        )
+    document = validated(Document, found, path)
+    study = validated(Study, document.settings.study, f"{path}: settings.study")
+    if not study.log:
+        raise InputError(f"{path}: settings.study: has no 'log'; was the file edited?")
+    section = study.robot
+    if not Path(section.file).is_file():
+        raise InputError(
+            f"{path}: its robot {section.file} is gone; put the file back or edit "
+            "settings.study.robot.file"
+        )
+    idim = build_idim(study_robot(section), section.friction, section.rotor)
+    stored = StoredResult(path, document, study, base_parameters(idim))
+    stored.refuse_other_robot()
+    return stored
+
+
+@dataclass(frozen=True)
+class StoredFigures:
+    """Errors of a stored model on one log.
+
+    Attributes
+    ----------
+    figures : ValidationFigures
+    warnings : tuple of str
+        What was noticed about the log.
+    """
+
+    figures: ValidationFigures
+    warnings: tuple[str, ...]
+
+
+def stored_figures(
+    stored: StoredResult, files: Sequence[str], lowpass_hz: float | None = None
+) -> StoredFigures:
+    """Errors of a stored model, and of the robot file's inertials, on another log.
+
+    Parameters
+    ----------
+    stored : StoredResult
+    files : sequence of str
+        The log's files, in the layout of the first log of the result's study.
+    lowpass_hz : float, optional
+        As in the result by default [Hz].
+
+    Raises
+    ------
+    InputError
+        When the log does not fit the robot or its filters.
+    """
+    study, robot = stored.study, stored.idim.robot
+    section = relocated(study.log[0], files)
+    samples = study_samples(section, robot, study.prepare)
+    problem = Problem(robot, samples, study.robot.friction, study.robot.rotor)
+    lowpass = lowpass_hz or stored.document.settings.lowpass_hz
+    return StoredFigures(
+        ValidationFigures(",".join(files), *model_figures(problem, stored.theta(), lowpass)),
+        (*stored.warnings, *samples.warnings, *check_lowpass(lowpass, [samples])),
+    )
+
+
+def relocated(section: LogSection, files: Sequence[str]) -> LogSection:
+    """A log section that reads other files laid out alike.
+
+    Raises
+    ------
+    InputError
+        When the number of files differs.
+    """
+    old = listed(section.files)
+    if len(files) != len(old):
+        raise InputError(
+            f"{','.join(files)}: the result's log has {len(old)} files side by side; give as "
+            "many, separated by commas"
+        )
+    names = {Path(a).name: Path(b).name for a, b in zip(old, files, strict=True)}
+
+    def renamed(column: str | int) -> str | int:
+        if isinstance(column, str) and ":" in column:
+            file, _, rest = column.partition(":")
+            return f"{names.get(file, file)}:{rest}"
+        return column
+
+    columns = section.columns and {
+        signal: tuple(renamed(c) for c in where) if isinstance(where, tuple) else renamed(where)
+        for signal, where in section.columns.items()
+    }
+    update = {"files": tuple(files), "columns": columns, "rows": None, "use": "validate"}
+    return section.model_copy(update=update | {"name": None})
+
+
+def stored_urdf(
+    stored: StoredResult, repair: Knowledge | None = None
+) -> tuple[bytes, tuple[str, ...]]:
+    """The URDF of a stored result, and notes on what has no place in one.
+
+    Parameters
+    ----------
+    stored : StoredResult
+    repair : Knowledge, optional
+        Of a result without consistent links: write the consistent set that is nearest to
+        its base parameters, with their standard deviations as the measure.
+
+    Raises
+    ------
+    InputError
+        When the result has no consistent links and is not to be repaired.
+    """
+    if repair is None:
+        stored.phi()  # refuses what no model file can hold
+        return standard_urdf(stored.idim, stored.theta())
+    if stored.consistent:
+        document, notes = standard_urdf(stored.idim, stored.theta())
+        return document, ("nothing to repair: the links are consistent", *notes)
+    theta, notes = repaired(stored, repair)
+    document, more = standard_urdf(stored.idim, theta)
+    return document, (*notes, *more)
+
+
+def repaired(stored: StoredResult, knowledge: Knowledge) -> tuple[Array, tuple[str, ...]]:
+    """Consistent standard parameters nearest to a result's base parameters, and how near."""
+    rows = stored.document.parameters
+    beta = np.array([row.value for row in rows])
+    std = np.array([row.std or 0.0 for row in rows])
+    held = nearest_to_base(stored.base, beta, std, knowledge)
+    assert held.theta is not None
+    return held.theta, (f"repaired: {moved_words(stored.base, beta, std, held.beta)}",)

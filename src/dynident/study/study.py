@@ -1,0 +1,309 @@
+"""The study: one TOML file (or the command line's flags) that says what to identify."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from dynident.consistency.constraints import CONSISTENCY
+from dynident.consistency.knowledge import CENTRES, HEAVIEST, PARAMETRISATIONS
+from dynident.consistency.prior import METRICS
+from dynident.core.errors import InputError
+from dynident.core.schema import Flag, Name, Number, Spec, Vector3, one_of, read_toml, validated
+from dynident.estimators import ESTIMATORS
+from dynident.estimators.least_squares import LOSSES
+from dynident.friction.models import FRICTIONS
+from dynident.recording.prepare import Samples, prepare
+from dynident.recording.read import read_log
+from dynident.regression.essential import RULES
+from dynident.regression.rows import ROWS
+from dynident.robot import load_robot
+from dynident.robot.model import Robot
+from dynident.robot.spec import DriveSpec, TransmissionSpec
+from dynident.study.constraints import ConstraintSection, build_constraints
+from dynident.study.loop import ControllerSection, NoiseSection, ReferenceSection, SimulationSection
+
+LARGEST = 10**9
+"""No count in a study is larger: more samples than a log has."""
+
+
+def all_positive(value: float | tuple[float, ...]) -> float | tuple[float, ...]:
+    """Refuse cutoffs that are not positive, and lists of none."""
+    values = value if isinstance(value, tuple) else (value,)
+    if not values or min(values) <= 0.0:
+        raise ValueError(f"has to be positive, got {shown(value)}")
+    return value
+
+
+def not_negative(value: float | tuple[float, ...]) -> float | tuple[float, ...]:
+    """Refuse negative speeds, and lists of none."""
+    values = value if isinstance(value, tuple) else (value,)
+    if not values or min(values) < 0.0:
+        raise ValueError(f"must not be negative, got {shown(value)}")
+    return value
+
+
+def shown(value: float | tuple[float, ...]) -> str:
+    """A number or a list as TOML has it."""
+    return str(list(value)) if isinstance(value, tuple) else f"{value:g}"
+
+
+def odd(value: int) -> int:
+    """Refuse windows without a middle, and of one sample."""
+    if value < 3 or value % 2 == 0:
+        raise ValueError(f"has to be odd and at least 3, got {value}")
+    return value
+
+
+def in_order(rows: tuple[int, int]) -> tuple[int, int]:
+    """Refuse ranges of rows that are empty."""
+    if rows[0] >= rows[1]:
+        raise ValueError(f"is [first, one after the last], got {list(rows)}")
+    return rows
+
+
+PerJoint = Number | tuple[Number, ...]
+Cutoff = Annotated[PerJoint, AfterValidator(all_positive)]
+Whole = Annotated[int, Field(strict=True, ge=1, le=LARGEST)]
+Row = Annotated[int, Field(strict=True, ge=0, le=LARGEST)]
+Column = Name | Annotated[int, Field(strict=True, ge=1)]
+
+
+class RobotSection(Spec):
+    """``[robot]``: the file and what it leaves open.
+
+    Attributes
+    ----------
+    file : str
+        URDF or robot TOML, relative to the study.
+    friction : str
+        Friction model.
+    rotor : bool, optional
+        Whether drives have a rotor inertia Ia; unless friction is "none". False where
+        torque is measured on the link's side.
+    gravity : tuple of 3 floats, optional
+        [m/s^2]
+    floating : bool
+    locked : dict of str to float
+        Joints that stay at a value and are not in the log.
+    transmission : TransmissionSpec, optional
+    drive : tuple of DriveSpec
+    """
+
+    file: Name
+    friction: Annotated[Name, one_of(FRICTIONS)] = "coulomb-viscous"
+    rotor: Flag | None = None
+    gravity: Vector3 | None = None
+    floating: Flag = False
+    locked: dict[str, Number] = Field(default_factory=dict)
+    transmission: TransmissionSpec | None = None
+    drive: tuple[DriveSpec, ...] = ()
+
+
+class LogSection(Spec):
+    """``[[log]]``: files of one recording and where its signals are.
+
+    Attributes
+    ----------
+    files : str or tuple of str
+        Relative to the study.
+    use : {"identify", "validate"}
+    rate : float, optional
+        [Hz], where there is no time column.
+    columns, units : dict
+        See `dynident.recording.read.read_log`.
+    side : {"joint", "motor"}
+    stack : {"side", "time"}
+        Several files side by side, or one after another.
+    rows : tuple of 2 ints, optional
+        First sample and the one after the last.
+    name : str, optional
+    """
+
+    files: Name | Annotated[tuple[Name, ...], Field(min_length=1)]
+    use: Literal["identify", "validate"] = "identify"
+    rate: Annotated[Number, Field(gt=0.0)] | None = None
+    columns: dict[str, Column | tuple[Column, ...]] | None = None
+    units: dict[str, Name | tuple[Name, ...]] | None = None
+    side: Literal["joint", "motor"] = "joint"
+    stack: Literal["side", "time"] = "side"
+    rows: Annotated[tuple[Row, Row], AfterValidator(in_order)] | None = None
+    name: Name | None = None
+
+
+class PrepareSection(Spec):
+    """``[prepare]``: see `dynident.recording.prepare.prepare`."""
+
+    bandwidth: Cutoff | None = None
+    position_hz: Cutoff | None = None
+    torque_hz: Cutoff | None = None
+    decimation: Whole | None = None
+    drop_below: Annotated[PerJoint, AfterValidator(not_negative)] = 0.0
+    median: Annotated[Whole, AfterValidator(odd)] | None = None
+    derivatives: Literal["differences", "measured"] = "differences"
+
+
+class IdentifySection(Spec):
+    """``[identify]``: the method and its options.
+
+    Attributes
+    ----------
+    method : str
+        Name in `dynident.estimators.ESTIMATORS`.
+    prior : str, optional
+        Of constrained methods: "nominal" or "none".
+    metric : str, optional
+        Of the prior.
+    prior_weight : float or "held-out", optional
+        Of the prior.
+    consistency : str, optional
+        Of constrained methods: what consistency means.
+    parametrisation : str, optional
+        Of constrained methods: how the consistent set is searched.
+    bootstrap : int, optional
+        Of constrained methods: replicates of the block bootstrap.
+    loss : str, optional
+        Of irls: "huber" or "bisquare".
+    essential : str, optional
+        Of ols and wls: rule by which base parameters are eliminated.
+    rows : str
+        What is fitted: "decimated" rows, "all" samples, or those of a "noise-model".
+    gain_update : bool, optional
+        Of idim-iv, 2sls, didim: keep the simulated loop's bandwidth.
+    lowpass_hz : float, optional
+        Of the all-samples figures; the largest torque cutoff by default [Hz].
+    seed : int
+        Of the bootstrap.
+    """
+
+    method: Annotated[Name, one_of(ESTIMATORS)] = "pc-idim-ls"
+    prior: Annotated[Name, one_of(CENTRES)] | None = None
+    metric: Annotated[Name, one_of(METRICS)] | None = None
+    prior_weight: Annotated[Number, Field(ge=0.0, le=HEAVIEST)] | Literal["held-out"] | None = None
+    consistency: Annotated[Name, one_of(CONSISTENCY)] | None = None
+    parametrisation: Annotated[Name, one_of(PARAMETRISATIONS)] | None = None
+    bootstrap: Row | None = None
+    loss: Annotated[Name, one_of(LOSSES)] | None = None
+    essential: Annotated[Name, one_of(RULES)] | None = None
+    rows: Annotated[Name, one_of(ROWS)] = "decimated"
+    gain_update: Flag | None = None
+    lowpass_hz: Annotated[Number, Field(gt=0.0)] | None = None
+    seed: Annotated[int, Field(strict=True, ge=0)] = 0
+
+
+class Study(Spec):
+    """A whole study; unknown keys are refused with the nearest valid one.
+
+    Attributes
+    ----------
+    robot : RobotSection
+    log : tuple of LogSection
+    prepare : PrepareSection
+    identify : IdentifySection
+    constraint : tuple of ConstraintSection
+        More that is known of the robot.
+    controller : ControllerSection, optional
+        For methods that simulate the closed loop, and for `dynident simulate`.
+    reference : ReferenceSection
+    noise : NoiseSection
+        Of `dynident simulate`.
+    simulation : SimulationSection
+    """
+
+    robot: RobotSection
+    log: tuple[LogSection, ...] = ()
+    prepare: PrepareSection = PrepareSection()
+    identify: IdentifySection = IdentifySection()
+    constraint: tuple[ConstraintSection, ...] = ()
+    controller: ControllerSection | None = None
+    reference: ReferenceSection = ReferenceSection()
+    noise: NoiseSection = NoiseSection()
+    simulation: SimulationSection = SimulationSection()
+
+
+def read_study(path: Path, use: str | None = "identify") -> Study:
+    """Read a study and make its file names relative to the current directory.
+
+    Parameters
+    ----------
+    path : Path
+    use : str, optional
+        Refuse studies without a log of this use.
+
+    Raises
+    ------
+    InputError
+        One line with the file, the key and what is valid there.
+    """
+    study = validated(Study, read_toml(path), path)
+    if use is not None and not any(log.use == use for log in study.log):
+        raise InputError(f'{path}: no [[log]] has use = "{use}"')
+    try:
+        build_constraints(study.constraint)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    here = path.parent
+    robot = study.robot.model_copy(update={"file": str(here / study.robot.file)})
+    logs = tuple(
+        log.model_copy(update={"files": tuple(str(here / f) for f in listed(log.files))})
+        for log in study.log
+    )
+    simulation = study.simulation
+    if simulation.result is not None:
+        simulation = simulation.model_copy(update={"result": str(here / simulation.result)})
+    return study.model_copy(update={"robot": robot, "log": logs, "simulation": simulation})
+
+
+def anywhere(study: Study) -> Study:
+    """The study with absolute file names, for a result that may be moved."""
+    robot = study.robot.model_copy(update={"file": str(Path(study.robot.file).resolve())})
+    logs = tuple(
+        log.model_copy(update={"files": tuple(str(Path(f).resolve()) for f in listed(log.files))})
+        for log in study.log
+    )
+    return study.model_copy(update={"robot": robot, "log": logs})
+
+
+def listed(files: str | tuple[str, ...]) -> tuple[str, ...]:
+    """One file or several, always as a tuple."""
+    return (files,) if isinstance(files, str) else files
+
+
+def study_robot(section: RobotSection) -> Robot:
+    """The robot of a study."""
+    return load_robot(
+        section.file,
+        floating=section.floating,
+        gravity=section.gravity,
+        drives=section.drive,
+        transmission=section.transmission,
+        locked=section.locked or None,
+    )
+
+
+def study_samples(section: LogSection, robot: Robot, settings: PrepareSection) -> Samples:
+    """Read and prepare one log of a study."""
+    recording = read_log(
+        listed(section.files),
+        robot,
+        rate=section.rate,
+        columns=section.columns,
+        units=section.units,
+        side=section.side,
+        name=section.name,
+        stack=section.stack,
+    )
+    if section.rows is not None:
+        recording = recording.rows(*section.rows)
+    return prepare(
+        recording,
+        settings.bandwidth,
+        position_hz=settings.position_hz,
+        torque_hz=settings.torque_hz,
+        decimation=settings.decimation,
+        drop_below=settings.drop_below,
+        median=settings.median,
+        derivatives=settings.derivatives,
+    )

@@ -1,0 +1,232 @@
+"""The estimators side by side on the cases of the output error experiment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError
+from dynident.core.progress import Progress, silent
+from dynident.estimators import ESTIMATORS, Estimate
+from dynident.estimators.closed_loop import Auxiliary, auxiliary_model, simulated_figures
+from dynident.estimators.output_error import POSITION, TORQUE, error_sigma, linearised
+from dynident.regression.factors import System
+from dynident.regression.rows import ROWS
+from dynident.regression.statistics import TestResult, autocorrelation, f_test
+from dynident_papers.cases import (
+    COULOMB,
+    FULL,
+    NAMES,
+    REDUCED,
+    SHARP,
+    SIDE,
+    Case,
+    Scale,
+    Setting,
+    made,
+)
+from dynident_papers.twin import Twin, load_twin
+
+METHODS = ("ols", "clie", "cloe", "didim")
+SIMULATING = METHODS[1:]
+WORDS = {"ols": "LS", "clie": "CLIE", "cloe": "CLOE", "didim": "DIDIM"}
+KINDS = {"all": "every sample", "decimated": "decimated"}
+Key = tuple[str, str]
+"""Kind of rows, method."""
+
+LAGS = 50
+
+MAIN = Setting("random torques on the joints", plant_width=SHARP)
+FEED_FORWARD = Setting("Coulomb feed-forward of 12 %", feed_forward=0.12)
+MISMATCHES = (
+    Setting("nothing"),
+    Setting("nothing; slow rows are kept", slow=0.0),
+    Setting("sign within 0.1 %, assumed 1 %", plant_width=SHARP, width=0.01),
+    Setting("sign within 0.1 %, assumed 3 %", plant_width=SHARP, width=0.03),
+    Setting("sign within 3 %, assumed 1 %", plant_width=0.03, width=0.01),
+    Setting("Stribeck effect of +30 %", stribeck=0.3),
+    Setting("Stribeck effect of -30 %", stribeck=-0.3),
+    Setting("+30 %, gains for 10 and 20 Hz", stribeck=0.3, designed=True),
+    Setting("position gains 10 % lower", kp=0.9),
+    Setting("integral action of 3 s", integral=3.0),
+    FEED_FORWARD,
+)
+"""What the estimators do not know of the robot, for Table 6."""
+FEW = (*MISMATCHES[:2], MISMATCHES[5], FEED_FORWARD)
+"""Those of the reduced form."""
+NOISES = (
+    replace(MAIN, label="the same; slow rows are kept", slow=0.0),
+    replace(MAIN, label="the same, all parameters act", essential=False),
+    replace(MAIN, label="white noise of the logged torque", disturbance=0.0, log_noise=0.3),
+)
+"""For Table 8, beside `MAIN`."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An estimate in the paper's terms.
+
+    Attributes
+    ----------
+    estimate : Estimate
+    value, std, robust : ndarray, shape (28,)
+        As the paper sums them (`paper_sums`); standard deviations by the paper's formula,
+        eq. (10) and (32), and by the estimate's own covariance.
+    inside : ndarray, shape (n,)
+        Share of the first `LAGS` autocorrelations of the residual within ``2 / sqrt(N)``.
+    position, torque : float
+        Mean over the joints of Table 3's figures [%]; not a number of LS.
+    """
+
+    estimate: Estimate = field(repr=False)
+    value: Array
+    std: Array
+    robust: Array
+    inside: Array
+    position: float
+    torque: float
+
+
+Answers = dict[Key, Answer | str]
+"""A method that fails leaves its reason."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """All that the tables are made of.
+
+    Attributes
+    ----------
+    twin : Twin
+    scale : Scale
+    main : Case
+    answers : Answers
+        Of the main case.
+    mismatches : tuple of (Setting, true values, dict of method to Answer or str)
+        Without random errors, decimated.
+    noises : tuple of (Setting, TestResult, Answers)
+        With the F-test that the parameters left out are zero.
+    """
+
+    twin: Twin
+    scale: Scale
+    main: Case
+    answers: Answers
+    mismatches: tuple[tuple[Setting, Array, dict[str, Answer | str]], ...] = field(repr=False)
+    noises: tuple[tuple[Setting, TestResult, Answers], ...] = field(repr=False)
+
+
+def results(progress: Progress = silent, reduced: bool = False) -> Results:
+    """Simulate and estimate all that `run` reports.
+
+    Parameters and errors are those of `run`.
+    """
+    twin = load_twin()
+    scale, side = (REDUCED, REDUCED) if reduced else (FULL, SIDE)
+    chosen = FEW if reduced else MISMATCHES
+    keys = [(kind, method) for kind in KINDS for method in METHODS]
+    total = 1 + len(keys) + len(chosen) + len(NOISES)
+    steps = iter(range(1, total + 1))
+
+    def made_a_step() -> None:
+        progress("brunot2019", next(steps) / total)
+
+    main = made(twin, MAIN, scale)
+    made_a_step()
+    answers: Answers = {}
+    for kind, method in keys:
+        answers[kind, method] = answered(main, kind, method)
+        made_a_step()
+    mismatches = []
+    for setting in chosen:
+        case = made(twin, replace(setting, disturbance=0.0), side)
+        found = {m: answered(case, "decimated", m, start="least-squares") for m in METHODS}
+        mismatches.append((setting, case.truth, found))
+        made_a_step()
+    noises = [(MAIN, essential_test(main), answers)]
+    for setting in NOISES:
+        case = made(twin, setting, side)
+        pairs = [(k, m) for k in KINDS for m in ("ols", "clie", "didim")]
+        few: Answers = {(k, m): answered(case, k, m, start="least-squares") for k, m in pairs}
+        noises.append((setting, essential_test(case), few))
+        made_a_step()
+    return Results(twin, scale, main, answers, tuple(mismatches), tuple(noises))
+
+
+def paper_sums() -> Array:
+    """What the paper lists of our parameters, shape (28, 28).
+
+    Drive 6 turns with joints 5 and 6; the paper's ia5, fv5 and fv6 are those of all that
+    resists the joint: ``Ia5 + Iam6``, ``fv5 + fvm6``, ``fv6 + fvm6``.
+    """
+    sums = np.eye(len(NAMES))
+    for joint, motor in (("Ia5", "Iam6"), ("fv5", "fvm6"), ("fv6", "fvm6")):
+        sums[NAMES.index(joint), NAMES.index(motor)] = 1.0
+    return sums
+
+
+def answered(case: Case, kind: str, method: str, start: str = "rotors") -> Answer | str:
+    """One method on one kind of rows, or why it failed."""
+    problem = ROWS[kind](case.problem)
+    simulation = replace(case.simulation, start=start)
+    try:
+        if method == "ols":
+            estimate = ESTIMATORS[method](problem)
+            return in_paper_terms(estimate, problem.factors.weighted(estimate.sigma))
+        estimate = ESTIMATORS[method](problem, simulation)
+        auxiliary = auxiliary_model(problem, simulation)
+        figure = simulated_figures(auxiliary, estimate.beta)[0]
+    except ComputationError as error:
+        return str(error)
+    found = in_paper_terms(estimate, inverted(auxiliary, method, estimate))
+    return replace(
+        found,
+        position=float(np.mean(figure.position_percent)),
+        torque=float(np.mean(figure.torque_percent)),
+    )
+
+
+def inverted(auxiliary: Auxiliary, method: str, estimate: Estimate) -> System:
+    """The weighted system that a simulating method inverts at its estimate."""
+    if method == "didim":
+        return auxiliary.simulated(estimate.beta).factors.weighted(estimate.sigma)
+    linear = linearised(auxiliary, estimate.beta, POSITION if method == "cloe" else TORQUE)
+    return linear.factors.weighted(error_sigma(linear, estimate.beta))
+
+
+def in_paper_terms(estimate: Estimate, system: System) -> Answer:
+    """An estimate and its standard deviations, summed as the paper sums them."""
+    sums, root = paper_sums(), system.inverse()
+    robust = sums @ estimate.covariance.matrix @ sums.T
+    return Answer(
+        estimate,
+        sums @ estimate.beta,
+        np.linalg.norm(sums @ root, axis=1),
+        np.sqrt(np.maximum(np.diag(robust), 0.0)),
+        np.array([inside(error) for error in estimate.residuals.error]),
+        np.nan,
+        np.nan,
+    )
+
+
+def inside(error: Array, lags: int = LAGS) -> float:
+    """Share of the first autocorrelations within ``2 / sqrt(N)``, 0.95 of a white residual."""
+    lags = min(lags, len(error) // 2)
+    return float(np.mean(np.abs(autocorrelation(error, lags)) < 2.0 / np.sqrt(len(error))))
+
+
+def coulomb_bias(beta: Array, truth: Array) -> float:
+    """``100 sum |fc - true fc| / sum (true fc)`` over the seven Coulomb parameters [%]."""
+    k = list(COULOMB)
+    return float(100.0 * np.sum(np.abs(beta[k] - truth[k])) / np.sum(truth[k]))
+
+
+def essential_test(case: Case) -> TestResult:
+    """F-test that the base parameters beside the 28 are zero, by least squares."""
+    small, large = case.problem.factors, case.full.factors
+    sigma = ESTIMATORS["wls"](case.full).sigma
+    rss = [float(f.weighted(sigma).rest) for f in (small, large)]
+    dropped = large.parameters - small.parameters
+    return f_test(rss[0], rss[1], dropped, large.rows - large.parameters)

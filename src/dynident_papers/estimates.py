@@ -1,0 +1,374 @@
+"""Estimates of the instrumental variable experiment, and what they are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+
+import numpy as np
+
+from dynident.consistency.active import Restriction
+from dynident.consistency.bootstrap import REPLICATES
+from dynident.consistency.knowledge import Knowledge
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError
+from dynident.core.progress import Progress, silent
+from dynident.estimators import ESTIMATORS, Estimate
+from dynident.estimators.closed_loop import Simulation, auxiliary_model
+from dynident.estimators.instrumental import CONVERGED, ITERATIONS, ROUNDS, identity_test
+from dynident.estimators.instrumental import seed_std as instrument_std
+from dynident.estimators.iteration import settled, start_values
+from dynident.estimators.least_squares import TOLERANCE, group_sigma
+from dynident.regression.factors import InstrumentFactors
+from dynident.regression.problem import Problem
+from dynident.regression.statistics import TestResult
+from dynident_papers.experiment import COUNT
+from dynident_papers.scenarios import COARSE, Bench, Scenario, bench
+
+METHODS = {
+    "wls": "LS",
+    "idim-iv": "IV",
+    "2sls": "2SLS",
+    "didim": "DIDIM",
+    "pi-didim": "corr.",
+    "pc-idim-ls": "PC-LS",
+    "pc-idim-iv": "PC-IV",
+    "pc-didim": "PC-DIDIM",
+}
+"""What is estimated, with its name in a table; "pi-didim" is DIDIM corrected by Pi^-1."""
+HELD = ("pc-idim-ls", "pc-idim-iv", "pc-didim")
+"""The constrained ones."""
+FREE = tuple(method for method in METHODS if method not in HELD)
+FEW = ("wls", "idim-iv", "didim")
+"""Those of the variants."""
+KNOWLEDGE = {
+    "(27)": Knowledge(consistency="base"),
+    "(19)": Knowledge(prior="none"),
+    "(19), prior": Knowledge(),
+}
+"""Constraints by their equations: base parameters that have to be positive; definite
+pseudo-inertias and positive drives; the same with the CAD inertials as a prior."""
+PAPERS = "(27)"
+"""Those of the tables beside the paper's."""
+RESOLVED = 1e-6
+"""Standard deviation over the unconstrained one below which a parameter is held."""
+
+ACTUAL = Scenario("1")
+DOWNGRADED = Scenario("2", stored=COARSE)
+IN_LOOP = Scenario("2 loop", seen=COARSE, stored=COARSE)
+CONTROLLER = Scenario("4", bandwidth=0.5)
+TWO_LOGS = Scenario("5 without", slow=True)
+STRIBECK = Scenario("5", slow=True, stribeck=1.0)
+STARTS = (
+    replace(ACTUAL, label="1, Ia = 1", start="rotors"),
+    replace(CONTROLLER, label="4, Ia = 1", start="rotors"),
+)
+BIASED = replace(DOWNGRADED, label="2 weak", position=4.0, rows="all")
+"""Position cutoff at 20 omega_dyn, torques neither filtered nor decimated: LS is biased."""
+UNFILTERED = 100.0
+"""A factor that puts the cutoff above the Nyquist frequency."""
+WEAK = (
+    *(
+        replace(DOWNGRADED, label=f"weak {k}", position=a, torque=b)
+        for k, (a, b) in enumerate(
+            (
+                *((4.0, 1.0), (10.0, 1.0), (UNFILTERED, 1.0), (1.0, 5.0)),
+                *((4.0, 5.0), (8.0, 8.0), (UNFILTERED, 5.0)),
+            ),
+            start=1,
+        )
+    ),
+    replace(BIASED, label="weak, fine", stored=COUNT),
+    BIASED,
+)
+LOST = (WEAK[2], WEAK[6])
+"""Positions not filtered: IV cannot simulate its own estimate."""
+SMOOTH = tuple(replace(s, label=f"{s.label}, no fc") for s in (*WEAK[1:3], *WEAK[4:7], BIASED))
+"""Of a robot without Coulomb friction."""
+MAIN = (ACTUAL, DOWNGRADED, IN_LOOP, CONTROLLER, STRIBECK)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a method found, or why it failed.
+
+    Attributes
+    ----------
+    beta, std : ndarray, shape (60,), or None
+        The corrected DIDIM comes without std; it is zero where constraints leave none.
+    iterations : int
+        Simulations of the loop; rounds of the weights for LS, steps of the interior-point
+        method for PC-IDIM-LS.
+    failure : str
+        Empty where there is an estimate.
+    seconds : float
+    tests : tuple of TestResult
+    sigma : ndarray, shape (6,), or None
+        Of the joints' rows [Nm].
+    history : ndarray, shape (iterations + 1, 60), or None
+        The estimates of an iterative method, from its start.
+    theta : ndarray, shape (standard parameters,), or None
+        Where the method determines them.
+    active : tuple of str
+        Constraints that hold the estimate back.
+    worst : float
+        The largest of the certificate's residuals; nan without constraints.
+    restriction : Restriction or None
+        What the active constraints do.
+    """
+
+    beta: Array | None
+    std: Array | None
+    iterations: int
+    failure: str = ""
+    seconds: float = 0.0
+    tests: tuple[TestResult, ...] = ()
+    sigma: Array | None = None
+    history: Array | None = None
+    theta: Array | None = None
+    active: tuple[str, ...] = ()
+    worst: float = np.nan
+    restriction: Restriction | None = None
+
+    def errors(self, truth: Array, own: np.ndarray | None = None) -> Array:
+        """Errors in standard deviations, of the parameters that have one.
+
+        Parameters
+        ----------
+        truth : ndarray, shape (60,)
+        own : ndarray of bool, shape (60,), optional
+            Only these parameters.
+        """
+        if self.beta is None or self.std is None:
+            return np.zeros(0)
+        kept = self.std > 0.0 if own is None else own & (self.std > 0.0)
+        return np.asarray((self.beta - truth)[kept] / self.std[kept])
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A scenario's estimates.
+
+    Attributes
+    ----------
+    scenario : Scenario
+    problem : Problem
+        Rows ``[X | y]``.
+    along : Problem or None
+        Rows ``[Z | y]`` of the loop simulated with the IV estimate.
+    fits : dict of str to Fit
+        By method.
+    identity : TestResult or None
+        Of Pi = I at the IV estimate.
+    shift : float
+        Largest ``|Pi beta - beta|`` in standard deviations of IV.
+    """
+
+    scenario: Scenario
+    problem: Problem = field(repr=False)
+    along: Problem | None = field(repr=False)
+    fits: dict[str, Fit]
+    identity: TestResult | None
+    shift: float
+
+
+@dataclass(frozen=True)
+class Results:
+    """All that the tables are made of.
+
+    Attributes
+    ----------
+    bench, smooth : Bench
+        With Coulomb friction, and without.
+    outcomes : dict of str to Outcome
+        By the scenario's label.
+    checks : dict of str to tuple of Problem
+        Cross-validations of scenarios 1, 2 and 4.
+    compared : dict of str to dict
+        Of some scenarios, by label: fits by method and the name of their `KNOWLEDGE`.
+    """
+
+    bench: Bench
+    smooth: Bench
+    outcomes: dict[str, Outcome]
+    checks: dict[str, tuple[Problem, ...]]
+    compared: dict[str, dict[tuple[str, str], Fit]]
+
+
+def results(progress: Progress = silent, reduced: bool = False) -> Results:
+    """Simulate and estimate all that `dynident_papers.ardiani2024` reports.
+
+    Parameters
+    ----------
+    progress : callable
+        Called with "ardiani2024" and the share that is done.
+    reduced : bool
+        At 2 kHz instead of 5 kHz, without most of the variants.
+
+    Raises
+    ------
+    ComputationError
+        When the robot itself cannot be simulated; methods that fail leave their reason.
+    """
+    rate = 2000.0 if reduced else 5000.0
+    rough, smooth = bench(rate), bench(rate, coulomb=False)
+    few, all_ = (*FEW, *HELD), (*FREE, *HELD)
+    jobs = [(rough, s, few if reduced else all_) for s in (ACTUAL, DOWNGRADED)]
+    jobs += [(rough, s, FEW if reduced else all_) for s in (TWO_LOGS, STRIBECK)]
+    jobs += [(rough, CONTROLLER, all_), (rough, BIASED, FEW if reduced else few)]
+    if not reduced:
+        jobs += [(rough, s, all_) for s in (IN_LOOP, *STARTS)]
+        lost = (*FEW, "pc-idim-iv")
+        jobs += [(rough, s, lost if s in LOST else FEW) for s in WEAK[:-1]]
+        jobs += [(smooth, s, FEW) for s in SMOOTH]
+    steps, outcomes = len(jobs) + 2, {}
+    for k, (robot, scenario, methods) in enumerate(jobs, start=1):
+        outcomes[scenario.label] = estimated(robot, scenario, methods)
+        progress("ardiani2024", k / steps)
+    compared = {s.label: comparison(rough, outcomes[s.label]) for s in (ACTUAL, CONTROLLER)}
+    if not reduced:
+        for s in LOST:
+            own = rough.simulation(s), "pc-idim-iv", KNOWLEDGE["(19)"]
+            compared[s.label] = {("pc-idim-iv", "(19)"): fitted(outcomes[s.label].problem, *own)}
+    progress("ardiani2024", (steps - 1) / steps)
+    checks = {s.label: rough.validations(s) for s in (ACTUAL, DOWNGRADED)}
+    checks[CONTROLLER.label] = checks[ACTUAL.label]  # the robot is the same
+    progress("ardiani2024", 1.0)
+    return Results(rough, smooth, outcomes, checks, compared)
+
+
+def estimated(bench: Bench, scenario: Scenario, methods: Sequence[str] = tuple(METHODS)) -> Outcome:
+    """All methods on one scenario; one that fails leaves its reason."""
+    problem, simulation = bench.problem(scenario), bench.simulation(scenario)
+    fits = {method: fitted(problem, simulation, method) for method in methods}
+    along, identity, shift = None, None, np.nan
+    iv = fits.get("idim-iv")
+    if iv is not None and iv.beta is not None and iv.std is not None and iv.sigma is not None:
+        along = auxiliary_model(problem, simulation).simulated(iv.beta)
+        # offsets are the same columns in X and in Z: nothing is left there to be tested
+        names = problem.base.names
+        moving = [k for k, name in enumerate(names) if not name.startswith("off")]
+        pair = problem.only(moving).with_instruments(along.only(moving))
+        identity = identity_test(pair.instrument_factors.weighted(iv.sigma))
+        Pi = problem.with_instruments(along).instrument_factors.weighted(iv.sigma).Pi
+        shift = float(np.max(np.abs(Pi @ iv.beta - iv.beta) / iv.std))
+    return Outcome(scenario, problem, along, fits, identity, shift)
+
+
+def comparison(bench: Bench, outcome: Outcome) -> dict[tuple[str, str], Fit]:
+    """The constrained methods under each of `KNOWLEDGE`, on one scenario."""
+    simulation = bench.simulation(outcome.scenario)
+    return {
+        (method, name): outcome.fits[method]
+        if name == PAPERS
+        else fitted(outcome.problem, simulation, method, knowledge)
+        for method in HELD
+        for name, knowledge in KNOWLEDGE.items()
+    }
+
+
+def fitted(
+    problem: Problem,
+    simulation: Simulation,
+    method: str,
+    knowledge: Knowledge = KNOWLEDGE[PAPERS],
+    bootstrap: int = REPLICATES,
+) -> Fit:
+    """One method on one problem; where it fails, its reason.
+
+    Parameters
+    ----------
+    problem : Problem
+    simulation : Simulation
+    method : str
+        A name of `METHODS`.
+    knowledge : Knowledge
+        Of a constrained method.
+    bootstrap : int
+        Its replicates where constraints are active; 0 for standard deviations on their faces.
+    """
+    begin = perf_counter()
+    try:
+        if method == "pi-didim":
+            fit = corrected_didim(problem, simulation)
+        else:
+            loop = () if method in ("wls", "pc-idim-ls") else (simulation,)
+            if method in HELD:
+                found = ESTIMATORS[method](problem, *loop, knowledge, bootstrap=bootstrap)
+            else:
+                found = ESTIMATORS[method](problem, *loop)
+            fit = kept(found)
+    except (ComputationError, np.linalg.LinAlgError) as error:
+        fit = Fit(None, None, 0, str(error))
+    return replace(fit, seconds=perf_counter() - begin)
+
+
+def kept(found: Estimate) -> Fit:
+    """What the tables need of an estimate."""
+    covariance, certificate = found.covariance, found.certificate
+    return Fit(
+        found.beta,
+        np.where(covariance.std > RESOLVED * covariance.seed, covariance.std, 0.0),
+        found.iterations,
+        tests=found.tests,
+        sigma=found.sigma,
+        history=found.history,
+        theta=found.theta,
+        active=found.active,
+        worst=np.nan if certificate is None else certificate.worst,
+        restriction=found.restriction,
+    )
+
+
+def corrected_didim(problem: Problem, simulation: Simulation) -> Fit:
+    """DIDIM with ``Pi^-1 (Z^T Z)^-1 Z^T y`` in place of its own estimate at each step (IV-E).
+
+    Raises
+    ------
+    ComputationError
+        When the loop cannot be simulated or the iterations do not settle.
+    """
+    auxiliary = auxiliary_model(problem, simulation)
+    beta = start_values(problem, simulation.start)
+    sigma = np.ones(problem.robot.n)
+    for iteration in range(1, ITERATIONS + 1):
+        factors = problem.with_instruments(auxiliary.simulated(beta)).instrument_factors
+        for _ in range(ROUNDS):
+            before, new = sigma, corrected_step(factors, sigma)
+            sigma = group_sigma(factors.without("Z"), new, sigma)
+            if np.all(np.abs(sigma - before) <= TOLERANCE * sigma):
+                break
+        new = corrected_step(factors, sigma)
+        std = instrument_std(factors.weighted(sigma))
+        done = settled(new, beta, std, CONVERGED)
+        beta = new
+        if done:
+            return Fit(beta, None, iteration)
+    raise ComputationError(f"the corrected estimate did not settle in {ITERATIONS} simulations")
+
+
+def corrected_step(factors: InstrumentFactors, sigma: Array) -> Array:
+    """``Pi^-1 (Z^T Z)^-1 Z^T y`` of weighted rows, shape (60,)."""
+    own = factors.without("X").weighted(sigma).solve()
+    return np.asarray(np.linalg.solve(factors.weighted(sigma).Pi, own), dtype=np.float64)
+
+
+def joint_errors(problem: Problem, beta: Array) -> Array:
+    """``100 ||y_j - X_j beta|| / ||y_j||``, shape (n,) [%]."""
+    factors = problem.factors
+    return 100.0 * np.sqrt(factors.squared_residuals(beta) / factors.squared_torques)
+
+
+def overall_error(problem: Problem, beta: Array) -> float:
+    """``100 ||y - X beta|| / ||y||`` [%]."""
+    factors = problem.factors
+    squares = float(np.sum(factors.squared_residuals(beta)))
+    return 100.0 * float(np.sqrt(squares / np.sum(factors.squared_torques)))
+
+
+def torque_share(problem: Problem, difference: Array) -> float:
+    """``100 ||X difference|| / ||y||``: a difference of parameters, as a torque [%]."""
+    factors = problem.factors
+    squares = sum(float(np.sum((g.factor[:, :-1] @ difference) ** 2)) for g in factors.groups)
+    return 100.0 * float(np.sqrt(squares / np.sum(factors.squared_torques)))

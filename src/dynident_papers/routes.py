@@ -1,0 +1,375 @@
+"""Other routes from a log to standard parameters, to compare constrained estimates with.
+
+Rows determine base parameters only, and each route fills in the rest by a rule of its own
+(flobaroid notes, "Standard and Base Parameters" and what follows). Routes are plain linear
+algebra on the weighted factor ``W = A M``: A of the base regressor, M the regrouping, so
+that W is the factor of the weighted standard regressor. None but the corrections of Sousa
+and Cortesao asks whether the links can exist; `share_inconsistent` counts those that cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dynident.consistency.feasible_set import Admissible, admissible
+from dynident.consistency.knowledge import Knowledge
+from dynident.consistency.nearest import consistent_witness
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.inertia import smallest_eigenvalue
+from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.idim import Idim
+from dynident.estimators.iteration import nominal_values
+from dynident.estimators.least_squares import require_excitation, seed_std, weighted_solution
+from dynident.regression.essential import essential_parameters
+from dynident.regression.factors import System
+from dynident.regression.problem import Problem
+
+REPEATED = 1e-9
+"""Singular value of a regrouping over its largest below which rows repeat each other."""
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """A problem as weighted least squares leaves it to the routes.
+
+    Attributes
+    ----------
+    base : BaseParameters
+    sigma : ndarray, shape (n,)
+        Of each joint's rows [Nm or N].
+    system : System
+        ``||A beta - b||^2`` of the rows, each joint divided by its sigma.
+    """
+
+    base: BaseParameters
+    sigma: Array
+    system: System
+
+    @cached_property
+    def beta(self) -> Array:
+        """The weighted least-squares estimate, shape (base parameters,)."""
+        return self.system.solve()
+
+    @cached_property
+    def regressor(self) -> Array:
+        """``W = A M``, shape (base parameters, standard parameters)."""
+        return np.asarray(self.system.A @ self.base.matrix)
+
+    @cached_property
+    def consistent_sets(self) -> Admissible:
+        """Consistent standard sets, nothing else being known."""
+        return admissible(self.base, self.system, Knowledge(prior="none"))
+
+
+def weighed(problem: Problem) -> Weighed:
+    """Weights, factor and estimate that all routes share.
+
+    Raises
+    ------
+    ComputationError
+        When the log does not excite all base parameters or sigma does not settle.
+    """
+    sigma = weighted_solution(problem.factors)[1]
+    system = problem.factors.weighted(sigma)
+    require_excitation(problem, system)
+    return Weighed(problem.base, sigma, system)
+
+
+def cad_values(problem: Problem) -> Array:
+    """A priori standard parameters: the file's inertials, drives fitted to the log.
+
+    Robot files know neither rotors nor friction; those take the values, none negative, that
+    fit best beside the file's inertials.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Returns
+    -------
+    ndarray, shape (standard parameters,)
+        SI units.
+
+    Raises
+    ------
+    InputError
+        When the file has no inertials.
+    """
+    if not problem.robot.has_nominal:
+        raise InputError(
+            f"{problem.robot.name}: its file has no inertials to identify a difference from; "
+            "take minimum-norm or sousa-correction"
+        )
+    return nominal_values(problem)
+
+
+def minimum_norm(problem: Problem) -> Array:
+    """Base parameters projected back through an orthonormal basis of what is identifiable.
+
+    With orthonormal columns B that span the rows of M, the estimate in that basis is
+    ``x_B = (M B)^-1 beta`` and ``theta = B x_B``: of all sets with the torques of least
+    squares the one of smallest Euclidean norm (Traversaro et al. 2015; flobaroid notes,
+    ``x_std = B^T x_base`` with B by rows). That norm adds kilograms to kg m^2: with other
+    units it is another set.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Returns
+    -------
+    ndarray, shape (standard parameters,)
+        SI units.
+
+    Raises
+    ------
+    ComputationError
+        When the log does not excite all base parameters.
+    """
+    given = weighed(problem)
+    B = identifiable_basis(given.base)
+    return np.asarray(B @ np.linalg.solve(given.base.matrix @ B, given.beta))
+
+
+def identifiable_basis(base: BaseParameters) -> Array:
+    """Orthonormal columns that span the identifiable subspace, shape (standard, base)."""
+    return np.asarray(np.linalg.qr(base.matrix.T)[0])
+
+
+def truncated_svd(problem: Problem, unit: Array | None = None) -> Array:
+    """Standard parameters directly from the standard regressor (Gautier 2013).
+
+    Singular values of W beyond the structural rank are removed and the rest inverted:
+    ``theta = V1 S1^-1 U1^T b`` (flobaroid notes, "Direct identification of standard
+    parameters").
+
+    Without `unit` this is `minimum_norm`: a pseudo-inverse gives the least-squares answer of
+    smallest norm, V1 spans the rows of M, and the removed values are zero but for rounding.
+    The two differ when columns are scaled, which changes the norm that is smallest, and
+    would when more is removed than structure asks for, which changes the torques.
+
+    Parameters
+    ----------
+    problem : Problem
+    unit : ndarray, shape (standard parameters,), optional
+        Units in which parameters are counted: columns of W are multiplied by them [SI].
+
+    Returns
+    -------
+    ndarray, shape (standard parameters,)
+        SI units.
+
+    Raises
+    ------
+    ComputationError
+        When the log does not excite all base parameters.
+    InputError
+        When `unit` has another shape or is not positive.
+    """
+    given = weighed(problem)
+    return scaled_inverse(given, unit) @ given.system.b
+
+
+def cad_difference(problem: Problem, unit: Array | None = None) -> Array:
+    """The difference from CAD values that explains what they leave of the torque.
+
+    ``theta = theta_cad + V1 S1^-1 U1^T (y - y_cad)`` (Gautier 2013; flobaroid notes,
+    "Identification of difference between a priori parameters and optimal ones"): among the
+    sets with the torques of least squares the one nearest to CAD. Nothing keeps it
+    consistent where least squares is far from CAD.
+
+    Parameters
+    ----------
+    problem : Problem
+    unit : ndarray, shape (standard parameters,), optional
+        As of `truncated_svd`: what "nearest" is measured in.
+
+    Returns
+    -------
+    ndarray, shape (standard parameters,)
+        SI units.
+
+    Raises
+    ------
+    ComputationError
+        When the log does not excite all base parameters.
+    InputError
+        When the file has no inertials, or `unit` does not fit.
+    """
+    given, cad = weighed(problem), cad_values(problem)
+    left = given.system.b - given.regressor @ cad
+    return cad + scaled_inverse(given, unit) @ left
+
+
+def cad_difference_essential(problem: Problem) -> Array:
+    """The difference from CAD values in essential parameters only (Gautier 2013).
+
+    Base parameters are eliminated by their relative standard deviations (the ratio rule of
+    `dynident.regression.essential`). The difference ``y - y_cad`` is fitted with the others
+    alone, and spread over the standard parameters that act in them by the smallest change that
+    leaves the eliminated ones at CAD; a standard parameter that acts in no essential one stays
+    at CAD itself. Torques are therefore not those of least squares.
+
+    FloBaRoID keeps the largest singular values of the essential columns instead, as many as
+    there are essential base parameters: then directions stay and go by their size in the
+    regressor and not by the parameters that were eliminated.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Returns
+    -------
+    ndarray, shape (standard parameters,)
+        SI units.
+
+    Raises
+    ------
+    ComputationError
+        When the log does not excite all base parameters.
+    InputError
+        When the file has no inertials.
+    """
+    given, cad = weighed(problem), cad_values(problem)
+    kept = list(essential_parameters(problem.factors, given.sigma).kept)
+    left = given.system.b - given.regressor @ cad
+    change = np.zeros(given.base.count)
+    change[kept] = System(given.system.A[:, kept], left, 0.0).solve()
+    acting = np.flatnonzero(np.any(given.base.matrix[kept] != 0.0, axis=0))
+    columns = given.base.matrix[:, acting]
+    theta = cad.copy()
+    theta[acting] += np.linalg.lstsq(columns, change, rcond=REPEATED)[0]
+    return theta
+
+
+def sousa_correction(problem: Problem) -> Array:
+    """The least-squares estimate moved to the nearest feasible base parameters.
+
+    Feasible are base parameters of which some consistent standard set exists (Sousa and
+    Cortesao 2014; flobaroid notes, "Optimization with constraints"). The distance is
+    weighted by the estimate's covariance, ``||A (beta' - beta)||^2``. That is the criterion
+    of the rows up to a constant, so that this is constrained estimation without a prior;
+    the authors' own distance is that of `sousa_correction_euclidean`.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Returns
+    -------
+    ndarray, shape (standard parameters,)
+        A consistent set with those base parameters; SI units.
+
+    Raises
+    ------
+    ComputationError
+        When the log does not excite all base parameters, or no certified answer was reached.
+    """
+    given = weighed(problem)
+    return corrected(given, given.system)
+
+
+def sousa_correction_euclidean(problem: Problem) -> Array:
+    """The correction with the distance of its authors, ``||beta' - beta||``.
+
+    It adds the squares of kg m^2, kg m and Nm, and moves a parameter that the log knows well
+    as readily as one that it hardly knows (Sousa and Cortesao 2014, whose program has it).
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Returns
+    -------
+    ndarray, shape (standard parameters,)
+        A consistent set; SI units.
+
+    Raises
+    ------
+    ComputationError
+        When the log does not excite all base parameters, or no certified answer was reached.
+    """
+    given = weighed(problem)
+    # in units of a middling standard deviation, which the solver's tolerances refer to
+    size = float(np.median(seed_std(given.system)))
+    return corrected(given, System(np.eye(given.base.count) / size, given.beta / size, 0.0))
+
+
+def corrected(given: Weighed, distance: System) -> Array:
+    """A consistent set whose base parameters are nearest to those of least squares.
+
+    Where these are feasible they are not moved: the slight pull between sets with equal torques
+    (`dynident.consistency.feasible_set.EQUIVALENT`) would otherwise be felt on the boundary.
+    """
+    exact = exactly_consistent(given, given.beta)
+    if exact is not None:
+        return exact
+    theta = given.consistent_sets.solve(distance).theta
+    assert theta is not None  # the unknowns are standard parameters
+    return theta
+
+
+def exactly_consistent(given: Weighed, beta: Array) -> Array | None:
+    """A consistent standard set with exactly these base parameters, or None.
+
+    The feasibility test of Sousa and Cortesao (2014), the equality form of problem 47.
+
+    Raises
+    ------
+    ComputationError
+        When it could not be decided.
+    """
+    return consistent_witness(given.base, beta, seed_std(given.system), width=0.0).theta
+
+
+def scaled_inverse(given: Weighed, unit: Array | None) -> Array:
+    """``V1 S1^-1 U1^T`` of W at structural rank, columns in units; (standard, base).
+
+    Raises
+    ------
+    InputError
+        When `unit` has another shape or is not positive.
+    """
+    W, rank = given.regressor, given.base.count
+    scale = np.ones(W.shape[1]) if unit is None else np.asarray(unit, dtype=float)
+    if scale.shape != (W.shape[1],) or not np.all(scale > 0.0):
+        raise InputError(f"unit: give {W.shape[1]} positive numbers, one a standard parameter")
+    U, s, Vt = np.linalg.svd(W * scale, full_matrices=False)
+    return np.asarray(scale[:, None] * (Vt[:rank].T / s[:rank]) @ U[:, :rank].T)
+
+
+def share_inconsistent(theta: Array, idim: Idim) -> float:
+    """Share of the links whose pseudo-inertia is not positive definite, 0 to 1.
+
+    Parameters
+    ----------
+    theta : ndarray, shape (standard parameters,)
+    idim : Idim
+    """
+    bodies = theta[: idim.inertial].reshape(-1, 10)
+    return float(np.mean(smallest_eigenvalue(bodies) <= 0.0))
+
+
+def share_positive_drives(theta: Array, idim: Idim) -> float:
+    """Share of rotor inertias and friction parameters that are positive as they must be.
+
+    1 where the model has none.
+    """
+    signed = np.array([p.positive for p in idim.parameters])
+    return float(np.mean(theta[signed] > 0.0)) if np.any(signed) else 1.0
+
+
+ROUTES: dict[str, Callable[[Problem], Array]] = {
+    "minimum-norm": minimum_norm,
+    "truncated-svd": truncated_svd,
+    "cad-difference": cad_difference,
+    "cad-difference-essential": cad_difference_essential,
+    "sousa-correction": sousa_correction,
+    "sousa-correction-euclidean": sousa_correction_euclidean,
+}
+"""Routes by name: from a problem to standard parameters."""

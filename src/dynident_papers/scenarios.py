@@ -1,0 +1,320 @@
+"""Scenarios of the instrumental variable experiment: robot, references and logs.
+
+The robot is the TX40 twin under the controller of ardiani2024, IV-A; its 60 base parameters
+are those of friction "coulomb-viscous".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from dynident.core.arrays import Array, frozen
+from dynident.dynamics.base import base_parameters
+from dynident.estimators.closed_loop import Simulation
+from dynident.recording.prepare import prepare
+from dynident.recording.recording import Recording
+from dynident.regression.problem import Problem
+from dynident.regression.rows import ROWS
+from dynident.robot.model import Robot
+from dynident.simulation.controller import Controller, p_p
+from dynident.simulation.reference import Reference, bang_bang, quintic
+from dynident.simulation.sensors import quantised
+from dynident_papers.experiment import (
+    COUNT,
+    VELOCITY,
+    Experiment,
+    disturbance,
+    encoders,
+    mean_inertia,
+    run_experiment,
+)
+from dynident_papers.twin import Twin, load_twin
+
+BANDWIDTH = np.array([10.0, 10.0, 10.0, 20.0, 20.0, 20.0])
+"""omega_dyn, of the position loops (IV-A) [Hz]."""
+COARSE = 2e-2
+"""Encoder resolution of the downgraded data (IV-C) [degrees per count]."""
+VALIDATION_RATE = 1000.0
+"""At which cross-validation data are stored (IV-A) [Hz]."""
+DURATION = 8.0
+"""Of a reference (IV-B) [s]."""
+FRICTION = "coulomb-viscous"
+"""With rotors it gives the paper's 60 base parameters."""
+WIDTH = 0.01
+"""Of the smoothed sign of the velocity, plant's and simulation's: share of the top speed."""
+SLOW = 3.0
+"""Rows of a joint that is slower than so many widths are not fitted."""
+SHARES = np.array([6.6, 6.6, 6.4, 6.6, 8.2, 7.2])
+"""Random torque on each joint, in per cent of its own rms torque."""
+CORNER = 10.0
+"""Corner frequency of the random torques [Hz]."""
+STRIBECK_SPEED = 0.2
+"""Over which the excess friction falls to 1/e [rad/s]."""
+SPREAD = 0.3
+"""CAD values: each body and rotor is wrong by up to this share."""
+
+POINTS = np.radians(
+    [
+        [20, 0, -50, -70, -10, -100],
+        [-30, 20, 10, -20, 50, -60],
+        [30, -70, 40, 0, 10, -150],
+        [10, -50, 70, 60, 40, -130],
+        [60, 20, 20, -10, 70, 70],
+        [90, 70, 80, 100, -60, 100],
+        [-80, 10, -30, 30, 30, -40],
+        [60, -50, 60, -90, -40, -60],
+        [30, 70, 10, 20, 20, 90],
+    ]
+)
+"""Of the identification: out of 1000 random draws, one whose condition is near 200 [rad]."""
+CHECKS = np.radians(
+    [
+        [
+            [75, -45, 25, -5, 35, -115],
+            [-65, 15, -15, -85, -15, 75],
+            [35, -35, 35, 35, 35, -15],
+            [75, 5, -65, 85, 5, -55],
+            [-35, -35, 55, -35, -45, -95],
+            [85, 35, -15, -75, -15, -65],
+        ],
+        [
+            [-25, -55, 25, 5, 45, -105],
+            [75, 15, -25, -35, -45, -75],
+            [25, -25, 75, 95, 65, 95],
+            [-45, 55, 35, 35, -35, -45],
+            [55, -5, 65, 105, 5, 25],
+            [-45, 65, 35, 25, -45, -115],
+        ],
+        [
+            [5, 35, -55, 25, -45, -5],
+            [65, 65, 5, 55, 15, 135],
+            [-35, 15, -25, -75, 45, -5],
+            [95, 55, 5, 115, -55, -105],
+            [45, -35, 75, -25, 5, -5],
+            [75, 55, 5, 135, -35, -95],
+        ],
+    ]
+)
+"""Of the three cross-validations, random as well [rad]."""
+MOVE = 1.2
+"""Time of each of their moves [s]."""
+SPEED, RAMP = 0.7, 5.0
+"""Limits of the moves before they are stretched to `DURATION`: share of the robot's, 1/s."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What the robot does, what the log holds, and what the estimators assume.
+
+    Attributes
+    ----------
+    label : str
+    seen, stored : float
+        Encoder resolution in the loop and in the log [degrees per count].
+    bandwidth : float
+        Of the simulated loops over the robot's.
+    stribeck : float
+        The robot's friction at standstill above fc, as a share of fc.
+    slow : bool
+        With a second log at low speed.
+    position, torque : float
+        Cutoffs over the seed's ``5 omega_dyn`` and ``2 omega_dyn``.
+    rows : str
+        Name in `dynident.regression.rows.ROWS`.
+    start : str
+        "cad", or a name in `dynident.estimators.iteration.STARTS`.
+    """
+
+    label: str
+    seen: float = COUNT
+    stored: float = COUNT
+    bandwidth: float = 1.0
+    stribeck: float = 0.0
+    slow: bool = False
+    position: float = 1.0
+    torque: float = 1.0
+    rows: str = "decimated"
+    start: str = "cad"
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The robot and its references.
+
+    Attributes
+    ----------
+    twin : Twin
+    rate : float
+        Of controllers, logs and integration [Hz].
+    moves, slow : Reference
+        Of the identification.
+    checks : tuple of Reference
+        Of the cross-validations.
+    """
+
+    twin: Twin
+    rate: float
+    moves: Reference
+    slow: Reference
+    checks: tuple[Reference, ...]
+
+    @property
+    def width(self) -> Array:
+        """Of the sign of the velocity, shape (6,) [rad/s]."""
+        return np.asarray(WIDTH * np.max(np.abs(self.moves.dq), axis=0))
+
+    def controller(self, scale: float = 1.0) -> Controller:
+        """P around P, its band times `scale` with the damping left alone.
+
+        The velocity loop is four times as fast as the position loop, which is critical
+        damping for the mean inertia; the position loop then falls by 3 dB at
+        ``2 sqrt(sqrt(2) - 1) kp``. Velocity is differenced over 1 ms of encoder counts.
+        """
+        kp = scale * 2.0 * np.pi * BANDWIDTH / (2.0 * np.sqrt(np.sqrt(2.0) - 1.0))
+        kv = 4.0 * kp * mean_inertia(self.twin)
+        lag = max(1, round(1e-3 * self.rate))
+        return p_p(kp, kv, rate=self.rate, velocity="differences", lag=lag)
+
+    @cached_property
+    def clean(self) -> Problem:
+        """Noise-free rows of the identification, filtered as the seed's."""
+        return self.noise_free([self.moves])
+
+    @cached_property
+    def held_out(self) -> Problem:
+        """Noise-free rows of the cross-validations."""
+        return self.noise_free(self.checks)
+
+    def noise_free(self, references: Sequence[Reference]) -> Problem:
+        """Rows of the true motion and the true torque, in which the truth leaves nothing."""
+        logs, motions = [], []
+        exact = encoders(self.twin, count=0.0)
+        for reference in references:
+            trial = Experiment(self.twin, self.controller(), reference, exact, self.width)
+            true = run_experiment(trial, "noise-free").motion
+            log = Recording("noise-free", self.rate, q=true.q.copy(), tau=true.tau)
+            logs.append(prepare(log, BANDWIDTH.tolist(), drop_below=(SLOW * self.width).tolist()))
+            motions.append((true.q, true.dq, true.ddq))
+        return Problem(self.robot, logs, FRICTION).along(motions, self.width)
+
+    @cached_property
+    def rms(self) -> Array:
+        """Of the robot's filtered torques, shape (6,) [Nm]."""
+        factors = self.clean.factors
+        return np.sqrt(factors.squared_torques / [group.rows for group in factors.groups])
+
+    @cached_property
+    def truth(self) -> Array:
+        """True base parameters, shape (60,)."""
+        base = self.clean.base
+        known = dict(zip(self.twin.idim.names, self.twin.theta, strict=True))
+        return np.asarray(base.matrix @ [known.get(name, 0.0) for name in base.idim.names])
+
+    @cached_property
+    def believed(self) -> Array:
+        """CAD values: bodies and rotors off by up to `SPREAD`, no friction, shape (80,).
+
+        A body keeps its shape, so that it remains one.
+        """
+        inertial, names = self.twin.idim.inertial, self.twin.idim.names
+        draw = np.random.default_rng(0).uniform(1.0 - SPREAD, 1.0 + SPREAD, len(self.twin.theta))
+        factor = np.concatenate([np.repeat(draw[: inertial // 10], 10), draw[inertial:]])
+        factor[[k for k, name in enumerate(names) if name[0] == "f"]] = 0.0
+        return np.asarray(factor * self.twin.theta)
+
+    @cached_property
+    def robot(self) -> Robot:
+        """The robot as estimators are given it: with CAD inertials, which priors believe."""
+        bodies = self.believed[: self.twin.idim.inertial].reshape(-1, 10)
+        return replace(self.twin.robot, nominal=frozen(bodies))
+
+    @cached_property
+    def cad(self) -> dict[str, float]:
+        """Where iterations start: the base parameters of the CAD values."""
+        base = base_parameters(self.twin.idim)
+        return dict(zip(base.names, (base.matrix @ self.believed).tolist(), strict=True))
+
+    def record(self, scenario: Scenario, reference: Reference, seed: int) -> Recording:
+        """A log as a scenario has it."""
+        twin, n = self.twin, self.twin.robot.n
+        names = twin.idim.names
+        fc = np.array([twin.theta[names.index(f"fc{j + 1}")] for j in range(n)])
+        trial = Experiment(
+            twin,
+            self.controller(),
+            reference,
+            encoders(twin, scenario.seen),
+            self.width,
+            external=disturbance(1e-2 * SHARES * self.rms, reference, CORNER, seed),
+            stribeck=(scenario.stribeck * fc, np.full(n, STRIBECK_SPEED)),
+        )
+        log = run_experiment(trial, scenario.label).recording
+        return replace(log, q=quantised(log.q, np.full(n, np.radians(scenario.stored))))
+
+    def problem(self, scenario: Scenario) -> Problem:
+        """What a scenario's estimators are given."""
+        references = [self.moves, self.slow][: 1 + scenario.slow]
+        logs = [
+            prepare(
+                self.record(scenario, reference, seed),
+                BANDWIDTH.tolist(),
+                position_hz=(5.0 * scenario.position * BANDWIDTH).tolist(),
+                torque_hz=(2.0 * scenario.torque * BANDWIDTH).tolist(),
+                drop_below=(SLOW * self.width).tolist(),
+            )
+            for seed, reference in enumerate(references)
+        ]
+        return ROWS[scenario.rows](Problem(self.robot, logs, FRICTION))
+
+    def simulation(self, scenario: Scenario) -> Simulation:
+        """How a scenario's estimators simulate the loop."""
+        start = self.cad if scenario.start == "cad" else scenario.start
+        return Simulation(self.controller(scenario.bandwidth), width=self.width, start=start)
+
+    def validations(self, scenario: Scenario) -> tuple[Problem, ...]:
+        """The three cross-validations, stored at 1 kHz with the scenario's encoders."""
+        step = round(self.rate / VALIDATION_RATE)
+        found = []
+        for seed, reference in enumerate(self.checks, start=10):
+            log = self.record(scenario, reference, seed)
+            stored = Recording(log.name, VALIDATION_RATE, log.q[::step].copy(), log.tau[::step])
+            slow = (SLOW * self.width).tolist()
+            samples = prepare(stored, BANDWIDTH.tolist(), drop_below=slow)
+            found.append(Problem(self.robot, samples, FRICTION))
+        return tuple(found)
+
+
+def bench(rate: float = 5000.0, coulomb: bool = True) -> Bench:
+    """The TX40 twin on its references.
+
+    Parameters
+    ----------
+    rate : float
+        [Hz]
+    coulomb : bool
+        Whether the robot has Coulomb friction; the model has it in either case.
+    """
+    twin = load_twin()
+    if not coulomb:
+        kept = [not name.startswith("fc") for name in twin.idim.names]
+        twin = replace(twin, theta=np.where(kept, twin.theta, 0.0))
+    times = MOVE * np.arange(CHECKS.shape[1])
+    return Bench(
+        twin,
+        rate,
+        moves=stretched(rate, POINTS),
+        slow=stretched(rate, POINTS[:4]),
+        checks=tuple(quintic(rate, points, times) for points in CHECKS),
+    )
+
+
+def stretched(rate: float, points: Array) -> Reference:
+    """Smoothed bang-bang moves from point to point that take `DURATION` together."""
+    speed = SPEED * VELOCITY
+    # times shrink with the speed and with the square root of the acceleration
+    s = bang_bang(rate, points, speed, RAMP * speed, smoothing=0.5).duration / DURATION
+    return bang_bang(rate, points, s * speed, s**2 * RAMP * speed, smoothing=0.5)
