@@ -22,7 +22,7 @@ from dynident.consistency.prior import Prior
 from dynident.consistency.space import Space, base_space, standard_space
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
-from dynident.core.inertia import from_pseudo_inertia, pseudo_inertia, smallest_eigenvalue
+from dynident.core.inertia import from_pseudo_inertia, pseudo_inertia
 from dynident.dynamics.base import BaseParameters
 from dynident.regression.factors import System
 
@@ -262,10 +262,7 @@ def require_consistent(base: BaseParameters, theta: Array, consistency: str) -> 
     """
     if consistency != "pseudo-inertia":
         return
-    idim = base.idim
-    bodies = theta[: idim.inertial].reshape(-1, 10)
-    positive = np.array([p.positive for p in idim.parameters])
-    if smallest_eigenvalue(bodies).min() <= 0.0 or np.any(theta[positive] <= 0.0):
+    if not base.idim.is_consistent(theta):
         raise ComputationError(
             "the solver's answer is not physically consistent; check units and scale of the torques"
         )

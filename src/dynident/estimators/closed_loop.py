@@ -178,7 +178,7 @@ class Auxiliary:
         """Mean diagonal of the mass matrix along the logs, shape (n,)."""
         problem = self.problem
         theta = problem.base.standard(beta)
-        phi = theta[: problem.idim.inertial].reshape(-1, 10)
+        phi, _ = problem.idim.split(theta)
         rotors = build_plant(problem.idim, theta, np.ones(problem.robot.n)).rotors
         q = np.vstack([log.q[:: max(1, len(log.q) // MASS_SAMPLES)] for log in problem.samples])
         M = mass_matrix(problem.idim.tree, phi, np.ascontiguousarray(q))
@@ -287,11 +287,7 @@ def auxiliary_model(problem: Problem, simulation: Simulation) -> Auxiliary:
 
 def compensation_model(problem: Problem) -> Array | None:
     """The file's inertials as standard parameters, for controllers that compensate."""
-    if not problem.robot.has_nominal:
-        return None
-    model = np.zeros(len(problem.idim.parameters))
-    model[: problem.idim.inertial] = problem.robot.nominal.ravel()
-    return model
+    return problem.idim.nominal if problem.robot.has_nominal else None
 
 
 def logged_reference(log: Samples) -> Reference | None:

@@ -78,17 +78,15 @@ def nominal_values(problem: Problem) -> Array:
     idim, base = problem.idim, problem.base
     if not problem.robot.has_nominal:
         raise InputError(f"{problem.robot.name}: start 'nominal', but its file has no inertials")
-    theta = np.zeros(len(idim.parameters))
-    theta[: idim.inertial] = problem.robot.nominal.ravel()
-    drives = idim.parameters[idim.inertial :]
-    if drives:
+    theta = idim.nominal
+    if idim.drives:
         system = problem.factors.weighted(weighted_solution(problem.factors)[1])
         columns = system.A @ base.matrix
-        lower = np.array([0.0 if p.positive else -np.inf for p in drives])
+        lower = np.array([0.0 if p.positive else -np.inf for p in idim.drives])
         fit = optimize.lsq_linear(
             columns[:, idim.inertial :],
             system.b - columns @ theta,
-            bounds=(lower, np.full(len(drives), np.inf)),
+            bounds=(lower, np.full(len(idim.drives), np.inf)),
         )
         theta[idim.inertial :] = fit.x
     return theta

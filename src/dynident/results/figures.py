@@ -191,9 +191,7 @@ def model_figures(
         Fitted rows, then all samples; nominal is empty where the file has no inertials.
     """
     idim, base, robot = problem.idim, problem.base, problem.robot
-    nominal = np.zeros_like(theta)
-    nominal[: idim.inertial] = robot.nominal.ravel()
-    sets = (theta, nominal) if robot.has_nominal else (theta,)
+    sets = (theta, idim.nominal) if robot.has_nominal else (theta,)
     fitted = [fitted_figure(robot.joint_names, problem.factors, base.matrix @ t) for t in sets]
     everywhere = all_samples_figure(idim, sets, problem.samples, lowpass_hz)
     pairs = [*zip(fitted, everywhere, strict=True), ()]

@@ -75,7 +75,7 @@ def base_repair_dict(base: BaseParameters, given: Array, std: Array, held: Held)
     assert held.theta is not None
     robot, idim = base.idim.robot, base.idim
     proof = held.solution.certificate
-    phis = held.theta[: idim.inertial].reshape(-1, 10)
+    phis, drives = idim.split(held.theta)
     return {
         "schema": "dynident.repair/1",
         "robot": {"name": robot.name, "joints": list(robot.joint_names), "dof": robot.dof},
@@ -87,11 +87,7 @@ def base_repair_dict(base: BaseParameters, given: Array, std: Array, held: Held)
             {"link": link, "min_eigenvalue": float(smallest_eigenvalue(phi)), **about_com(phi)}
             for link, phi in zip(robot.links, phis, strict=True)
         ],
-        "drives": {
-            p.name: float(held.theta[k])
-            for k, p in enumerate(idim.parameters)
-            if k >= idim.inertial
-        },
+        "drives": {p.name: float(value) for p, value in zip(idim.drives, drives, strict=True)},
         "certificate": {"primal": proof.primal, "dual": proof.dual, "gap": proof.gap},
     }
 

@@ -114,15 +114,13 @@ class StoredResult:
     def theta(self) -> Array:
         """Standard parameters with the stored model's torques."""
         idim, document = self.idim, self.document
-        theta = np.zeros(len(idim.parameters))
         if document.standard is None:
+            theta = np.zeros(len(idim.parameters))
             theta[self.base.kept] = [row.value for row in document.parameters]
             return theta
-        theta[: idim.inertial] = self.phi().ravel()
-        drives = [joint.values() for joint in document.joints]
-        for index, parameter in enumerate(idim.parameters[idim.inertial :], start=idim.inertial):
-            theta[index] = drives[parameter.number - 1][parameter.symbol]
-        return theta
+        values = [joint.values() for joint in document.joints]
+        drives = [values[p.number - 1][p.symbol] for p in idim.drives]
+        return idim.join(self.phi(), np.array(drives))
 
     def phi(self) -> Array:
         """Inertial parameters of the stored links, shape (bodies, 10).
@@ -176,7 +174,7 @@ class StoredResult:
             return
         if tuple(row.link for row in document.standard) != robot.links:
             raise self.changed("its links")
-        drives = self.idim.parameters[self.idim.inertial :]
+        drives = self.idim.drives
         for number, joint in enumerate(document.joints, start=1):
             if set(joint.values()) != {p.symbol for p in drives if p.number == number}:
                 raise self.changed(f"the drive parameters of {joint.name}")

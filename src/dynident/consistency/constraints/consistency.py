@@ -133,9 +133,7 @@ def never_negative(space: Space, row: Array) -> bool:
         dual = dual_matrix(row[10 * k : 10 * k + 10])
         if np.linalg.eigvalsh(congruence(dual, 1.0) * LENGTH**2)[0] < -ROUNDING * size:
             return False
-    for value, parameter in zip(
-        row[idim.inertial :], idim.parameters[idim.inertial :], strict=True
-    ):
+    for value, parameter in zip(idim.split(row)[1], idim.drives, strict=True):
         if abs(value) > ROUNDING * size and (not parameter.positive or value < 0.0):
             return False
     return True
