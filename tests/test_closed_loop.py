@@ -16,8 +16,8 @@ from dynident.estimators import ESTIMATORS
 from dynident.estimators.closed_loop import Simulation, auxiliary_model
 from dynident.estimators.instrumental import endogeneity_test, identity_test, remaining
 from dynident.estimators.iteration import nominal_values, settled, start_values
-from dynident.regression.factors import Group, InstrumentFactors, triangular
-from dynident.regression.rows import ROWS, autoregression
+from dynident.regression.factors import GroupFactor, InstrumentFactors, triangular
+from dynident.regression.row_kinds import ROWS, autoregression
 from dynident.regression.statistics import residuals, whiteness
 from dynident.simulation.controller import pd
 
@@ -141,7 +141,7 @@ def test_identity_test_accepts_equal_means_and_rejects_others():
 
     def system(X):
         factor = triangular(np.column_stack([Z, X, X.sum(axis=1)]))
-        return InstrumentFactors((Group(factor, rows),), p).weighted(np.ones(1))
+        return InstrumentFactors((GroupFactor("all", factor, rows),), p).weighted(np.ones(1))
 
     assert not identity_test(system(X)).rejected
     assert identity_test(system(X + 0.05 * Z)).rejected

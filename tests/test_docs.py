@@ -246,7 +246,7 @@ def test_pages_name_every_method_model_rule_and_prior() -> None:
     from dynident.friction.models import FRICTIONS
     from dynident.recording.readers import READERS
     from dynident.regression.essential import RULES
-    from dynident.regression.rows import ROWS
+    from dynident.regression.row_kinds import ROWS
     from dynident.simulation.controller import COMPENSATIONS, CONTROLLERS, VELOCITIES
     from dynident.simulation.integrators import INTEGRATORS
     from dynident.simulation.reference import REFERENCES

@@ -31,7 +31,7 @@ from dynident.recording.recording import Recording
 from dynident.regression.essential import Essential, essential_parameters
 from dynident.regression.factors import UNEXCITED, System
 from dynident.regression.problem import Problem
-from dynident.regression.rows import ROWS
+from dynident.regression.row_kinds import ROWS
 from dynident.results.figures import FitFigure, check_lowpass, model_figures
 from dynident.results.identification import Identification
 from dynident.results.result import ValidationFigures
@@ -99,7 +99,7 @@ def identify(
     gain_update : bool, optional
         Of idim-iv, 2sls, didim: keep the bandwidth while the estimated inertia moves.
     rows : str
-        Name in `dynident.regression.rows.ROWS`: what the method fits. Errors are those of the
+        Name in `dynident.regression.row_kinds.ROWS`: what the method fits. Errors are those of the
         decimated rows all the same.
     lowpass_hz : float, optional
         Of the all-samples figures; the largest torque cutoff by default [Hz].
@@ -227,10 +227,9 @@ def poor_fit_warnings(fitted: FitFigure) -> list[str]:
 
 def unfitted_warnings(problem: Problem) -> list[str]:
     """Joints of which no row is fitted."""
-    groups = zip(problem.robot.joint_names, problem.factors.groups, strict=True)
     return [
-        f"no row of {name} is fitted: drop_below is above its speed"
-        for name, group in groups
+        f"no row of {group.name} is fitted: drop_below is above its speed"
+        for group in problem.factors.groups
         if not group.rows
     ]
 

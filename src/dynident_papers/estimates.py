@@ -21,7 +21,7 @@ from dynident.estimators.instrumental import seed_std as instrument_std
 from dynident.estimators.iteration import settled, start_values
 from dynident.estimators.least_squares import TOLERANCE, group_sigma
 from dynident.regression.factors import InstrumentFactors
-from dynident.regression.problem import Problem
+from dynident.regression.problem import Problem, Regression
 from dynident.regression.statistics import TestResult
 from dynident_papers.experiment import COUNT
 from dynident_papers.scenarios import COARSE, Bench, Scenario, bench
@@ -155,7 +155,7 @@ class Outcome:
     scenario : Scenario
     problem : Problem
         Rows ``[X | y]``.
-    along : Problem or None
+    along : Regression or None
         Rows ``[Z | y]`` of the loop simulated with the IV estimate.
     fits : dict of str to Fit
         By method.
@@ -167,7 +167,7 @@ class Outcome:
 
     scenario: Scenario
     problem: Problem = field(repr=False)
-    along: Problem | None = field(repr=False)
+    along: Regression | None = field(repr=False)
     fits: dict[str, Fit]
     identity: TestResult | None
     shift: float
@@ -354,20 +354,20 @@ def corrected_step(factors: InstrumentFactors, sigma: Array) -> Array:
     return np.asarray(np.linalg.solve(factors.weighted(sigma).Pi, own), dtype=np.float64)
 
 
-def joint_errors(problem: Problem, beta: Array) -> Array:
+def joint_errors(problem: Regression, beta: Array) -> Array:
     """``100 ||y_j - X_j beta|| / ||y_j||``, shape (n,) [%]."""
     factors = problem.factors
     return 100.0 * np.sqrt(factors.squared_residuals(beta) / factors.squared_torques)
 
 
-def overall_error(problem: Problem, beta: Array) -> float:
+def overall_error(problem: Regression, beta: Array) -> float:
     """``100 ||y - X beta|| / ||y||`` [%]."""
     factors = problem.factors
     squares = float(np.sum(factors.squared_residuals(beta)))
     return 100.0 * float(np.sqrt(squares / np.sum(factors.squared_torques)))
 
 
-def torque_share(problem: Problem, difference: Array) -> float:
+def torque_share(problem: Regression, difference: Array) -> float:
     """``100 ||X difference|| / ||y||``: a difference of parameters, as a torque [%]."""
     factors = problem.factors
     squares = sum(float(np.sum((g.factor[:, :-1] @ difference) ** 2)) for g in factors.groups)

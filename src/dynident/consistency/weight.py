@@ -10,8 +10,8 @@ from dynident.consistency.feasible_set import admissible
 from dynident.consistency.knowledge import HELD_OUT, WEIGHT, Knowledge
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
-from dynident.regression.factors import Factors, compress
-from dynident.regression.problem import Problem, spread
+from dynident.regression.factors import Factors, compress, spread
+from dynident.regression.problem import Problem
 
 __all__ = ["FOLDS", "HELD_OUT", "WEIGHTS", "block_factors", "chosen_weight"]
 
@@ -43,7 +43,7 @@ def chosen_weight(problem: Problem, knowledge: Knowledge, sigma: Array, kappa: f
     """
     replace(knowledge, prior_weight=WEIGHT).of(problem.robot)
     blocks = block_factors(problem, FOLDS)
-    if any(min(group.rows for group in block.groups) < 1 for block in blocks):
+    if any(np.min(block.counts) < 1 for block in blocks):
         raise ComputationError(
             f"prior_weight = 'held-out' needs rows of every joint in each of {FOLDS} blocks; "
             "give a number, or a longer log"
@@ -86,5 +86,5 @@ def block_factors(problem: Problem, count: int) -> tuple[Factors, ...]:
                         for X, y, i in zip(rows.X, rows.y, inside, strict=True)
                     )
                 )
-    widths = tuple(len(place) for place in places)
-    return tuple(Factors(spread(compress(part, widths), places, p + 1)) for part in parts)
+    names, widths = problem.factors.names, [len(place) for place in places]
+    return tuple(Factors(spread(compress(part, names, widths), places, p + 1)) for part in parts)

@@ -17,7 +17,7 @@ from dynident.core.errors import InputError
 from dynident.dynamics.inverse import mass_matrix
 from dynident.recording.filters import differences
 from dynident.recording.prepare import Samples
-from dynident.regression.problem import Problem
+from dynident.regression.problem import Problem, Regression
 from dynident.simulation.controller import Controller
 from dynident.simulation.loop import Loop
 from dynident.simulation.plant import build_plant
@@ -145,12 +145,12 @@ class Auxiliary:
             found.append(log.along(q, dq, ddq).driven(tau))
         return tuple(found)
 
-    def simulated(self, beta: Array, scale: Array | None = None) -> Problem:
+    def simulated(self, beta: Array, scale: Array | None = None) -> Regression:
         """The problem's torques on the simulated motion: rows ``[Z | y]``."""
         motions = [(m.q, m.dq, m.ddq) for m in self.motions(beta, scale)]
         return self.problem.along(motions, self.loops[0][0][2].width)
 
-    def referenced(self) -> Problem:
+    def referenced(self) -> Regression:
         """The problem's torques on the references themselves: more instruments."""
         motions = []
         for log, loops in zip(self.problem.samples, self.loops, strict=True):

@@ -33,7 +33,7 @@ from dynident.estimators.iteration import start_values
 from dynident.estimators.least_squares import seed_std, weakest_combination, weighted_solution
 from dynident.estimators.output_error import TORQUE, error_sigma, output_error
 from dynident.regression.factors import UNEXCITED, System
-from dynident.regression.problem import Problem
+from dynident.regression.problem import Problem, Regression
 from dynident.regression.statistics import (
     Covariance,
     automatic_lag,
@@ -276,7 +276,7 @@ def simulated(
 def concluded(
     given: Setting,
     held: Held,
-    scored: Problem,
+    scored: Regression,
     system: System,
     sigma: Array,
     seed: Array,
@@ -289,7 +289,7 @@ def concluded(
     Parameters
     ----------
     held : Held
-    scored : Problem
+    scored : Regression
         Whose scores, those of its instruments where it has any, are zero at a free answer.
     system : System
         ``||A beta - b||^2``.
@@ -316,7 +316,7 @@ def concluded(
         series = tuple(
             np.vstack([u for _, u in log]) for log in score_series(scored, held.beta, sigma)
         )
-        rows = sum(group.rows for group in scored.factors.groups)
+        rows = scored.factors.rows
         if Pi is not None:
             series = tuple(u @ Pi for u in series)
         matrix = bootstrap_covariance(

@@ -26,7 +26,7 @@ from dynident.estimators.iteration import (
 )
 from dynident.estimators.least_squares import finish, require_excitation, weighted_solution
 from dynident.estimators.least_squares import seed_std as least_squares_std
-from dynident.regression.problem import Problem
+from dynident.regression.problem import Problem, Regression
 
 
 def didim(problem: Problem, simulation: Simulation, gain_update: bool = False) -> Estimate:
@@ -75,14 +75,14 @@ class Simulated:
 
     Attributes
     ----------
-    simulated : Problem
+    simulated : Regression
         Rows ``[Z | y]`` of the simulated motion.
     beta : ndarray, shape (base parameters,)
     sigma : ndarray, shape (n,)
     history : ndarray, shape (iterations + 1, base parameters)
     """
 
-    simulated: Problem
+    simulated: Regression
     beta: Array
     sigma: Array
     history: Array

@@ -29,7 +29,7 @@ from dynident.estimators.least_squares import (
     weakest_combination,
 )
 from dynident.regression.factors import UNEXCITED, InstrumentFactors, InstrumentSystem, System
-from dynident.regression.problem import Problem
+from dynident.regression.problem import Problem, Regression
 from dynident.regression.statistics import (
     Covariance,
     TestResult,
@@ -90,7 +90,7 @@ def free_instrumental(
     problem: Problem, simulation: Simulation, gain_update: bool, extra: bool
 ) -> Estimate:
     """IDIM-IV and 2SLS without constraints."""
-    require_excitation(problem, problem.factors.weighted(np.ones(problem.robot.n)))
+    require_excitation(problem, problem.factors.weighted(problem.factors.ones))
 
     def refuse(system: System) -> None:
         condition, _, _ = system.condition()
@@ -112,7 +112,7 @@ class Instrumented:
     Attributes
     ----------
     auxiliary : Auxiliary
-    problem : Problem
+    problem : Regression
         With its instruments.
     beta : ndarray, shape (base parameters,)
     sigma : ndarray, shape (n,)
@@ -120,7 +120,7 @@ class Instrumented:
     """
 
     auxiliary: Auxiliary
-    problem: Problem
+    problem: Regression
     beta: Array
     sigma: Array
     history: Array
@@ -151,7 +151,7 @@ def instrumental(
     history, simulatable = [beta], beta
     scale = gain_scale(auxiliary, gain_update)
     more = (auxiliary.referenced(),) if extra else ()
-    sigma = np.ones(problem.robot.n)
+    sigma = problem.factors.ones
     for iteration in range(1, ITERATIONS + 1):
         try:
             simulated, halvings = simulated_towards(auxiliary, simulatable, beta, scale)

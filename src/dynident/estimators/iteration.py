@@ -12,7 +12,7 @@ from dynident.core.text import nearest
 from dynident.dynamics.idim import ROTOR
 from dynident.estimators.closed_loop import Auxiliary
 from dynident.estimators.least_squares import weighted_solution
-from dynident.regression.problem import Problem
+from dynident.regression.problem import Problem, Regression
 
 STARTS = ("least-squares", "nominal", "rotors")
 """Where iterations start: WLS; the file's inertials with fitted drives; Ia = 1 alone."""
@@ -106,7 +106,7 @@ def simulated_towards(
     old: Array,
     new: Array,
     scale: Callable[[Array], Array | None] = lambda beta: None,
-) -> tuple[Problem, int]:
+) -> tuple[Regression, int]:
     """The auxiliary model at a new estimate, or on the way to it as far as it can be simulated.
 
     Mass matrices are linear in beta and the positive definite ones are a convex set: half
@@ -114,7 +114,7 @@ def simulated_towards(
 
     Returns
     -------
-    problem : Problem
+    problem : Regression
     halvings : int
         How often the step was halved; 0 at the new estimate itself.
 

@@ -11,8 +11,8 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.text import nearest
 from dynident.estimators.estimate import Estimate
-from dynident.regression.factors import UNEXCITED, Factors, Group, System, compress
-from dynident.regression.problem import Problem
+from dynident.regression.factors import UNEXCITED, Factors, System, compress
+from dynident.regression.problem import Problem, Regression
 from dynident.regression.statistics import (
     Covariance,
     automatic_lag,
@@ -38,10 +38,10 @@ def ols(problem: Problem) -> Estimate:
         When the log does not excite all base parameters.
     """
     factors = problem.factors
-    system = factors.weighted(np.ones(len(factors.groups)))
+    system = factors.weighted(factors.ones)
     require_excitation(problem, system)
     beta = system.solve()
-    sigma = group_sigma(factors, beta, np.ones(len(factors.groups)))
+    sigma = group_sigma(factors, beta, factors.ones)
     return finish(problem, beta, np.ones_like(sigma), sigma, 1, "one solve")
 
 
@@ -54,7 +54,7 @@ def wls(problem: Problem) -> Estimate:
         When the log does not excite all base parameters or sigma does not settle.
     """
     factors = problem.factors
-    require_excitation(problem, factors.weighted(np.ones(len(factors.groups))))
+    require_excitation(problem, factors.weighted(factors.ones))
     beta, sigma, iterations = weighted_solution(factors)
     return finish(problem, beta, sigma, sigma, iterations, f"sigma settled in {iterations} rounds")
 
@@ -67,7 +67,7 @@ def weighted_solution(factors: Factors) -> tuple[Array, Array, int]:
     ComputationError
         When sigma does not settle.
     """
-    sigma = np.ones(len(factors.groups))
+    sigma = factors.ones
     for iteration in range(1, MAX_ITERATIONS + 1):
         system = factors.weighted(sigma)
         beta = system.solve()
@@ -88,18 +88,13 @@ def group_sigma(factors: Factors, beta: Array, weights: Array) -> Array:
     system = factors.weighted(weights)
     inverse = system.inverse()
     sigma = np.empty(len(factors.groups))
-    largest = np.sqrt(np.max(factors.squared_torques / np.maximum(1, group_rows(factors))))
+    largest = np.sqrt(np.max(factors.squared_torques / np.maximum(1.0, factors.counts)))
     for j, (group, weight) in enumerate(zip(factors.groups, weights, strict=True)):
         leverage = float(np.sum((group.factor[:, :-1] @ inverse / weight) ** 2))
         freedom = max(group.rows - leverage, 0.1 * group.rows, 1.0)
         sigma[j] = np.sqrt(group.squared_residual(beta) / freedom)
     # a noise-free simulation must neither divide by zero nor drown a prior in rounding
     return np.asarray(np.maximum(sigma, RESOLUTION * max(largest, np.finfo(float).tiny)))
-
-
-def group_rows(factors: Factors) -> Array:
-    """Rows of each group as an array."""
-    return np.array([group.rows for group in factors.groups], dtype=float)
 
 
 HUBER = 1.345
@@ -220,11 +215,11 @@ def reweighted_factors(
         tuple(block(j, X, y) for j, (X, y) in enumerate(zip(rows.X, rows.y, strict=True)))
         for rows in problem.rows()
     )
-    groups: tuple[Group, ...] = compress(blocks, (p + 1,) * problem.robot.n)
-    return Factors(groups)
+    names = problem.factors.names
+    return Factors(compress(blocks, names, [p + 1] * len(names)))
 
 
-def require_excitation(problem: Problem, system: System) -> None:
+def require_excitation(problem: Regression, system: System) -> None:
     """Refuse rows that leave a combination of base parameters open.
 
     Raises
@@ -240,7 +235,7 @@ def require_excitation(problem: Problem, system: System) -> None:
         )
 
 
-def weakest_combination(problem: Problem, system: System) -> str:
+def weakest_combination(problem: Regression, system: System) -> str:
     """The base parameters that the rows determine worst, in words."""
     _, rank, weak = system.condition()
     order = np.argsort(-weak, kind="stable")
@@ -267,7 +262,7 @@ def essential_fit(problem: Problem, method: str, kept: tuple[int, ...]) -> Estim
         Base parameters that stay.
     """
     factors = problem.factors.select(kept)
-    weights = np.ones(len(factors.groups))
+    weights = factors.ones
     iterations = 1
     if method == "wls":
         part, weights, iterations = weighted_solution(factors)
@@ -282,7 +277,7 @@ def essential_fit(problem: Problem, method: str, kept: tuple[int, ...]) -> Estim
 
 
 def finish(
-    problem: Problem,
+    problem: Regression,
     beta: Array,
     weights: Array,
     sigma: Array,

@@ -30,8 +30,11 @@ from dynident.estimators.least_squares import (
     seed_std,
     weighted_solution,
 )
+from dynident.regression.decimate import GroupDecimator
 from dynident.regression.factors import System
-from dynident.regression.problem import Decimator, Problem, Rows
+from dynident.regression.problem import Problem, Regression
+from dynident.regression.rows import RowGroup, Rows, split_rows, torque_groups
+from dynident.robot.model import Robot
 from dynident.simulation.rollout import Stretch
 
 ITERATIONS = 60
@@ -67,8 +70,8 @@ def cloe(problem: Problem, simulation: Simulation) -> Estimate:
     """
     estimate = free_output_error(problem, simulation, POSITION)
     # sigma is a torque's everywhere else: that of the inverse model's errors
-    ones = np.ones(problem.robot.n)
-    return replace(estimate, sigma=group_sigma(problem.factors, estimate.beta, ones))
+    factors = problem.factors
+    return replace(estimate, sigma=group_sigma(factors, estimate.beta, factors.ones))
 
 
 def clie(problem: Problem, simulation: Simulation) -> Estimate:
@@ -96,7 +99,7 @@ class Linear:
 
     Attributes
     ----------
-    linear : Problem
+    linear : Regression
         Rows ``[Psi | e + Psi beta]`` of the simulated output around the estimate.
     beta : ndarray, shape (base parameters,)
     sigma : ndarray, shape (n,)
@@ -104,7 +107,7 @@ class Linear:
     message : str
     """
 
-    linear: Problem
+    linear: Regression
     beta: Array
     sigma: Array
     history: Array
@@ -210,11 +213,10 @@ def approached(auxiliary: Auxiliary, beta: Array, inner: Inner) -> Array:
     return np.asarray(simulatable + 0.5**halvings * (beta - simulatable))
 
 
-def error_sigma(linear: Problem, beta: Array) -> Array:
+def error_sigma(linear: Regression, beta: Array) -> Array:
     """Root mean square of each joint's error: what weighs it in the next step."""
     squares = linear.factors.squared_residuals(beta)
-    rows = np.array([max(1, group.rows) for group in linear.factors.groups])
-    sigma = np.sqrt(squares / rows)
+    sigma = np.sqrt(squares / np.maximum(linear.factors.counts, 1.0))
     return np.asarray(np.maximum(sigma, 1e-9 * max(float(sigma.max()), 1e-300)))
 
 
@@ -228,7 +230,7 @@ def damped(system: System, beta: Array, damping: float) -> System:
     )
 
 
-def linearised(auxiliary: Auxiliary, beta: Array, output: Output) -> Problem:
+def linearised(auxiliary: Auxiliary, beta: Array, output: Output) -> Regression:
     """Rows ``[Psi | e + Psi beta]`` of the simulated output around beta.
 
     Least squares on them is a Gauss-Newton step; at beta their residuals are the errors.
@@ -240,29 +242,31 @@ def linearised(auxiliary: Auxiliary, beta: Array, output: Output) -> Problem:
     problem = auxiliary.problem
     name, signal, slope = output
     stretches: list[list[Rows]] = [[] for _ in problem.samples]
-    decimators: dict[tuple[int, int, int], Decimator] = {}
+    decimators: dict[tuple[int, int], GroupDecimator] = {}
     n, p = problem.robot.n, problem.base.count
     for index, run, part in auxiliary.sensitive(beta, name):
         log = problem.samples[index]
         measured = log.measured if name == "q" else log.tau
-        gate = log.dq if log.gate is None else log.gate
         psi, simulated = slope(part), signal(part)
         a = run + part.start
         for start, stop in log.segments:
             low, high = max(a, start), min(a + len(simulated), stop)
             if low >= high:
                 continue
+            if (index, start) not in decimators:
+                decimators[index, start] = GroupDecimator(log, start, stop, [p + 1] * n)
             inside = slice(low - a, high - a)
-            X, y, sample = [], [], []
-            for j in range(n):
-                key = (index, start, j)
-                if key not in decimators:
-                    decimators[key] = Decimator(log.filters[j], start, stop, p + 1)
-                error = measured[low:high, j] - simulated[inside, j]
-                centres, rows = decimators[key].push(low, np.column_stack([psi[inside, j], error]))
-                fast = np.abs(gate[centres, j]) >= log.drop_below[j]
-                X.append(rows[fast, :p])
-                y.append(rows[fast, p] + rows[fast, :p] @ beta)
-                sample.append(centres[fast])
-            stretches[index].append(Rows(tuple(X), tuple(y), tuple(sample)))
-    return problem.with_rows(tuple(tuple(rows) for rows in stretches))
+            error = measured[low:high] - simulated[inside]
+            blocks = [(psi[inside, j], error[:, j : j + 1]) for j in range(n)]
+            rows = split_rows(*decimators[index, start].push(low, blocks))
+            y = tuple(e + X @ beta for X, e in zip(rows.X, rows.y, strict=True))
+            stretches[index].append(replace(rows, y=y))
+    return problem.given(output_groups(problem.robot, name), stretches)
+
+
+def output_groups(robot: Robot, name: str) -> tuple[RowGroup, ...]:
+    """The groups of simulated positions, or torques."""
+    torques = torque_groups(robot)
+    if name == "tau":
+        return torques
+    return tuple(RowGroup(g.name, "m" if g.unit == "N" else "rad") for g in torques)

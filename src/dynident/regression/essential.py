@@ -87,7 +87,7 @@ def stop_at_f_test(full: Step, now: Step, next_step: Step, factors: Factors) -> 
 def stop_at_torque_range(full: Step, now: Step, next_step: Step, factors: Factors) -> bool:
     """Stop before any joint's torque error rises noticeably against its torque range."""
     del now
-    rows = np.array([max(group.rows, 1) for group in factors.groups])
+    rows = np.maximum(factors.counts, 1.0)
     # a sinusoid's range is 2 sqrt(2) times its rms; factors do not keep extremes
     span = 2.0 * np.sqrt(2.0) * np.sqrt(factors.squared_torques / rows)
     rise = (next_step.rms - full.rms)[span > 0.0] / span[span > 0.0]
@@ -116,7 +116,7 @@ def step(factors: Factors, sigma: Array, kept: tuple[int, ...]) -> Step:
     beta = system.solve()
     std = np.sqrt(np.sum(system.inverse() ** 2, axis=1))
     relative = 100.0 * std / np.maximum(np.abs(beta), np.finfo(float).tiny)
-    rows = np.array([max(group.rows, 1) for group in factors.groups])
+    rows = np.maximum(factors.counts, 1.0)
     return Step(kept, relative, system.rest, np.sqrt(chosen.squared_residuals(beta) / rows))
 
 

@@ -105,11 +105,10 @@ def relative(squared_error: float, squared_torque: float) -> float:
     return 100.0 * float(np.sqrt(squared_error / squared_torque)) if squared_torque else np.nan
 
 
-def fitted_figure(names: Sequence[str], factors: Factors, beta: Array) -> FitFigure:
+def fitted_figure(factors: Factors, beta: Array) -> FitFigure:
     """Errors on filtered, decimated rows, from their factors."""
-    rows = np.array([group.rows for group in factors.groups], dtype=float)
-    squared = factors.squared_residuals(beta)
-    return figure(names, squared, factors.squared_torques, rows, FITTED, None)
+    squared, torque = factors.squared_residuals(beta), factors.squared_torques
+    return figure(factors.names, squared, torque, factors.counts, FITTED, None)
 
 
 def all_samples_figure(
@@ -192,7 +191,7 @@ def model_figures(
     """
     idim, base, robot = problem.idim, problem.base, problem.robot
     sets = (theta, idim.nominal) if robot.has_nominal else (theta,)
-    fitted = [fitted_figure(robot.joint_names, problem.factors, base.matrix @ t) for t in sets]
+    fitted = [fitted_figure(problem.factors, base.matrix @ t) for t in sets]
     everywhere = all_samples_figure(idim, sets, problem.samples, lowpass_hz)
     pairs = [*zip(fitted, everywhere, strict=True), ()]
     return pairs[0], pairs[1]

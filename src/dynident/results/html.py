@@ -11,6 +11,7 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined, Template
 
 from dynident.core.inertia import smallest_eigenvalue, to_com
+from dynident.regression.rows import torque_groups
 from dynident.regression.statistics import (
     SIGNIFICANCE,
     autocorrelation,
@@ -18,7 +19,7 @@ from dynident.regression.statistics import (
     whiteness_rejected,
 )
 from dynident.results.figures import Series
-from dynident.results.plots import autocorrelation_figure, precision_figure, torque_figures, unit
+from dynident.results.plots import autocorrelation_figure, precision_figure, torque_figures
 from dynident.results.result import Result, ValidationFigures
 from dynident.results.text import (
     BaseRow,
@@ -108,7 +109,7 @@ def html_report(result: Result, series: Sequence[Series]) -> str:
         errors=error_table(result),
         torques=[(log_title(result, s.name), torque_figures(result.robot, s)) for s in series],
         residual_plot=autocorrelation_figure(
-            result.estimate.residuals.error, result.robot.joint_names
+            result.estimate.residuals.error, [g.name for g in result.estimate.residuals.groups]
         ),
         residuals=residual_table(result),
         precision_plot=precision_figure([row for row in rows if row.essential]),
@@ -290,14 +291,13 @@ def residual_table(result: Result) -> Table:
     """Size and whiteness of each joint's residual."""
     estimate = result.estimate
     rows = []
-    for joint, error, sigma in zip(
-        result.robot.joints, estimate.residuals.error, estimate.sigma, strict=True
-    ):
+    groups = torque_groups(result.robot)
+    for group, error, sigma in zip(groups, estimate.residuals.error, estimate.sigma, strict=True):
         test = whiteness(error)
         cells = (
-            joint.name,
+            group.name,
             f"{len(error)}",
-            f"{number(float(sigma), 3)} {unit(joint.kind)}",
+            f"{number(float(sigma), 3)} {group.unit}",
             f"{autocorrelation(error, 1)[0]:.2f}",
             number(test.statistic, 4),
             p_words(test.p_value),

@@ -52,7 +52,7 @@ def result_dict(result: Result) -> dict[str, Any]:
         },
         "whiteness": [
             {"name": name, "p_value": whiteness(error).p_value}
-            for name, error in zip(result.robot.joint_names, estimate.residuals.error, strict=True)
+            for name, error in estimate.residuals.named()
         ],
         "consistent": result.consistent,
         "min_pseudo_inertia_eigenvalue": result.smallest_eigenvalue,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynident.core.arrays import Array
+from dynident.regression.rows import torque_groups
 from dynident.regression.statistics import autocorrelation
 from dynident.results.figures import Series
 from dynident.results.text import BaseRow
@@ -84,14 +85,9 @@ def _style() -> Iterator[None]:
 def torque_figures(robot: Robot, series: Series) -> tuple[tuple[str, str], ...]:
     """A joint's name and its torque figure, for every joint of a log."""
     return tuple(
-        (joint.name, torque_figure(series, j, unit(joint.kind)))
-        for j, joint in enumerate(robot.joints)
+        (group.name, torque_figure(series, j, group.unit))
+        for j, group in enumerate(torque_groups(robot))
     )
-
-
-def unit(kind: str) -> str:
-    """Unit of a joint's torque, by its kind."""
-    return "N" if kind == "prismatic" else "Nm"
 
 
 def torque_figure(series: Series, joint: int, unit: str = "Nm") -> str:

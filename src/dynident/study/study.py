@@ -18,7 +18,7 @@ from dynident.friction.models import FRICTIONS
 from dynident.recording.prepare import Samples, prepare
 from dynident.recording.read import read_log
 from dynident.regression.essential import RULES
-from dynident.regression.rows import ROWS
+from dynident.regression.row_kinds import ROWS
 from dynident.robot import load_robot
 from dynident.robot.model import Robot
 from dynident.robot.spec import DriveSpec, TransmissionSpec
