@@ -29,13 +29,13 @@ from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators import ESTIMATORS, Estimate
 from dynident.estimators.closed_loop import Simulation, auxiliary_model
 from dynident.estimators.instrumental import CONVERGED, ITERATIONS
-from dynident.estimators.instrumental import seed_std as instruments_std
+from dynident.estimators.instrumental import literature_std as instruments_std
 from dynident.estimators.iteration import settled
-from dynident.estimators.least_squares import seed_std as least_squares_std
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.regression.statistics import Residuals
+from dynident.regression.weighted import literature_std as least_squares_std
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
 from dynident.simulation.controller import CONTROLLERS, Controller

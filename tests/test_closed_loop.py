@@ -15,7 +15,7 @@ from dynident.core.errors import ComputationError, InputError
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.closed_loop import Simulation, auxiliary_model
 from dynident.estimators.instrumental import endogeneity_test, identity_test, remaining
-from dynident.estimators.iteration import nominal_values, settled, start_values
+from dynident.estimators.iteration import Search, nominal_values, settled, start_values
 from dynident.regression.factors import GroupFactor, InstrumentFactors, triangular
 from dynident.regression.row_kinds import ROWS, autoregression
 from dynident.regression.statistics import residuals, whiteness
@@ -36,7 +36,6 @@ def test_clean_logs_give_the_true_parameters(method, start):
     estimate = ESTIMATORS[method](problem, Simulation(control, width=WIDTH, start=start))
     # IV and 2SLS have the measured regressor, and with it the position filter's attenuation
     assert off(estimate.beta, truth) < (2e-3 if method in ("idim-iv", "2sls") else 1e-4)
-    assert estimate.converged
     assert len(estimate.history) == estimate.iterations + 1
 
 
@@ -92,7 +91,7 @@ def test_factors_give_the_iv_estimate_of_the_dense_rows(noisy):
         system.gain, np.linalg.inv(Z.T @ X), rtol=1e-5, atol=1e-9 * np.abs(system.gain).max()
     )
     seed = np.sqrt(np.diag(np.linalg.inv(Z.T @ Z)))
-    np.testing.assert_allclose(estimate.covariance.seed, seed, rtol=0.02)
+    np.testing.assert_allclose(estimate.covariance.literature, seed, rtol=0.02)
 
 
 def test_pi_inverse_turns_didim_into_iv(noisy):
@@ -173,7 +172,7 @@ def test_gain_update_keeps_a_heavy_start_in_bandwidth():
     problem, truth, control = closed_loop(2, friction="viscous", rate=None)
     simulation = Simulation(control, width=WIDTH, start="rotors")
     plain = ESTIMATORS["didim"](problem, simulation)
-    kept = ESTIMATORS["didim"](problem, simulation, gain_update=True)
+    kept = ESTIMATORS["didim"](problem, simulation, search=Search(gain_update=True))
     # the first simulation has the right bandwidth, so the first step is the better one
     first = [np.linalg.norm(e.history[1] - truth) for e in (plain, kept)]
     assert first[1] < first[0]

@@ -7,13 +7,14 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import pseudo_inertia
 from dynident.estimators import ESTIMATORS
-from dynident.estimators.least_squares import weighted_solution
-from dynident.estimators.options import OPTIONS_OF
+from dynident.estimators.options import estimate as estimate_by_name
+from dynident.estimators.options import names_of
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
+from dynident.regression.weighted import weighted_solution
 
-FROM_ROWS = [method for method, options in OPTIONS_OF.items() if "simulation" not in options]
+FROM_ROWS = [method for method in ESTIMATORS if "simulation" not in names_of(method)]
 """Methods that need no controller; the others are in test_closed_loop.py."""
 
 ROBOTS = {
@@ -62,7 +63,7 @@ def coverage(method, runs, noise, **options):
         samples = prepare(Recording("mc", toy.RATE, recording.q, tau), 10.0)
         exact = {"q": recording.q, "dq": recording.dq, "ddq": recording.ddq}
         problem = Problem(robot, type(samples)(**{**vars(samples), **exact}))
-        estimate = ESTIMATORS[method](problem, **options)
+        estimate = estimate_by_name(problem, method, **options)
         truth = problem.base.matrix @ theta
         inside += int(np.sum(np.abs(estimate.beta - truth) < 1.96 * estimate.covariance.std))
         total += len(truth)
@@ -80,7 +81,7 @@ def build_tau(problem_theta, robot, noise, rng):
         ("ols", {}),
         ("wls", {}),
         ("irls", {}),
-        ("pc-idim-ls", {"knowledge": Knowledge(prior="none")}),
+        ("pc-idim-ls", {"prior": "none"}),
     ],
 )
 def test_intervals_cover_under_unequal_noise(method, options):
@@ -96,7 +97,7 @@ def test_intervals_cover_under_unequal_noise(method, options):
         ("ols", {}),
         ("wls", {}),
         ("irls", {}),
-        ("pc-idim-ls", {"knowledge": Knowledge(prior="none")}),
+        ("pc-idim-ls", {"prior": "none"}),
     ],
 )
 def test_intervals_cover_in_many_runs(method, options):
@@ -123,7 +124,7 @@ def test_irls_shrugs_off_outliers():
     problem = Problem(robot, type(samples)(**{**vars(samples), **exact}))
     truth = problem.base.matrix @ theta
     error = {
-        name: np.linalg.norm(ESTIMATORS[name](problem, **options).beta - truth)
+        name: np.linalg.norm(estimate_by_name(problem, name, **options).beta - truth)
         for name, options in (("wls", {}), ("irls", {"loss": "bisquare"}))
     }
     assert error["irls"] < 0.1 * error["wls"]

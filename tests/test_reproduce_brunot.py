@@ -47,7 +47,6 @@ def biases(found, label):
 def test_every_method_settles_from_rotors_alone(found):
     for answer in found.answers.values():
         assert not isinstance(answer, str), answer
-        assert answer.estimate.converged
     for kind in KINDS:
         start = values(found, kind, "cloe").estimate.history[0]
         of = dict(zip(NAMES, start, strict=True))

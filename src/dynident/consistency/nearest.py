@@ -17,11 +17,12 @@ from dynident.conic.cones import Cone, Equal, Positive
 from dynident.consistency.constraints import CONSISTENCY, Constraint
 from dynident.consistency.feasible_set import Admissible, Held, admissible
 from dynident.consistency.knowledge import Knowledge
-from dynident.consistency.prior import Prior, believed, check_metric
+from dynident.consistency.prior import METRICS, Prior, believed
 from dynident.consistency.space import standard_space
 from dynident.core.arrays import Array
 from dynident.core.errors import InfeasibleError, InputError
 from dynident.core.inertia import pseudo_inertia, smallest_eigenvalue
+from dynident.core.text import nearest
 from dynident.core.threads import one_thread
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
@@ -91,7 +92,8 @@ def nearest_consistent(
     InfeasibleError
         When the constraints contradict each other.
     """
-    check_metric(metric)
+    if metric not in METRICS:
+        raise InputError(f"metric {metric!r} is not known{nearest(metric, METRICS)}")
     given = np.asarray(robot.nominal if phi is None else phi, dtype=np.float64)
     if given.shape != robot.nominal.shape or not np.all(np.isfinite(given)):
         raise InputError(

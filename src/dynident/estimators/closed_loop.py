@@ -63,6 +63,11 @@ class Simulation:
     start: str | Mapping[str, float] = "least-squares"
     assumed: str | None = None
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the result has to say of it."""
+        return () if self.assumed is None else (self.assumed,)
+
     def settings(self) -> dict[str, object]:
         """What shaped the simulation, for a result to report."""
         control = self.controller

@@ -8,32 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, RolloutError
 from dynident.estimators.closed_loop import Auxiliary, Simulation, auxiliary_model
+from dynident.estimators.covariance import ErrorBars
+from dynident.estimators.didim import direct_inverse
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.inner import Free, Inner
-from dynident.estimators.instrumental import CONVERGED
 from dynident.estimators.iteration import (
+    CONVERGED,
     explained,
     gain_scale,
     settled,
     simulated_towards,
     start_values,
+    steps,
 )
-from dynident.estimators.least_squares import (
-    finish,
-    group_sigma,
-    seed_std,
-    weighted_solution,
-)
+from dynident.estimators.least_squares import Weighted, finish
 from dynident.regression.decimate import GroupDecimator
 from dynident.regression.factors import System
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import RowGroup, Rows, split_rows, torque_groups
+from dynident.regression.weighted import group_sigma, literature_std
 from dynident.robot.model import Robot
 from dynident.simulation.rollout import Stretch
 
@@ -51,7 +51,7 @@ POSITION: Output = ("q", lambda part: part.motion.q, lambda part: part.by_q)
 TORQUE: Output = ("tau", lambda part: part.motion.tau, lambda part: part.by_tau)
 
 
-def cloe(problem: Problem, simulation: Simulation) -> Estimate:
+def cloe(problem: Problem, simulation: Simulation, bars: ErrorBars = ErrorBars()) -> Estimate:
     """Closed-loop output error: the simulated positions fitted to the measured ones.
 
     Errors and Jacobian are filtered and decimated as the problem's rows are.
@@ -60,6 +60,7 @@ def cloe(problem: Problem, simulation: Simulation) -> Estimate:
     ----------
     problem : Problem
     simulation : Simulation
+    bars : ErrorBars
 
     Raises
     ------
@@ -68,13 +69,13 @@ def cloe(problem: Problem, simulation: Simulation) -> Estimate:
     ComputationError
         When the loop cannot be simulated or the iterations do not settle.
     """
-    estimate = free_output_error(problem, simulation, POSITION)
+    estimate = free_output_error(problem, simulation, POSITION, bars)
     # sigma is a torque's everywhere else: that of the inverse model's errors
     factors = problem.factors
     return replace(estimate, sigma=group_sigma(factors, estimate.beta, factors.ones))
 
 
-def clie(problem: Problem, simulation: Simulation) -> Estimate:
+def clie(problem: Problem, simulation: Simulation, bars: ErrorBars = ErrorBars()) -> Estimate:
     """Closed-loop input error: the simulated torques fitted to the measured ones.
 
     Parameters and errors as `cloe`.
@@ -83,14 +84,24 @@ def clie(problem: Problem, simulation: Simulation) -> Estimate:
     ------
     InputError, ComputationError
     """
-    return free_output_error(problem, simulation, TORQUE)
+    return free_output_error(problem, simulation, TORQUE, bars)
 
 
-def free_output_error(problem: Problem, simulation: Simulation, output: Output) -> Estimate:
+def free_output_error(
+    problem: Problem, simulation: Simulation, output: Output, bars: ErrorBars
+) -> Estimate:
     """CLOE and CLIE without constraints."""
     auxiliary = auxiliary_model(problem, simulation)
     start = start_values(problem, simulation.start)
-    return finished(output_error(auxiliary, start, output, Free(rcond=1e-12)), simulation)
+    found = output_error(auxiliary, start, output, Free(rcond=1e-12))
+    moves = len(found.history) - 1
+    last = Weighted(found.beta, found.sigma, found.sigma, moves, found.message)
+    return replace(
+        finish(found.linear, last, bars),
+        history=found.history,
+        warnings=simulation.warnings,
+        singular_values=found.linear.factors.singular_values(),
+    )
 
 
 @dataclass(frozen=True)
@@ -112,18 +123,6 @@ class Linear:
     sigma: Array
     history: Array
     message: str
-
-
-def finished(found: Linear, simulation: Simulation) -> Estimate:
-    """An unconstrained estimate of an output error."""
-    steps = len(found.history) - 1
-    estimate = finish(found.linear, found.beta, found.sigma, found.sigma, steps, found.message)
-    return replace(
-        estimate,
-        history=found.history,
-        warnings=() if simulation.assumed is None else (simulation.assumed,),
-        singular_values=found.linear.factors.singular_values(),
-    )
 
 
 def output_error(auxiliary: Auxiliary, start: Array, output: Output, inner: Inner) -> Linear:
@@ -169,7 +168,7 @@ def output_error(auxiliary: Auxiliary, start: Array, output: Output, inner: Inne
             else:
                 after = float(np.sum(trial.factors.squared_residuals(new) / sigma**2))
                 decrease = cost - after - inner.penalty
-            close = settled(new, beta, seed_std(system), CONVERGED)
+            close = settled(new, beta, literature_std(system), CONVERGED)
             if decrease > 0.0 or (close and decrease > -STALLED * cost):
                 break
             damping = max(10.0 * damping, DAMPING)
@@ -203,14 +202,10 @@ def approached(auxiliary: Auxiliary, beta: Array, inner: Inner) -> Array:
         When the start itself cannot be simulated.
     """
     scale = gain_scale(auxiliary, update=True)
-    simulatable = beta
-    for _ in range(APPROACH):
-        simulated, halvings = simulated_towards(auxiliary, simulatable, beta, scale)
-        simulatable = simulatable + 0.5**halvings * (beta - simulatable)
-        factors = simulated.factors
-        beta = inner(factors.weighted(weighted_solution(factors)[1]))
-    _, halvings = simulated_towards(auxiliary, simulatable, beta)
-    return np.asarray(simulatable + 0.5**halvings * (beta - simulatable))
+    walk = islice(steps(auxiliary, beta, scale, direct_inverse(inner)), APPROACH)
+    *_, last = walk
+    _, halvings = simulated_towards(auxiliary, last.simulated, last.stepped.beta)
+    return np.asarray(last.simulated + 0.5**halvings * (last.stepped.beta - last.simulated))
 
 
 def error_sigma(linear: Regression, beta: Array) -> Array:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
-from dynident.core.text import nearest
+from dynident.core.options import Options
+from dynident.core.schema import Name, one_of
 from dynident.regression.factors import Factors
 from dynident.regression.statistics import SIGNIFICANCE, TestResult, f_test
 
@@ -101,6 +102,17 @@ RULES: dict[str, Callable[[Step, Step, Step, Factors], bool]] = {
 }
 """Stopping rules by name: given the full model, this one and the next, whether to stop."""
 
+Rule = Annotated[Name, one_of(RULES)]
+
+
+@dataclass(frozen=True)
+class Elimination(Options):
+    """Whether parameters that the log does not determine are left out: an option of OLS, WLS."""
+
+    essential: Annotated[
+        Rule | None, "rule by which base parameters that the log does not determine are eliminated"
+    ] = None
+
 
 def compare(full: Step, reduced: Step, factors: Factors) -> TestResult:
     """F-test of a reduced model against the full one."""
@@ -134,14 +146,7 @@ def essential_parameters(factors: Factors, sigma: Array, rule: str = "ratio") ->
     Returns
     -------
     Essential
-
-    Raises
-    ------
-    InputError
-        When the rule is not known.
     """
-    if rule not in RULES:
-        raise InputError(f"essential rule {rule!r} is not known{nearest(rule, RULES)}")
     full = now = step(factors, sigma, tuple(range(factors.parameters)))
     eliminated: list[int] = []
     while len(now.kept) > 1:

@@ -69,7 +69,12 @@ class Regression:
     @property
     def scores(self) -> int:
         """Number of columns that the errors are made orthogonal to."""
-        return self.base.count * self.source.instrument_sets
+        return self.base.count * max(1, self.source.instrument_sets)
+
+    @property
+    def instrumented(self) -> bool:
+        """Whether the rows have instruments."""
+        return self.source.instrument_sets > 0
 
     def passes(self) -> Iterator[Iterator[Rows]]:
         """Rows of each log, in stretches of time order."""

@@ -8,11 +8,14 @@ appendix VI-A, filters X, Z and y of each joint by ``H_j^-1(z^-1)`` instead.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 
 from dynident.core.arrays import Array
+from dynident.core.options import Options
+from dynident.core.schema import Name, one_of
 from dynident.recording.filters import DecimationFilter
 from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem
@@ -98,3 +101,16 @@ ROWS: dict[str, Callable[[Problem], Problem]] = {
     "noise-model": whitened,
 }
 """Kinds of rows by name."""
+
+Kind = Annotated[Name, one_of(ROWS)]
+
+
+@dataclass(frozen=True)
+class RowKind(Options):
+    """Which rows are fitted."""
+
+    rows: Annotated[
+        Kind,
+        "what is fitted: `decimated` rows, `all` samples, or those of a `noise-model`; errors are "
+        "those of the decimated rows all the same",
+    ] = "decimated"

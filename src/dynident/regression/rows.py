@@ -87,7 +87,7 @@ class RowSource(Protocol):
 
     @property
     def instrument_sets(self) -> int:
-        """How many regressors Z is made of."""
+        """How many regressors Z is made of; 0 without instruments, where X stands for Z."""
         ...
 
     def passes(self) -> Iterator[Iterator[Rows]]:
@@ -146,7 +146,7 @@ class MotionRows:
         """X itself."""
         return self.columns
 
-    instrument_sets = 1
+    instrument_sets = 0
 
     def only(self, base: BaseParameters, chosen: Sequence[int]) -> MotionRows:
         """The same rows with the base parameters of another model alone."""
@@ -223,7 +223,7 @@ class GivenRows:
         """X itself."""
         return self.columns
 
-    instrument_sets = 1
+    instrument_sets = 0
 
     def only(self, base: BaseParameters, chosen: Sequence[int]) -> GivenRows:
         """The same rows with some of their columns."""

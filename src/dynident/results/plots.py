@@ -231,7 +231,7 @@ def precision_row(axes: Axes, part: Sequence[BaseRow]) -> None:
     """One row of the precision plot."""
     place = np.arange(len(part))
     mine = np.array([p.relative_percent for p in part])
-    formula = np.array([p.seed_percent for p in part])
+    formula = np.array([p.literature_percent for p in part])
     open_ = np.array([p.weak for p in part], dtype=bool)
     axes.axhline(100.0 / 1.96, color=RED, lw=0.7, ls=(0, (4, 2)))
     axes.vlines(place, formula, mine, colors="#BBBBBB", lw=1.0)

@@ -42,8 +42,6 @@ class Result:
     method : str
     base : BaseParameters
     estimate : Estimate
-    essential : tuple of int or None
-        Base parameters that survived elimination, where it was asked for.
     samples : tuple of Samples
         The logs that were fitted.
     held_out : tuple of Samples
@@ -68,7 +66,6 @@ class Result:
     method: str
     base: BaseParameters
     estimate: Estimate
-    essential: tuple[int, ...] | None
     samples: tuple[Samples, ...]
     held_out: tuple[Samples, ...]
     lowpass_hz: float
@@ -86,6 +83,12 @@ class Result:
     def idim(self) -> Idim:
         """The model that was identified."""
         return self.base.idim
+
+    @property
+    def essential(self) -> tuple[int, ...] | None:
+        """Base parameters that survived elimination, where it was asked for."""
+        found = self.estimate.essential
+        return None if found is None else found.kept
 
     @property
     def robot(self) -> Robot:

@@ -42,14 +42,14 @@ class BaseRow(NamedTuple):
     relative_percent: float
     low: float
     high: float
-    seed_std: float
+    literature_std: float
     regrouping: str
     essential: bool
 
     @property
-    def seed_percent(self) -> float:
+    def literature_percent(self) -> float:
         """Standard deviation by the literature's formula, relative to the value [%]."""
-        return 100.0 * self.seed_std / abs(self.value) if self.value else math.nan
+        return 100.0 * self.literature_std / abs(self.value) if self.value else math.nan
 
     @property
     def weak(self) -> bool:
@@ -186,7 +186,7 @@ def base_rows(result: Result) -> tuple[BaseRow, ...]:
             float(relative[k]),
             float(low[k]),
             float(high[k]),
-            float(estimate.covariance.seed[k]),
+            float(estimate.covariance.literature[k]),
             base.regroupings[k],
             k in kept,
         )
@@ -348,8 +348,6 @@ def quality_lines(result: Result) -> list[str]:
         lines += entry("active", ", ".join(estimate.active) or "no constraint")
     if estimate.restriction is not None:
         lines += entry("restriction", estimate.restriction.verdict)
-    if not estimate.converged:
-        lines += entry("warning", f"not converged: {estimate.message}")
     for warning in result.warnings:
         lines += entry("warning", warning)
     return lines + entry("time", time_words(result))
