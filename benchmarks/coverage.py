@@ -17,6 +17,7 @@ import toy  # noqa: E402
 
 from dynident.core.inertia import from_com, to_com  # noqa: E402
 from dynident.dynamics.idim import Idim, build_idim  # noqa: E402
+from dynident.estimators.options import estimate as estimate_by_name  # noqa: E402
 from dynident.recording.prepare import prepare  # noqa: E402
 from dynident.recording.recording import Recording  # noqa: E402
 from dynident.regression.problem import Problem  # noqa: E402

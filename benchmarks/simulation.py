@@ -25,6 +25,7 @@ import numpy as np
 import pinocchio as pin
 
 from dynident.estimators.closed_loop import Simulation
+from dynident.estimators.options import estimate as estimate_by_name
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem

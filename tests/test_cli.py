@@ -150,11 +150,21 @@ def test_usage_is_refused(refused, argv, words):
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "nan", "inf", "-inf", "1e999"])
-@pytest.mark.parametrize("option", ["--bandwidth", "--lowpass", "--rate"])
+@pytest.mark.parametrize("option", ["--bandwidth", "--rate"])
 def test_numbers_have_to_be_positive_and_finite(refused, option, value):
     reason = refused(["identify", *ARM, option, value])
     assert option in reason
     assert "not a positive number" in reason
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [("0", "greater than 0"), ("-1", "greater than 0"), ("nan", "finite number")],
+)
+def test_options_of_the_methods_are_refused_by_their_key(refused, value, words):
+    reason = refused(["identify", *ARM, "--lowpass", value])
+    assert f"'lowpass_hz' is {float(value)} but should be" in reason
+    assert words in reason
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "nan", "inf"])
@@ -182,7 +192,7 @@ def test_validate_has_the_same_idea_of_a_low_pass(refused, value):
         (["--prior-weight", "inf"], ("'prior_weight'", "finite")),
         (["--prior-weight", ""], ("'prior_weight'",)),
         (["--bootstrap", "-1"], ("'bootstrap'", "-1")),
-        (["--bootstrap", "1"], ("bootstrap = 1", "at least 20")),
+        (["--bootstrap", "1"], ("'bootstrap'", "is 1: at least 20")),
         (["--bootstrap", "99999999999"], ("'bootstrap'", "99999999999")),
         (["--method", "wls", "--metric", "euclidean"], ("wls", "'metric'", "pc-idim-ls")),
         (["--method", "wls", "--prior-weight", "2"], ("wls", "'prior_weight'", "pc-idim-iv")),
@@ -1136,7 +1146,7 @@ def test_constraints_are_refused_by_methods_without(refused, place, method):
         ('consistency = "base"\nprior = "nominal"', ("'base'", "leave the prior out")),
         ('method = "wls"\nprior_weight = 2.0', ("wls", "'prior_weight'")),
         ('method = "wls"\nparametrisation = "cones"', ("wls", "'parametrisation'")),
-        ("bootstrap = 5", ("bootstrap = 5", "at least 20")),
+        ("bootstrap = 5", ("'identify.bootstrap'", "is 5: at least 20")),
         ('prior = "none"\nmetric = "euclidean"', ("metric", "prior is 'none'")),
         ('prior = "none"\nprior_weight = 7.0', ("prior_weight", "prior is 'none'")),
         ('prior = "none"\nprior_weight = "held-out"', ("prior_weight", "prior is 'none'")),

@@ -23,7 +23,9 @@ from dynident.dynamics.idim import build_idim
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.closed_loop import Simulation, auxiliary_model
 from dynident.estimators.constrained import constrained_start, setting
+from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.instrumental import instrumental
+from dynident.estimators.iteration import Search, iterate
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.factors import InstrumentSystem
@@ -141,11 +143,12 @@ def bound_pair(truth, names):
 
 def last_system(problem, simulation, knowledge):
     """The system of PC-IDIM-IV's final instruments, and the setting."""
-    given = setting(problem, knowledge, 0, 0)
+    given = setting(problem, knowledge, Bootstrap(), ErrorBars())
     auxiliary = auxiliary_model(problem, simulation)
     start = constrained_start(given, auxiliary)
-    found = instrumental(auxiliary, start, False, False, given.inner())
-    return given, found.problem.instrument_factors.weighted(found.sigma)
+    step = instrumental(auxiliary, False, given.inner())
+    found = iterate(auxiliary, start, Search(), step, "no advice")
+    return given, found.rows.instrument_factors.weighted(found.sigma)
 
 
 def test_active_bounds_are_predicted_exactly_from_the_free_estimate(loop):
@@ -160,7 +163,7 @@ def test_active_bounds_are_predicted_exactly_from_the_free_estimate(loop):
     np.testing.assert_allclose(estimate.beta, expected, rtol=0, atol=1e-8)
 
 
-def test_the_seeds_prediction_is_exact_only_where_pi_is_the_identity(loop):
+def test_equation_45_is_exact_only_where_pi_is_the_identity(loop):
     problem, truth, simulation = loop
     constraints, fixed, values = bound_pair(truth, problem.base.names)
     knowledge = replace(BASE, constraints=constraints)
@@ -196,7 +199,7 @@ def test_price_shift_and_gradient_of_one_bound(loop, method):
     free = run(FREE[method], problem, simulation)
     k = problem.base.names.index("fv2")
     # of the white-noise formula, which is what the price is counted in
-    value = float(free.beta[k] + 3.0 * free.covariance.seed[k])
+    value = float(free.beta[k] + 3.0 * free.covariance.literature[k])
     knowledge = replace(BASE, constraints=(Bounds(("fv2",), lower=value),))
     found = run(method, problem, simulation, knowledge=knowledge).restriction
     assert found.freedom == 1
@@ -212,7 +215,7 @@ def test_price_shift_and_gradient_of_one_bound(loop, method):
 def test_multiplier_is_the_slope_of_the_criterion(loop):
     problem, truth, _ = loop
     k = problem.base.names.index("fv2")
-    given = setting(problem, BASE, 0, 0)
+    given = setting(problem, BASE, Bootstrap(), ErrorBars())
     size = np.linalg.norm(given.admitted.space.row("fv2"))
 
     def criterion(value):
@@ -434,7 +437,9 @@ def test_held_out_blocks_choose_a_weight_that_the_file_deserves():
     chosen = {}
     for name, factor in (("right", 1.0), ("wrong", 0.1)):
         given = Knowledge(prior_weight="held-out")
-        used = setting(wrong_file(problem, factor), given, 0, 0).knowledge.prior_weight
+        used = setting(
+            wrong_file(problem, factor), given, Bootstrap(), ErrorBars()
+        ).knowledge.prior_weight
         assert used in WEIGHTS
         chosen[name] = used
     assert chosen["right"] > 10.0 * chosen["wrong"]
@@ -581,7 +586,7 @@ def test_bootstrap_of_methods_that_simulate(loop, method):
     bounds = (Bounds(("Izz1R",), upper=upper), Bounds(("fv2",), lower=lower))
     knowledge = replace(BASE, constraints=bounds)
     plain = run(method, problem, simulation, knowledge=knowledge, bootstrap=Bootstrap(0))
-    assert plain.covariance.name.startswith("posterior on the faces of 2 active constraints: ")
+    assert plain.covariance.name.startswith("constrained on the faces of 2 active constraints: ")
     drawn = run(method, problem, simulation, knowledge=knowledge, bootstrap=Bootstrap(200))
     np.testing.assert_array_equal(plain.beta, drawn.beta)
     assert np.all(drawn.covariance.std[fixed] < 0.3 * free.covariance.std[fixed])

@@ -15,7 +15,7 @@ from dynident.conic.cones import Definite, Equal
 from dynident.consistency.constraints import TotalMass
 from dynident.consistency.feasible_set import admissible
 from dynident.consistency.knowledge import Knowledge
-from dynident.consistency.prior import GYRATION, METRICS, NO_PRIOR, Prior, believed, check_metric
+from dynident.consistency.prior import GYRATION, METRICS, NO_PRIOR, Prior, believed
 from dynident.core.errors import InputError
 from dynident.core.inertia import (
     PSEUDO_INERTIA_BASIS,
@@ -428,4 +428,3 @@ def test_a_file_without_inertials_has_no_prior():
         Knowledge(prior="nominal").of(bare)
     with pytest.raises(InputError, match=r"metric is of the prior, and .* has no inertials"):
         Knowledge(metric="entropic").of(bare)
-    assert check_metric("entropic") == "entropic"

@@ -227,7 +227,7 @@ def test_verdict_names_what_is_wrong():
     theta = result().theta.copy()
     theta[0] = -1.0
     theta[result().idim.names.index("fv2")] = -0.5
-    estimate = replace(result().estimate, theta=theta, converged=False, message="gave up")
+    estimate = replace(result().estimate, theta=theta)
     broken = replace(
         result(),
         estimate=estimate,
@@ -237,7 +237,6 @@ def test_verdict_names_what_is_wrong():
         warnings=("odd log",),
     )
     found = levels(broken)
-    assert found["Not converged"] == "bad"
     assert found["Not physically consistent"] == "bad"
     assert found["Logs leave parameters open"] == "bad"
     assert found["No held-out log"] == "note"
@@ -246,8 +245,7 @@ def test_verdict_names_what_is_wrong():
     text = html_report(broken, ())
     assert "pseudo-inertia link_1, fv2 = -0.500" in text
     assert "odd log" in text
-    assert "gave up" in text
-    assert "not converged: gave up" in summary(broken)
+    assert "no: pseudo-inertia link_1, fv2 = -0.500" in summary(broken)
 
 
 def test_verdict_doubts_a_model_that_does_not_generalise():

@@ -19,7 +19,7 @@ from dynident.estimators.closed_loop import (
     simulated_figures,
     stiffness_warnings,
 )
-from dynident.estimators.options import SIMULATION, check_options, estimate
+from dynident.estimators.options import SIMULATION, check_options, estimate, in_effect
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
 from dynident.regression.factors import UNEXCITED, System
@@ -215,7 +215,7 @@ def model_settings(
         "rotor": problem.idim.rotor,
         "method": method,
         **common,
-        **{name: value for name, value in given.items() if name not in (SIMULATION, CONSTRAINTS)},
+        **in_effect(method, given),
         "prior": prior_name(found),
         "prior_in_words": found.prior or "none",
         "sigma": [float(s) for s in found.sigma],

@@ -336,7 +336,7 @@ def concluded(given: Setting, held: Held, found: Fitted) -> Estimate:
     active = names_held(admitted.cones, faces)
     scores = Scores(found.rows, held.beta, found.sigma, found.sigma, errors)
     spread = spread_on_faces(given, held, scores, found.Pi, faces)
-    kind = "posterior" if admitted.prior.words != "none" else "constrained least squares"
+    kind = "posterior" if admitted.prior.words != "none" else "constrained"
     if active and given.bootstrap.bootstrap:
         kind += (
             f", moving-block bootstrap of the cone problem, {given.bootstrap.bootstrap} replicates "

@@ -9,7 +9,7 @@ say how S, the variance of the sum, is had.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
@@ -25,6 +25,11 @@ from dynident.regression.statistics import (
     score_covariance,
     whiteness_rejected,
 )
+
+
+def identity(u: Array) -> Array:
+    """Psi of least squares."""
+    return u
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ class Scores:
     weights: Array
     sigma: Array
     residuals: Residuals
-    influence: Callable[[Array], Array] = lambda e: e
+    influence: Callable[[Array], Array] = field(default=identity, repr=False)
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,15 @@ def check_options(method: str, given: Mapping[str, object]) -> None:
         )
 
 
+def in_effect(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a method that are plain values, as they are unless given otherwise."""
+    return {
+        name: given.get(name, option.default)
+        for name, option in options_of(method).items()
+        if not option.in_python and given.get(name, option.default) is not None
+    }
+
+
 def estimate(problem: Problem, method: str, **options: Any) -> Estimate:
     """The estimate of a method, its options as plain keywords.
 
