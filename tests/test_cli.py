@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -572,6 +573,44 @@ def test_a_full_disk_behind_stdout_is_no_traceback(place):
     assert done.returncode == 2
     assert done.stderr.startswith("error: ")
     assert done.stderr.count("\n") == 1
+
+
+CLOSED = {"stderr": "2>&-", "stdout": ">&-", "all": "<&- >&- 2>&-"}
+
+
+def in_shell(redirection: str, *argv: str) -> subprocess.CompletedProcess[str]:
+    command = shlex.join([sys.executable, "-m", "dynident", *argv])
+    return subprocess.run(
+        ["sh", "-c", f"{command} {redirection}"], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("closed", CLOSED)
+def test_closed_streams_change_nothing_but_what_is_read_there(place, closed):
+    folder = Path(f"closed-{closed}")
+    done = in_shell(CLOSED[closed], "identify", *FLAGS, "-o", str(folder))
+    assert done.returncode == 0
+    assert ("overall" in done.stdout) == (closed == "stderr")
+    assert (f"written to {folder}" in done.stderr) == (closed == "stdout")
+    assert sorted(os.listdir(folder)) == ["model.urdf", "report.html", "result.json"]
+    assert load_robot(folder / "model.urdf").n == 2
+    assert json.loads((folder / "result.json").read_text())["consistent"] is True
+    assert (folder / "report.html").read_text().rstrip().endswith("</html>")
+
+
+@pytest.mark.parametrize("closed", CLOSED)
+def test_a_refusal_needs_no_stream(place, closed):
+    done = in_shell(CLOSED[closed], "identify", "--robot", "nope.urdf", "--log", "a.csv")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    reason = "error: nope.urdf: there is no such file\n"
+    assert done.stderr == (reason if closed == "stdout" else "")
+
+
+def test_a_reason_that_cannot_be_written_leaves_its_code(place):
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    assert in_shell("2>/dev/full", "base", "nope.urdf").returncode == 2
 
 
 # studies and what they say
