@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import os
 import sys
 
@@ -15,6 +16,7 @@ from dynident.cli.options import app
 from dynident.core.errors import ComputationError, InputError
 
 __all__ = [
+    "Notes",
     "base",
     "complain",
     "fill_streams",
@@ -38,7 +40,16 @@ def main(argv: list[str] | None = None) -> None:
             stream.reconfigure(errors="backslashreplace")
     # all matrices are small: threads would only wait for each other
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    logging.getLogger("dynident").addHandler(Notes(logging.WARNING))
     sys.exit(run(argv))
+
+
+class Notes(logging.Handler):
+    """What the library logs, as notes on stderr."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One line."""
+        typer.echo(f"note: {record.getMessage()}", err=True)
 
 
 def fill_streams() -> None:
