@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import ndimage
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, frozen
 from dynident.core.errors import InputError
 from dynident.recording.filters import DecimationFilter, differences, edge, zero_phase_lowpass
 from dynident.recording.recording import Recording
@@ -24,6 +24,8 @@ PerJoint = float | Sequence[float]
 @dataclass(frozen=True)
 class Samples:
     """Filtered motion and raw torque at full rate, with the decimation still to come.
+
+    Signals that can be written are copied, so that later changes of them do not reach it.
 
     Attributes
     ----------
@@ -76,6 +78,12 @@ class Samples:
     dqref: Array | None = None
     gate: Array | None = None
     warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for label in ("q", "dq", "ddq", "tau", "measured", "qref", "dqref", "gate"):
+            signal = getattr(self, label)
+            if signal is not None:
+                object.__setattr__(self, label, frozen(signal))
 
     def along(self, q: Array, dq: Array, ddq: Array) -> Samples:
         """The same log on another motion: rows are filtered and dropped alike."""
@@ -238,7 +246,7 @@ def prepare(
             f"at {min(torque):g} Hz (it needs {longest + 2 * margin}); raise bandwidth or torque_hz"
         )
     for array in (q, dq, ddq):
-        array.setflags(write=False)
+        array.setflags(write=False)  # ours, and so they are not copied
     return Samples(
         name=recording.name,
         rate=rate,
