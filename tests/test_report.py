@@ -20,10 +20,10 @@ from dynident.regression.problem import Problem
 from dynident.results.figures import Series
 from dynident.results.html import html_report, verdict
 from dynident.results.identification import Identification
+from dynident.results.parameters import base_rows
 from dynident.results.plots import gaps, torque_figure, with_gaps
 from dynident.results.repair import moved, repair_dict, repair_table
 from dynident.results.text import (
-    base_rows,
     base_table,
     figures_table,
     summary,

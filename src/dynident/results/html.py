@@ -19,11 +19,10 @@ from dynident.regression.statistics import (
     whiteness_rejected,
 )
 from dynident.results.figures import Series
+from dynident.results.parameters import BaseRow, base_rows
 from dynident.results.plots import autocorrelation_figure, precision_figure, torque_figures
 from dynident.results.result import Result, ValidationFigures
 from dynident.results.text import (
-    BaseRow,
-    base_rows,
     certificate_words,
     consistency_words,
     cutoff_words,

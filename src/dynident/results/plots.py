@@ -15,7 +15,7 @@ from dynident.core.arrays import Array
 from dynident.regression.rows import torque_groups
 from dynident.regression.statistics import autocorrelation
 from dynident.results.figures import Series
-from dynident.results.text import BaseRow
+from dynident.results.parameters import BaseRow
 from dynident.robot.model import Robot
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ import numpy as np
 from dynident.consistency.feasible_set import Held
 from dynident.consistency.nearest import Repaired, measured
 from dynident.core.arrays import Array
-from dynident.core.inertia import smallest_eigenvalue, to_com
+from dynident.core.inertia import smallest_eigenvalue
 from dynident.dynamics.base import BaseParameters
+from dynident.results.parameters import about_com
 from dynident.results.words import counted, entry, number, table
 from dynident.robot.model import Robot
 
@@ -89,17 +90,6 @@ def base_repair_dict(base: BaseParameters, given: Array, std: Array, held: Held)
         ],
         "drives": {p.name: float(value) for p, value in zip(idim.drives, drives, strict=True)},
         "certificate": {"primal": proof.primal, "dual": proof.dual, "gap": proof.gap},
-    }
-
-
-def about_com(phi: Array) -> dict[str, Any]:
-    """A body's mass, centre of mass and inertia about it."""
-    mass, com, i = to_com(phi)
-    entries = [i[0, 0], i[0, 1], i[1, 1], i[0, 2], i[1, 2], i[2, 2]]
-    return {
-        "mass": mass,
-        "com": [float(c) for c in com],
-        "inertia_com": [float(e) for e in entries],
     }
 
 

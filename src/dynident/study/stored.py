@@ -273,7 +273,7 @@ def stored_figures(
     study, robot = stored.study, stored.idim.robot
     section = relocated(study.log[0], files)
     samples = study_samples(section, robot, study.prepare)
-    problem = Problem(robot, samples, study.robot.friction, study.robot.rotor)
+    problem = Problem.of(stored.base, samples)
     lowpass = lowpass_hz or stored.document.settings.lowpass_hz
     return StoredFigures(
         ValidationFigures(",".join(files), *model_figures(problem, stored.theta(), lowpass)),
