@@ -210,7 +210,7 @@ def test_start_values():
     with pytest.raises(InputError, match="'nonsense' is no base parameter"):
         start_values(problem, {"nonsense": 1.0})
     with pytest.raises(InputError, match=r"start 'nominals' is not known.*nominal"):
-        start_values(problem, "nominals")
+        Simulation(controller(2), start="nominals")
 
 
 def test_convergence_is_that_of_the_seed_but_for_values_within_noise_of_zero():
@@ -251,3 +251,9 @@ def test_identification_reports_its_simulation():
     assert np.all(figure.torque_percent < 10.0)
     assert fit.settings["simulation"]["integrator"] == "ode3"
     assert "simulation  of loop: position error" in fit.summary()
+
+
+def test_a_width_for_other_joints_is_refused():
+    problem, _, control = closed_loop(2)
+    with pytest.raises(InputError, match="width has 3 values, toy has 2 joints"):
+        ESTIMATORS["didim"](problem, Simulation(control, width=(0.1, 0.1, 0.1)))

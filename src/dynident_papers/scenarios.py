@@ -273,7 +273,7 @@ class Bench:
     def simulation(self, scenario: Scenario) -> Simulation:
         """How a scenario's estimators simulate the loop."""
         start = self.cad if scenario.start == "cad" else scenario.start
-        return Simulation(self.controller(scenario.bandwidth), width=self.width, start=start)
+        return Simulation(self.controller(scenario.bandwidth), width=tuple(self.width), start=start)
 
     def validations(self, scenario: Scenario) -> tuple[Problem, ...]:
         """The three cross-validations, stored at 1 kHz with the scenario's encoders."""

@@ -23,8 +23,6 @@ from dynident.estimators.closed_loop import Auxiliary
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.weighted import weighted_solution
 
-STARTS = ("least-squares", "nominal", "rotors")
-"""Where iterations start: WLS; the file's inertials with fitted drives; Ia = 1 alone."""
 ITERATIONS = 30
 CONVERGED = 1e-2
 """tol_beta of eq. (46), relative to the value or, where it is larger, its sigma."""
@@ -199,8 +197,6 @@ def start_values(problem: Problem, start: str | Mapping[str, float]) -> Array:
                 raise InputError(f"start: {name!r} is no base parameter{nearest(name, base.names)}")
             beta[base.names.index(name)] = value
         return beta
-    if start not in STARTS:
-        raise InputError(f"start {start!r} is not known{nearest(start, STARTS)}")
     if start == "least-squares":
         return weighted_solution(problem.factors)[0]
     parameters = problem.idim.parameters
