@@ -58,7 +58,7 @@ def identify(
     method : str
         Name in `dynident.estimators.ESTIMATORS`.
     validation : sequence of Samples
-        Held-out logs.
+        FeasiblePoint-out logs.
     progress : callable
         See `Progress`.
     **options

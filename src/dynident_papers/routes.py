@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dynident.consistency.feasible_set import Admissible, admissible
+from dynident.consistency.feasible_set import FeasibleSet, build_feasible_set
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.nearest import consistent_witness
 from dynident.core.arrays import Array
@@ -61,9 +61,9 @@ class Weighed:
         return np.asarray(self.system.A @ self.base.matrix)
 
     @cached_property
-    def consistent_sets(self) -> Admissible:
+    def consistent_sets(self) -> FeasibleSet:
         """Consistent standard sets, nothing else being known."""
-        return admissible(self.base, self.system, Knowledge(prior="none"))
+        return build_feasible_set(self.base, self.system, Knowledge(prior="none"))
 
 
 def weighed(problem: Problem) -> Weighed:

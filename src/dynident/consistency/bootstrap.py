@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from dynident.conic.solve import Repeated
-from dynident.consistency.feasible_set import Admissible, Held
+from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet
 from dynident.core.arrays import Array
 from dynident.core.options import Options
 from dynident.regression.factors import System
@@ -48,8 +48,8 @@ class Bootstrap(Options):
 
 
 def bootstrap_covariance(
-    admitted: Admissible,
-    held: Held,
+    admitted: FeasibleSet,
+    point: FeasiblePoint,
     system: System,
     series: tuple[Array, ...],
     rows: int,
@@ -64,8 +64,8 @@ def bootstrap_covariance(
 
     Parameters
     ----------
-    admitted : Admissible
-    held : Held
+    admitted : FeasibleSet
+    point : FeasiblePoint
     system : System
         ``||A beta - b||^2``.
     series : tuple of ndarray, shapes (instants, base parameters)
@@ -84,23 +84,23 @@ def bootstrap_covariance(
     inverse = system.inverse()
     # residuals are smaller than errors, and windows share their mean
     instants = sum(len(scores) for scores in series)
-    shrunk = np.sqrt((1.0 - len(held.beta) / rows) * (1.0 - min(0.5, length / instants)))
+    shrunk = np.sqrt((1.0 - len(point.beta) / rows) * (1.0 - min(0.5, length / instants)))
     windows = []
     for scores in series:
         span = min(length, len(scores))
         sums = np.vstack([np.zeros(scores.shape[1]), np.cumsum(scores, axis=0)])
         sums = sums[span:] - sums[:-span]
         windows.append((sums - np.mean(sums, axis=0), round(len(scores) / span)))
-    betas = np.empty((options.bootstrap, len(held.beta)))
-    repeated = Repeated(held.A, held.b, admitted.cones, held.x)
+    betas = np.empty((options.bootstrap, len(point.beta)))
+    repeated = Repeated(point.A, point.b, admitted.cones, point.x)
     for k in range(options.bootstrap):
         drawn = sum(
             np.sum(sums[generator.integers(len(sums), size=count)], axis=0)
             for sums, count in windows
         )
-        change = np.zeros(len(held.b))
-        change[: held.data] = inverse.T @ drawn / shrunk
-        extra = len(change) - held.data - len(admitted.open)
-        change[held.data : held.data + extra] = admitted.kappa * generator.normal(size=extra)
+        change = np.zeros(len(point.b))
+        change[: point.data] = inverse.T @ drawn / shrunk
+        extra = len(change) - point.data - len(admitted.open)
+        change[point.data : point.data + extra] = admitted.kappa * generator.normal(size=extra)
         betas[k] = admitted.space.matrix @ repeated.minimiser(change)
     return np.asarray(np.cov(betas, rowvar=False))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dynident.consistency.feasible_set import admissible
+from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import HELD_OUT, WEIGHT, Knowledge
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
@@ -55,11 +55,11 @@ def chosen_weight(problem: Problem, knowledge: Knowledge, sigma: Array, kappa: f
         for other in others[1:]:
             rest = rest.merge(other)
         system = rest.weighted(sigma)
-        held = None
+        point = None
         for i, weight in enumerate(WEIGHTS):
             known = replace(knowledge, prior_weight=weight)
-            held = admissible(problem.base, system, known, kappa).solve(system, held)
-            errors[i] += float(np.sum(block.squared_residuals(held.beta) / sigma**2))
+            point = build_feasible_set(problem.base, system, known, kappa).solve(system, point)
+            errors[i] += float(np.sum(block.squared_residuals(point.beta) / sigma**2))
     return replace(knowledge, prior_weight=WEIGHTS[int(np.argmin(errors))])
 
 

@@ -14,10 +14,10 @@ import numpy as np
 from dynident.consistency.active import restriction, sensitivity
 from dynident.consistency.bootstrap import Bootstrap, bootstrap_covariance
 from dynident.consistency.feasible_set import (
-    Admissible,
-    Held,
-    admissible,
-    names_held,
+    FeasiblePoint,
+    FeasibleSet,
+    active_names,
+    build_feasible_set,
     require_consistent,
 )
 from dynident.consistency.inner import Constrained, LogCholesky
@@ -58,7 +58,7 @@ class Setting:
     ----------
     problem : Problem
     knowledge : Knowledge
-    admitted : Admissible
+    admitted : FeasibleSet
     sigma : ndarray, shape (n,)
         Of the unconstrained weighted least squares.
     rounds : int
@@ -71,7 +71,7 @@ class Setting:
 
     problem: Problem
     knowledge: Knowledge
-    admitted: Admissible
+    admitted: FeasibleSet
     sigma: Array
     rounds: int
     system: System
@@ -103,7 +103,7 @@ def setting(
     system = factors.weighted(sigma)
     if knowledge.prior_weight == HELD_OUT:
         knowledge = chosen_weight(problem, knowledge, sigma, float(kappa))
-    admitted = admissible(problem.base, system, knowledge, float(kappa))
+    admitted = build_feasible_set(problem.base, system, knowledge, float(kappa))
     return Setting(problem, knowledge, admitted, sigma, rounds, system, bootstrap, bars)
 
 
@@ -134,10 +134,10 @@ def pc_idim_ls(
     given = setting(problem, knowledge, bootstrap, bars)
     inner = given.inner()
     inner(given.system)
-    system, steps = given.system, inner.held.solution.iterations
+    system, steps = given.system, inner.point.solution.iterations
     message = f"solved; sigma settled in {given.rounds} rounds"
     found = Fitted(problem, system, given.sigma, literature_std(system), message, steps)
-    return concluded(given, inner.held, found)
+    return concluded(given, inner.point, found)
 
 
 def pc_idim_iv(
@@ -182,7 +182,7 @@ def pc_idim_iv(
     found = Fitted(
         settled.rows, system.projected, settled.sigma, std, message, settled.simulations, system.Pi
     )
-    estimate = concluded(given, inner.held, found)
+    estimate = concluded(given, inner.point, found)
     tests, words = instrument_words(system, estimate.beta, estimate.covariance.std)
     singular_values = settled.rows.instrument_factors.without("X").singular_values()
     return replace(
@@ -216,7 +216,7 @@ def pc_didim(
     message = f"settled in {settled.simulations} simulations"
     std = literature_std(system)
     found = Fitted(settled.rows, system, settled.sigma, std, message, settled.simulations)
-    estimate = concluded(given, inner.held, found)
+    estimate = concluded(given, inner.point, found)
     singular_values = settled.rows.factors.singular_values()
     return simulated(estimate, auxiliary, settled.history, singular_values)
 
@@ -247,7 +247,7 @@ def pc_clie(
     inner(system)
     steps, std = len(ended.history) - 1, literature_std(system)
     found = Fitted(ended.linear, system, sigma, std, ended.message, steps)
-    estimate = concluded(given, inner.held, found)
+    estimate = concluded(given, inner.point, found)
     return simulated(estimate, auxiliary, ended.history, factors.singular_values())
 
 
@@ -295,29 +295,35 @@ class Fitted:
 
 
 def spread_on_faces(
-    given: Setting, held: Held, scores: Scores, Pi: Array | None, faces: Sequence[np.ndarray]
+    given: Setting,
+    point: FeasiblePoint,
+    scores: Scores,
+    Pi: Array | None,
+    faces: Sequence[np.ndarray],
 ) -> Spread:
     """The covariance on the faces of the active constraints, the prior's own share included."""
     admitted = given.admitted
-    image = admitted.space.matrix @ sensitivity(admitted, held, faces)
+    image = admitted.space.matrix @ sensitivity(admitted, point, faces)
     gain = image @ admitted.space.matrix.T
     if Pi is not None:
         gain = gain @ Pi.T
     spread = spread_of(scores, gain, given.bars, white="robust")
-    pull = admitted.kappa * image @ held.A[held.data :].T
+    pull = admitted.kappa * image @ point.A[point.data :].T
     return replace(spread, matrix=spread.matrix + pull @ pull.T)
 
 
-def bootstrapped(given: Setting, held: Held, found: Fitted, scores: Scores, memory: int) -> Array:
+def bootstrapped(
+    given: Setting, point: FeasiblePoint, found: Fitted, scores: Scores, memory: int
+) -> Array:
     """The covariance over replicates of the cone problem."""
     series = tuple(
-        np.vstack([u for _, u in log]) for log in score_series(found.rows, held.beta, found.sigma)
+        np.vstack([u for _, u in log]) for log in score_series(found.rows, point.beta, found.sigma)
     )
     if found.Pi is not None:
         series = tuple(u @ found.Pi for u in series)
     return bootstrap_covariance(
         given.admitted,
-        held,
+        point,
         found.system,
         series,
         found.rows.factors.rows,
@@ -326,23 +332,23 @@ def bootstrapped(given: Setting, held: Held, found: Fitted, scores: Scores, memo
     )
 
 
-def concluded(given: Setting, held: Held, found: Fitted) -> Estimate:
+def concluded(given: Setting, point: FeasiblePoint, found: Fitted) -> Estimate:
     """Residuals, covariance, certificate and restriction of a constrained answer."""
     problem, admitted, system = given.problem, given.admitted, found.system
-    if held.theta is not None:
-        require_consistent(problem.base, held.theta, given.knowledge.consistency)
-    errors = residuals(found.rows, held.beta)
-    faces = held.solution.visible(admitted.cones, VISIBLE)
-    active = names_held(admitted.cones, faces)
-    scores = Scores(found.rows, held.beta, found.sigma, found.sigma, errors)
-    spread = spread_on_faces(given, held, scores, found.Pi, faces)
+    if point.theta is not None:
+        require_consistent(problem.base, point.theta, given.knowledge.consistency)
+    errors = residuals(found.rows, point.beta)
+    faces = point.solution.visible(admitted.cones, VISIBLE)
+    active = active_names(admitted.cones, faces)
+    scores = Scores(found.rows, point.beta, found.sigma, found.sigma, errors)
+    spread = spread_on_faces(given, point, scores, found.Pi, faces)
     kind = "posterior" if admitted.prior.words != "none" else "constrained"
     if active and given.bootstrap.bootstrap:
         kind += (
             f", moving-block bootstrap of the cone problem, {given.bootstrap.bootstrap} replicates "
             f"({len(active)} active constraints)"
         )
-        matrix = bootstrapped(given, held, found, scores, spread.memory)
+        matrix = bootstrapped(given, point, found, scores, spread.memory)
         spread = replace(spread, matrix=matrix)
     elif active:
         kind += f" on the faces of {len(active)} active constraints"
@@ -354,7 +360,7 @@ def concluded(given: Setting, held: Held, found: Fitted) -> Estimate:
             f"the log does not excite {weakest} (condition {condition:.1e}, rank {rank} of "
             f"{problem.base.count}); those values rest on the prior and the constraints"
         )
-    proof = held.solution.certificate
+    proof = point.solution.certificate
     if proof.worst > LOST:
         raise ComputationError(
             f"the search over log-Cholesky parameters stopped far from an optimum (residual "
@@ -365,12 +371,12 @@ def concluded(given: Setting, held: Held, found: Fitted) -> Estimate:
             "the search ended near the boundary of consistency and not on it (dual residual "
             f"{proof.dual:.1e}), of which the error bars know nothing; use parametrisation 'cones'"
         )
-    held_back = restriction(admitted, held, system, faces)
-    if held_back is not None and held_back.rejected:
-        warnings.append(held_back.verdict)
+    active_words = restriction(admitted, point, system, faces)
+    if active_words is not None and active_words.rejected:
+        warnings.append(active_words.verdict)
     return Estimate(
-        held.beta,
-        held.theta,
+        point.beta,
+        point.theta,
         found.sigma,
         named(kind, spread, found.literature),
         errors,
@@ -379,6 +385,6 @@ def concluded(given: Setting, held: Held, found: Fitted) -> Estimate:
         certificate=proof,
         active=active,
         prior=admitted.prior.words,
-        restriction=held_back,
+        restriction=active_words,
         warnings=tuple(warnings),
     )

@@ -211,7 +211,7 @@ def nominal_values(problem: Problem) -> Array:
     """The file's inertials, with the drives' parameters that then fit the log best.
 
     Robot files know no rotors, without which a stiff loop need not be stable; those and the
-    friction are fitted by least squares, held to positive values.
+    friction are fitted by least squares, bounded to positive values.
 
     Raises
     ------

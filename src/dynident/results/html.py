@@ -40,7 +40,7 @@ from dynident.results.text import (
 from dynident.results.words import common, counted, number, percent
 
 GENERALISES = 1.5
-"""Held-out error over fitted error up to which the page does not raise a doubt."""
+"""FeasiblePoint-out error over fitted error up to which the page does not raise a doubt."""
 ROUNDING = 1e-15
 INERTIA_ENTRIES = {
     "xx": (0, 0),
@@ -149,9 +149,9 @@ def verdict(result: Result, rows: Sequence[BaseRow]) -> tuple[Statement, ...]:
         statements.append(Statement("note", "No held-out log", text))
     statements.append(excitation_statement(result, rows))
     statements.append(residual_statement(result))
-    held = result.estimate.restriction
-    if held is not None and not held.rejected:
-        statements.append(Statement("note", "Active constraints", held.verdict))
+    found = result.estimate.restriction
+    if found is not None and not found.rejected:
+        statements.append(Statement("note", "Active constraints", found.verdict))
     statements += [Statement("note", "Warning", warning) for warning in result.warnings]
     if not result.warnings:
         statements.append(Statement("good", "No warnings", "from reading, filtering or fitting"))
@@ -207,7 +207,7 @@ def held_out_statement(result: Result, log: ValidationFigures) -> Statement:
             text += ": other motions, other conditions, or a model fitted to too little"
     if nominal is not None and found.overall_percent >= nominal.overall_percent:
         level = "bad"
-    return Statement(level, f"Held-out error {percent(found.overall_percent)} %", text)
+    return Statement(level, f"FeasiblePoint-out error {percent(found.overall_percent)} %", text)
 
 
 def excitation_statement(result: Result, rows: Sequence[BaseRow]) -> Statement:

@@ -52,7 +52,7 @@ def result_dict(result: Result) -> dict[str, Any]:
         "fit": {
             "identification": [figure_dict(f) for f in result.identification],
             "nominal": [figure_dict(f) for f in result.nominal],
-            "validation": [validation_dict(held) for held in result.validation],
+            "validation": [validation_dict(figures) for figures in result.validation],
         },
         "whiteness": [
             {"name": name, "p_value": whiteness(error).p_value}
@@ -180,12 +180,12 @@ def figure_dict(figure: FitFigure) -> dict[str, Any]:
     }
 
 
-def validation_dict(held: ValidationFigures) -> dict[str, Any]:
+def validation_dict(figures: ValidationFigures) -> dict[str, Any]:
     """Torque errors on one held-out log."""
     return {
-        "log": held.log,
-        "entries": [figure_dict(f) for f in held.entries],
-        "nominal": [figure_dict(f) for f in held.nominal],
+        "log": figures.log,
+        "entries": [figure_dict(f) for f in figures.entries],
+        "nominal": [figure_dict(f) for f in figures.nominal],
     }
 
 

@@ -350,6 +350,6 @@ def repaired(stored: StoredResult, knowledge: Knowledge) -> tuple[Array, tuple[s
     rows = stored.document.parameters
     beta = np.array([row.value for row in rows])
     std = np.array([row.std or 0.0 for row in rows])
-    held = nearest_to_base(stored.base, beta, std, knowledge)
-    assert held.theta is not None
-    return held.theta, (f"repaired: {moved_words(stored.base, beta, std, held.beta)}",)
+    point = nearest_to_base(stored.base, beta, std, knowledge)
+    assert point.theta is not None
+    return point.theta, (f"repaired: {moved_words(stored.base, beta, std, point.beta)}",)

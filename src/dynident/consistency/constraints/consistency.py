@@ -95,7 +95,7 @@ class PositiveDrives:
 class BasePositive:
     """Base parameters positive that no consistent robot can have negative (eq. 27).
 
-    The seed selects "the base parameters that must be greater than zero". They are those
+    The paper selects "the base parameters that must be greater than zero". They are those
     whose combination ``<F_j, J_j> + f^T drives`` has every F_j positive semidefinite and
     every f of a positive parameter at least zero: ``Izz1 + Ia1 + Iyy2`` is one of them,
     ``Ixx2 - Iyy2`` is not.
