@@ -245,7 +245,6 @@ def linearised(auxiliary: Auxiliary, beta: Array, output: Output) -> Problem:
     for index, run, part in auxiliary.sensitive(beta, name):
         log = problem.samples[index]
         measured = log.measured if name == "q" else log.tau
-        gate = log.dq if log.gate is None else log.gate
         psi, simulated = slope(part), signal(part)
         a = run + part.start
         for start, stop in log.segments:
@@ -260,7 +259,7 @@ def linearised(auxiliary: Auxiliary, beta: Array, output: Output) -> Problem:
                     decimators[key] = Decimator(log.filters[j], start, stop, p + 1)
                 error = measured[low:high, j] - simulated[inside, j]
                 centres, rows = decimators[key].push(low, np.column_stack([psi[inside, j], error]))
-                fast = np.abs(gate[centres, j]) >= log.drop_below[j]
+                fast = log.moving[centres, j]
                 X.append(rows[fast, :p])
                 y.append(rows[fast, p] + rows[fast, :p] @ beta)
                 sample.append(centres[fast])

@@ -208,7 +208,6 @@ class Problem:
         outputs only those that survive the decimation are computed.
         """
         banks = filter_banks(log.filters, self._packing)
-        gate = log.dq if log.gate is None else log.gate
         decimators = [
             Decimator(f, start, stop, sum(s.stop - s.start for s in entries) + len(joints))
             for f, joints, entries in banks
@@ -229,7 +228,7 @@ class Problem:
                 column = 0
                 for k, (j, s) in enumerate(zip(joints, entries, strict=True)):
                     width = s.stop - s.start
-                    fast = np.abs(gate[centres, j]) >= log.drop_below[j]
+                    fast = log.moving[centres, j]
                     X[j] = out[fast, column : column + width]
                     y[j] = out[fast, len(out[0]) - len(joints) + k] if len(out) else np.empty(0)
                     sample[j] = centres[fast]
