@@ -14,7 +14,7 @@ import numpy as np
 from dynident.conic.cones import Cone, Definite, Positive
 from dynident.conic.solve import solve_cone_problem
 from dynident.consistency.constraints import Bounds
-from dynident.consistency.feasible_set import FeasibleSet
+from dynident.consistency.feasible_set import FeasibleSet, build_feasible_set
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.nearest import consistent_witness
 from dynident.core.arrays import Array

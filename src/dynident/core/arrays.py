@@ -9,6 +9,8 @@ Array = npt.NDArray[np.float64]
 """Real numbers."""
 Integers = npt.NDArray[np.int64]
 """Whole numbers: indices, counts, samples."""
+Booleans = npt.NDArray[np.bool_]
+"""Yes or no: which of many."""
 
 
 def frozen(values: npt.ArrayLike) -> Array:

@@ -118,7 +118,14 @@ def read_log(
     for signal in piece.signals.values():
         signal.setflags(write=False)  # ours, and so no recording copies them
     return Recording(
-        label, piece.rate, q, tau, segments=piece.segments, warnings=warnings, **optional
+        label,
+        piece.rate,
+        q,
+        tau,
+        segments=piece.segments,
+        warnings=warnings,
+        drives=robot.drives,
+        **optional,
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from dynident.core.arrays import Array, frozen
 from dynident.core.errors import InputError
+from dynident.robot.drives import Drives
 
 SIGNALS = ("q", "tau", "dq", "ddq", "qref", "dqref")
 """What a recording can hold."""
@@ -35,6 +36,8 @@ class Recording:
         Runs of samples without a gap; nothing is bridged between them.
     warnings : tuple of str
         What was noticed and done on the way in.
+    drives : Drives or None
+        The robot's, where they are known: `prepare` drops rows in which a coupled one stands.
 
     Raises
     ------
@@ -52,6 +55,7 @@ class Recording:
     dqref: Array | None = None
     segments: tuple[tuple[int, int], ...] = ()
     warnings: tuple[str, ...] = ()
+    drives: Drives | None = None
 
     def __post_init__(self) -> None:
         if not 0.0 < self.rate < np.inf:
@@ -59,6 +63,11 @@ class Recording:
         for label in SIGNALS:
             if getattr(self, label) is not None:
                 object.__setattr__(self, label, self._signal(label))
+        if self.drives is not None and len(self.drives.turns) != self.q.shape[1]:
+            raise InputError(
+                f"{self.name}: has {self.q.shape[1]} joints, its drives are of a robot with "
+                f"{len(self.drives.turns)}"
+            )
         samples = len(self.q)
         if not self.segments:
             object.__setattr__(self, "segments", ((0, samples),))
@@ -128,4 +137,5 @@ class Recording:
             dqref=None if self.dqref is None else self.dqref[start:stop],
             segments=tuple((a, b) for a, b in kept if a < b),
             warnings=self.warnings,
+            drives=self.drives,
         )

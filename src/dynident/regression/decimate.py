@@ -110,7 +110,6 @@ class GroupDecimator:
             The sample at the centre of each row's filter window.
         """
         log = self._log
-        gate = log.dq if log.gate is None else log.gate
         rows: list[Array] = [np.empty(0)] * len(blocks)
         sample: list[np.ndarray] = [np.empty(0)] * len(blocks)
         for members, decimator in self._banks:
@@ -119,8 +118,8 @@ class GroupDecimator:
             column = 0
             for g in members:
                 width = self._widths[g]
-                fast = np.abs(gate[centres, g]) >= log.drop_below[g]
-                rows[g], sample[g] = out[fast, column : column + width], centres[fast]
+                moving = log.moving[centres, g]
+                rows[g], sample[g] = out[moving, column : column + width], centres[moving]
                 column += width
         return tuple(rows), tuple(sample)
 
