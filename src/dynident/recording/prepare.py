@@ -56,8 +56,6 @@ class Samples:
         As they were asked for.
     qref, dqref : ndarray, shape (samples, n), or None
         References, where the log has them.
-    gate : ndarray, shape (samples, n), or None
-        Speeds that `drop_below` looks at; dq unless given.
     warnings : tuple of str
     """
 
@@ -80,7 +78,6 @@ class Samples:
     derivatives: str = "differences"
     qref: Array | None = None
     dqref: Array | None = None
-    gate: Array | None = None
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -94,8 +91,7 @@ class Samples:
 
     def along(self, q: Array, dq: Array, ddq: Array) -> Samples:
         """The same log on another motion: rows are filtered and dropped alike."""
-        gate = self.dq if self.gate is None else self.gate
-        return replace(self, q=q, dq=dq, ddq=ddq, gate=gate)
+        return replace(self, q=q, dq=dq, ddq=ddq)
 
     def driven(self, tau: Array) -> Samples:
         """The same log with other torques."""
