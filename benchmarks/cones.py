@@ -34,7 +34,7 @@ import scipy.linalg
 from dynident.conic.active_set import certify
 from dynident.conic.cones import Cone, Definite, Equal, names_of
 from dynident.conic.solve import ConeSolution, compressed, solve_cone_problem
-from dynident.consistency.feasible_set import admissible
+from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.threads import one_thread
 from dynident.dynamics.base import base_parameters, random_states
@@ -145,7 +145,7 @@ def build(name: str, prior: str, level: float, seed: int = 0) -> Case:
     A = (X[:, :, base.kept] / sigma[:, None]).reshape(-1, base.count)
     R, c = compressed(A, (y / sigma).ravel())
     system = System(R, c, 0.0)
-    admitted = admissible(base, system, Knowledge(prior=prior))
+    admitted = build_feasible_set(base, system, Knowledge(prior=prior))
     rows, target, _ = admitted.rows(system)
     R, c = compressed(rows, target)
     free = np.linalg.lstsq(R, c, rcond=None)[0]

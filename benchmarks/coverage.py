@@ -15,10 +15,9 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 import toy  # noqa: E402
 
-from dynident.consistency.knowledge import Knowledge  # noqa: E402
 from dynident.core.inertia import from_com, to_com  # noqa: E402
 from dynident.dynamics.idim import Idim, build_idim  # noqa: E402
-from dynident.estimators import ESTIMATORS  # noqa: E402
+from dynident.estimators.options import estimate as estimate_by_name  # noqa: E402
 from dynident.recording.prepare import prepare  # noqa: E402
 from dynident.recording.recording import Recording  # noqa: E402
 from dynident.regression.problem import Problem  # noqa: E402
@@ -68,10 +67,10 @@ def shares(
         samples = prepare(Recording("mc", toy.RATE, recording.q, tau), 10.0)
         exact = dict(zip(("q", "dq", "ddq"), motion, strict=True))
         problem = Problem(robot, type(samples)(**{**vars(samples), **exact}))
-        estimate = ESTIMATORS[method](problem, **options)
+        estimate = estimate_by_name(problem, method, **options)
         error = np.abs(estimate.beta - problem.base.matrix @ theta)
         ours.append(error < 1.96 * estimate.covariance.std)
-        seeds.append(error < 1.96 * estimate.covariance.seed)
+        seeds.append(error < 1.96 * estimate.covariance.literature)
         active += bool(estimate.active)
     worst = 100.0 * float(np.min(np.mean(ours, axis=0)))
     return 100.0 * float(np.mean(ours)), worst, 100.0 * float(np.mean(seeds)), active
@@ -89,18 +88,17 @@ def main() -> None:
         "| runs with active constraints |",
         "|---|---|---|---|---|---|",
     ]
-    free, nominal = Knowledge(prior="none"), Knowledge(prior="nominal")
     usual = (
         ("ols", "ols", {}),
         ("wls", "wls", {}),
         ("irls", "irls", {}),
-        ("pc-idim-ls, prior none", "pc-idim-ls", {"knowledge": free}),
-        ("pc-idim-ls, prior nominal", "pc-idim-ls", {"knowledge": nominal}),
+        ("pc-idim-ls, prior none", "pc-idim-ls", {"prior": "none"}),
+        ("pc-idim-ls, prior nominal", "pc-idim-ls", {"prior": "nominal"}),
     )
     bound = (
         ("wls", "wls", {}),
-        ("pc-idim-ls, prior none, faces", "pc-idim-ls", {"knowledge": free, "bootstrap": 0}),
-        ("pc-idim-ls, prior none, bootstrap", "pc-idim-ls", {"knowledge": free}),
+        ("pc-idim-ls, prior none, faces", "pc-idim-ls", {"prior": "none", "bootstrap": 0}),
+        ("pc-idim-ls, prior none, bootstrap", "pc-idim-ls", {"prior": "none"}),
     )
     for label, noise, rho, boundary in (
         ("white, 0.1 and 1 Nm", np.array([0.1, 1.0]), 0.0, False),

@@ -29,13 +29,13 @@ from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators import ESTIMATORS, Estimate
 from dynident.estimators.closed_loop import Simulation, auxiliary_model
 from dynident.estimators.instrumental import CONVERGED, ITERATIONS
-from dynident.estimators.instrumental import seed_std as instruments_std
+from dynident.estimators.instrumental import literature_std as instruments_std
 from dynident.estimators.iteration import settled
-from dynident.estimators.least_squares import seed_std as least_squares_std
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.regression.statistics import Residuals
+from dynident.regression.weighted import literature_std as least_squares_std
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
 from dynident.simulation.controller import CONTROLLERS, Controller
@@ -129,6 +129,7 @@ class Arm:
             tau + noise[1] * self.torque,
             qref=self.reference.q.copy(),
             dqref=self.reference.dq.copy(),
+            drives=self.idim.robot.drives,
         )
 
 
@@ -146,7 +147,7 @@ class Method:
 
 
 DROPPED = 0.1
-"""Rows of slower joints are left out where the page says so [rad/s]."""
+"""Rows of slower joints and drives are left out where the page says so [rad/s]."""
 ROWS = {
     # both keep the velocities and accelerations of a motion below 10 Hz
     "weak": {"bandwidth": 10.0, "position_hz": 200.0, "torque_hz": 50.0},
@@ -631,9 +632,9 @@ def main() -> None:
         "order whose mean is not zero, and that no instrument removes.",
         "\n".join([HEAD, *noise]),
         "### With Coulomb friction",
-        "The sign of a noisy velocity has a mean error, too. *Moving*: rows whose joint is slower "
-        f"than {DROPPED:g} rad/s are left out. On the TX40 that leaves rows in which drive 6, "
-        "which turns with the sum of two joints, stands: its friction keeps the bias.",
+        "The sign of a noisy velocity has a mean error, too. *Moving*: rows are left out whose "
+        f"joint is slower than {DROPPED:g} rad/s or, on joints 5 and 6 of the TX40, whose drive 6 "
+        "is, which turns with the sum of the two.",
         "\n".join([HEAD, *coulomb]),
         "### Half a sample",
         "Largest offset in sigmas where the log holds the mean torque about the instant of the "

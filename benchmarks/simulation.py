@@ -24,8 +24,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 import pinocchio as pin
 
-from dynident.estimators import ESTIMATORS
 from dynident.estimators.closed_loop import Simulation
+from dynident.estimators.options import estimate as estimate_by_name
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
@@ -132,7 +132,7 @@ def main() -> None:
 
         def work() -> None:
             problem = Problem(twin.robot, data, "coulomb-viscous")
-            found.append(ESTIMATORS[method](problem, simulation, **options))
+            found.append(estimate_by_name(problem, method, simulation=simulation, **options))
 
         seconds = timed(work, max(1, repeats // 2))
         return seconds, found[-1].message.split(";")[0], len(found[-1].beta)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from dynident.core.inertia import from_com, pseudo_inertia
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.results.urdf import urdf_from_robot
+from dynident.robot import load_robot
 from dynident.study import run as facade
 
 RATE = 500.0
@@ -150,11 +152,21 @@ def test_usage_is_refused(refused, argv, words):
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "nan", "inf", "-inf", "1e999"])
-@pytest.mark.parametrize("option", ["--bandwidth", "--lowpass", "--rate"])
+@pytest.mark.parametrize("option", ["--bandwidth", "--rate"])
 def test_numbers_have_to_be_positive_and_finite(refused, option, value):
     reason = refused(["identify", *ARM, option, value])
     assert option in reason
     assert "not a positive number" in reason
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [("0", "greater than 0"), ("-1", "greater than 0"), ("nan", "finite number")],
+)
+def test_options_of_the_methods_are_refused_by_their_key(refused, value, words):
+    reason = refused(["identify", *ARM, "--lowpass", value])
+    assert f"'lowpass_hz' is {float(value)} but should be" in reason
+    assert words in reason
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "nan", "inf"])
@@ -182,7 +194,7 @@ def test_validate_has_the_same_idea_of_a_low_pass(refused, value):
         (["--prior-weight", "inf"], ("'prior_weight'", "finite")),
         (["--prior-weight", ""], ("'prior_weight'",)),
         (["--bootstrap", "-1"], ("'bootstrap'", "-1")),
-        (["--bootstrap", "1"], ("bootstrap = 1", "at least 20")),
+        (["--bootstrap", "1"], ("'bootstrap'", "is 1: at least 20")),
         (["--bootstrap", "99999999999"], ("'bootstrap'", "99999999999")),
         (["--method", "wls", "--metric", "euclidean"], ("wls", "'metric'", "pc-idim-ls")),
         (["--method", "wls", "--prior-weight", "2"], ("wls", "'prior_weight'", "pc-idim-iv")),
@@ -573,6 +585,44 @@ def test_a_full_disk_behind_stdout_is_no_traceback(place):
     assert done.stderr.count("\n") == 1
 
 
+CLOSED = {"stderr": "2>&-", "stdout": ">&-", "all": "<&- >&- 2>&-"}
+
+
+def in_shell(redirection: str, *argv: str) -> subprocess.CompletedProcess[str]:
+    command = shlex.join([sys.executable, "-m", "dynident", *argv])
+    return subprocess.run(
+        ["sh", "-c", f"{command} {redirection}"], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("closed", CLOSED)
+def test_closed_streams_change_nothing_but_what_is_read_there(place, closed):
+    folder = Path(f"closed-{closed}")
+    done = in_shell(CLOSED[closed], "identify", *FLAGS, "-o", str(folder))
+    assert done.returncode == 0
+    assert ("overall" in done.stdout) == (closed == "stderr")
+    assert (f"written to {folder}" in done.stderr) == (closed == "stdout")
+    assert sorted(os.listdir(folder)) == ["model.urdf", "report.html", "result.json"]
+    assert load_robot(folder / "model.urdf").n == 2
+    assert json.loads((folder / "result.json").read_text())["consistent"] is True
+    assert (folder / "report.html").read_text().rstrip().endswith("</html>")
+
+
+@pytest.mark.parametrize("closed", CLOSED)
+def test_a_refusal_needs_no_stream(place, closed):
+    done = in_shell(CLOSED[closed], "identify", "--robot", "nope.urdf", "--log", "a.csv")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    reason = "error: nope.urdf: there is no such file\n"
+    assert done.stderr == (reason if closed == "stdout" else "")
+
+
+def test_a_reason_that_cannot_be_written_leaves_its_code(place):
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    assert in_shell("2>/dev/full", "base", "nope.urdf").returncode == 2
+
+
 # studies and what they say
 
 
@@ -746,6 +796,59 @@ def test_export_writes_the_model_again(place, capfd, robot):
     assert Path(f"x-{robot}/deep/e.urdf").read_bytes() == model
 
 
+ONE_JOINT = """<robot name="one">
+  <link name="world"/>
+  <link name="stand"/>
+  <link name="arm"><inertial><origin xyz="0.1 0 0.2"/><mass value="2"/>
+    <inertia ixx="0.05" iyy="0.05" izz="0.05" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="tool"><inertial><mass value="0.5"/>
+    <inertia ixx="0.005" iyy="0.005" izz="0.005" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="mount" type="fixed"><parent link="world"/><child link="stand"/>
+    <origin xyz="0 0 1" rpy="0.3 0.2 0"/></joint>
+  <joint name="j" type="KIND"><parent link="stand"/><child link="arm"/><origin xyz="0 0.2 0"/>
+    <axis xyz="1 2 -1"/><limit lower="-3" upper="3" effort="900" velocity="90"/></joint>
+  <joint name="flange" type="fixed"><parent link="arm"/><child link="tool"/>
+    <origin xyz="0.4 0 0"/></joint>
+</robot>
+"""
+
+
+@pytest.mark.parametrize("kind", ["revolute", "continuous", "prismatic"])
+def test_a_robot_with_one_joint_goes_all_the_way(place, tmp_path, monkeypatch, capfd, kind):
+    monkeypatch.chdir(tmp_path)
+    Path("one.urdf").write_text(ONE_JOINT.replace("KIND", kind))
+    robot = load_robot("one.urdf")
+    assert robot.joint_names == ("j",)
+    idim = build_idim(robot)
+    q, dq, ddq = toy.motion(1, 4.0, 3, RATE)
+    theta = toy.true_parameters(idim, robot.nominal)
+    tau = idim.torque(theta, q, dq, ddq) + np.random.default_rng(4).normal(size=q.shape) * 0.1
+    table = np.column_stack([np.arange(len(q)) / RATE, q, tau])
+    np.savetxt("one.csv", table, delimiter=",", header="time,q_j,tau_j", comments="")
+    assert run(["base", "one.urdf", "--json"]) == 0
+    base = json.loads(capfd.readouterr().out)
+    # of a link that turns: its moment and two first moments; of one that slides: its mass, which
+    # goes with Ia, and its weight, which goes with off
+    assert base["base_count"] == {"prismatic": 4}.get(kind, 6)
+    argv = ["--robot", "one.urdf", "--log", "one.csv", "--bandwidth", "5", "-o", "out"]
+    assert run(["identify", *argv]) == 0
+    found = json.loads(Path("out/result.json").read_text())
+    values = [row["value"] for row in found["parameters"]]
+    expected = base_parameters(idim).matrix @ theta
+    np.testing.assert_allclose(values, expected, atol=0.03 * np.abs(expected).max())
+    assert run(["validate", "out/result.json", "one.csv"]) == 0
+    assert run(["export", "out/result.json", "--urdf", "again.urdf"]) == 0
+    again = load_robot("again.urdf")
+    np.testing.assert_allclose(
+        idim.torque(np.concatenate([again.nominal.ravel(), theta[10:]]), q, dq, ddq), tau, atol=2.0
+    )
+    assert again.joints[0].axis == pytest.approx(robot.joints[0].axis)
+    assert again.joints[0].damping == pytest.approx(2.0, rel=0.05)
+    assert run(["identify", *argv, "--method", "wls"]) == 0
+    assert run(["export", "out/result.json", "--repair", "--urdf", "repaired.urdf"]) == 0
+    assert smallest_of("repaired.urdf") > 0.0
+
+
 def test_a_result_may_move_but_its_robot_may_not(place, tmp_path, monkeypatch, capfd):
     document = json.loads((place / "out-pc-idim-ls" / "result.json").read_text())
     moved = tmp_path / "moved.json"
@@ -816,11 +919,9 @@ def drop(*keys):
         (put("standard", 0, "mass", value=None), ("standard[1].mass",)),
         (put("standard", 0, "mass", value=float("nan")), ("standard[1].mass", "finite")),
         (put("standard", 0, "mass", value=1e300), ("standard[1].mass", "less")),
-        (put("standard", 0, "mass", value=-1.0), ("link_1", "not physically consistent")),
         (put("standard", 1, "com", value=[0.0, 0.0]), ("standard[2].com",)),
         (put("standard", 1, "com", value=["x", 0.0, 0.0]), ("standard[2].com[1]",)),
         (put("standard", 1, "inertia_com", value=[1.0] * 5), ("standard[2].inertia_com",)),
-        (put("standard", 1, "inertia_com", value=[-1.0] * 6), ("link_2", "consistent")),
         (drop("joints"), ("'joints'", "missing")),
         (drop("joints", 0), ("joints",)),
         (drop("joints", 0, "friction"), ("joints[1].friction", "missing")),
@@ -841,6 +942,25 @@ def test_a_damaged_result_is_refused_with_the_key(refused, place, command, chang
     assert "x.json" in reason
     for word in words:
         assert word in reason
+
+
+@pytest.mark.parametrize(
+    ("change", "link"),
+    [
+        (put("standard", 0, "mass", value=-1.0), "link_1"),
+        (put("standard", 1, "inertia_com", value=[-1.0] * 6), "link_2"),
+    ],
+)
+def test_a_link_that_cannot_be_has_torques_but_no_model(refused, place, capfd, change, link):
+    document = json.loads(Path("out-pc-idim-ls/result.json").read_text())
+    change(document)
+    Path("x.json").write_text(json.dumps(document))
+    words = f"x.json: the inertia of {link} is not physically consistent"
+    assert f"{words}; use --repair" in refused(["export", "x.json", "--urdf", "x.urdf"])
+    assert run(["validate", "x.json", "b.csv"]) == 0
+    out, err = capfd.readouterr()
+    assert "overall" in out
+    assert err == f"warning: {words}\n"
 
 
 @pytest.mark.parametrize(
@@ -1136,7 +1256,7 @@ def test_constraints_are_refused_by_methods_without(refused, place, method):
         ('consistency = "base"\nprior = "nominal"', ("'base'", "leave the prior out")),
         ('method = "wls"\nprior_weight = 2.0', ("wls", "'prior_weight'")),
         ('method = "wls"\nparametrisation = "cones"', ("wls", "'parametrisation'")),
-        ("bootstrap = 5", ("bootstrap = 5", "at least 20")),
+        ("bootstrap = 5", ("'identify.bootstrap'", "is 5: at least 20")),
         ('prior = "none"\nmetric = "euclidean"', ("metric", "prior is 'none'")),
         ('prior = "none"\nprior_weight = 7.0', ("prior_weight", "prior is 'none'")),
         ('prior = "none"\nprior_weight = "held-out"', ("prior_weight", "prior is 'none'")),
@@ -1323,6 +1443,12 @@ def test_an_impossible_link_is_not_written(place, capfd):
     document = json.loads(Path("odd/result.json").read_text())
     assert document["consistent"] is False
     assert document["min_pseudo_inertia_eigenvalue"] < 0.0
+    assert run(["validate", "odd/result.json", "odd.csv", "--json"]) == 0
+    out, err = capfd.readouterr()
+    again = json.loads(out)["validation"][0]["entries"]
+    for one, other in zip(again, document["fit"]["identification"], strict=True):
+        assert flat(one) == pytest.approx(flat(other), rel=1e-9)
+    assert re.search(r"warning: odd/result.json: the inertia of link_\d is not physically", err)
     assert run(["export", "odd/result.json", "--urdf", "odd/m.urdf"]) == 2
     assert re.search(r"link_\d is not physically consistent; use --repair", capfd.readouterr().err)
     assert run(["export", "odd/result.json", "--repair", "--urdf", "odd/m.urdf"]) == 0

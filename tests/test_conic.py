@@ -15,7 +15,7 @@ from dynident.conic.cones import Definite, Equal, Positive, names_of, smat, svec
 from dynident.conic.infeasible import feasible
 from dynident.conic.solve import compressed, solve_cone_problem
 from dynident.consistency.constraints import Bounds, Fixed, LinkMass, TotalMass
-from dynident.consistency.feasible_set import admissible
+from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import ComputationError, InfeasibleError
 from dynident.core.inertia import INERTIAL, PSEUDO_INERTIA_BASIS, pseudo_inertia
@@ -481,7 +481,7 @@ def survey(seeds):
     found = Survey()
     for seed in seeds:
         case = random_case(seed)
-        admitted = admissible(case.base, case.system, case.knowledge)
+        admitted = build_feasible_set(case.base, case.system, case.knowledge)
         A, b, _ = admitted.rows(case.system)
         free = admitted.space.value(np.linalg.lstsq(A, b)[0])
         found.inconsistent += not consistent(free, case)

@@ -34,7 +34,7 @@ from dynident.consistency.constraints.consistency import (
     SPATIAL_INERTIA_BASIS,
     never_negative,
 )
-from dynident.consistency.feasible_set import admissible
+from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.space import LENGTH, base_space, indices, standard_space
 from dynident.core.errors import InfeasibleError, InputError
@@ -79,7 +79,7 @@ def fitted(robot, constraints=(), theta=None, noise=0.01, friction="coulomb-visc
     """Constrained estimate of a robot from rows, without a prior unless asked for."""
     base, system, _ = setup(robot, theta, noise, friction)
     knowledge = Knowledge(**{"prior": "none", "constraints": tuple(constraints), **known})
-    return admissible(base, system, knowledge).solve(system)
+    return build_feasible_set(base, system, knowledge).solve(system)
 
 
 def bodies_of(theta, count):

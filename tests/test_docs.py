@@ -90,7 +90,6 @@ def desk(arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     from dynident.consistency.constraints import CONSTRAINTS
     from dynident.consistency.prior import METRICS
     from dynident.estimators import ESTIMATORS
-    from dynident.estimators.options import OPTIONS_OF
     from dynident.friction.models import FRICTIONS
     from dynident.recording.readers import READERS
     from dynident.simulation.controller import CONTROLLERS
@@ -100,7 +99,7 @@ def desk(arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     shutil.copytree(arm, tmp_path, dirs_exist_ok=True)
     (tmp_path / "examples").symlink_to(TOP / "examples")
     monkeypatch.chdir(tmp_path)
-    registries: list[dict[str, Any]] = [CONSTRAINTS, ESTIMATORS, OPTIONS_OF, READERS, FRICTIONS]
+    registries: list[dict[str, Any]] = [CONSTRAINTS, ESTIMATORS, READERS, FRICTIONS]
     registries += [CONTROLLERS, INTEGRATORS, METRICS, REFERENCES]
     saved = [dict(registry) for registry in registries]
     yield tmp_path
@@ -246,7 +245,7 @@ def test_pages_name_every_method_model_rule_and_prior() -> None:
     from dynident.friction.models import FRICTIONS
     from dynident.recording.readers import READERS
     from dynident.regression.essential import RULES
-    from dynident.regression.rows import ROWS
+    from dynident.regression.row_kinds import ROWS
     from dynident.simulation.controller import COMPENSATIONS, CONTROLLERS, VELOCITIES
     from dynident.simulation.integrators import INTEGRATORS
     from dynident.simulation.reference import REFERENCES

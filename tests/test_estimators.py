@@ -1,5 +1,6 @@
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,13 +11,19 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import pseudo_inertia
 from dynident.estimators import ESTIMATORS
-from dynident.estimators.least_squares import weighted_solution
-from dynident.estimators.options import OPTIONS_OF
+from dynident.estimators.covariance import COVARIANCES
+from dynident.estimators.options import estimate as estimate_by_name
+from dynident.estimators.options import names_of
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
+from dynident.regression.row_kinds import ROWS
+from dynident.regression.statistics import automatic_lag
+from dynident.regression.weighted import weighted_solution
+from dynident.study.run import run_study
+from dynident.study.study import read_study
 
-FROM_ROWS = [method for method, options in OPTIONS_OF.items() if "simulation" not in options]
+FROM_ROWS = [method for method in ESTIMATORS if "simulation" not in names_of(method)]
 """Methods that need no controller; the others are in test_closed_loop.py."""
 
 ROBOTS = {
@@ -59,7 +66,7 @@ COVERED = {
     "ols": {},
     "wls": {},
     "irls": {},
-    "pc-idim-ls": {"knowledge": Knowledge(prior="none")},
+    "pc-idim-ls": {"prior": "none"},
 }
 
 
@@ -77,7 +84,7 @@ def coverage(runs):
         problem = Problem(robot, replace(samples, **exact))
         truth = problem.base.matrix @ theta
         for method, options in COVERED.items():
-            estimate = ESTIMATORS[method](problem, **options)
+            estimate = estimate_by_name(problem, method, **options)
             inside[method].append(np.abs(estimate.beta - truth) < 1.96 * estimate.covariance.std)
     return {method: np.mean(held) for method, held in inside.items()}
 
@@ -113,7 +120,7 @@ def test_irls_shrugs_off_outliers():
     problem = Problem(robot, type(samples)(**{**vars(samples), **exact}))
     truth = problem.base.matrix @ theta
     error = {
-        name: np.linalg.norm(ESTIMATORS[name](problem, **options).beta - truth)
+        name: np.linalg.norm(estimate_by_name(problem, name, **options).beta - truth)
         for name, options in (("wls", {}), ("irls", {"loss": "bisquare"}))
     }
     assert error["irls"] < 0.1 * error["wls"]
@@ -207,3 +214,71 @@ def test_same_input_gives_the_same_bits():
     results = [identify(exact_problem(toy.arm(3), noise=1.0)[0]) for _ in range(2)]
     np.testing.assert_array_equal(results[0].estimate.beta, results[1].estimate.beta)
     np.testing.assert_array_equal(results[0].theta, results[1].theta)
+
+
+# rows that are few, or missing
+
+
+def short_and_long(robot, first=0.35):
+    """A log of two runs, the first with fewer rows than its errors are correlated over."""
+    recording, _ = toy.log(robot, noise=0.0, seconds=12.0)
+    slow = np.cumsum(np.random.default_rng(0).normal(size=recording.tau.shape), axis=0)
+    tau = recording.tau + 0.01 * (slow - slow.mean(axis=0))
+    stop, end = int(first * toy.RATE), len(recording.q)
+    segments = ((0, stop), (stop, end))
+    noisy = Recording("short run first", toy.RATE, recording.q, tau, segments=segments)
+    return Problem(robot, prepare(noisy, bandwidth=10.0, position_hz=100.0))
+
+
+@pytest.mark.parametrize("method", FROM_ROWS)
+def test_a_run_may_be_shorter_than_the_memory_of_its_errors(method):
+    problem = short_and_long(toy.arm(2))
+    first, *_ = problem.rows()
+    estimate = ESTIMATORS[method](problem)
+    assert "hac" in estimate.covariance.name
+    lag = automatic_lag(estimate.residuals.error)
+    assert 0 < max(len(y) for y in first.y) < lag, (len(first.y[0]), lag)
+    assert np.all(np.isfinite(estimate.covariance.std))
+
+
+def test_a_joint_without_rows_is_left_to_the_others_under_every_kind_of_rows():
+    robot = toy.arm(2)
+    recording, _ = toy.log(robot, noise=0.2)
+    fastest = np.abs(recording.dq).max()
+    problem = Problem(robot, prepare(recording, 10.0, drop_below=[0.0, 2.0 * fastest]))
+    for kind in ROWS:
+        found = identify(problem, rows=kind)
+        assert "no row of joint_2 is fitted: drop_below is above its speed" in found.warnings
+        assert np.all(np.isfinite(found.estimate.beta))
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_condition_and_rank_are_those_of_the_rows_that_were_fitted(kind):
+    problem = short_and_long(toy.arm(2), first=3.0)
+    found = identify(problem, "wls", rows=kind)
+    system = ROWS[kind](problem).factors.weighted(found.estimate.sigma)
+    assert found.condition_number == pytest.approx(system.condition()[0], rel=1e-9)
+    assert found.rank == system.condition()[1]
+    others = [ROWS[k](problem).factors.weighted(found.estimate.sigma) for k in ROWS if k != kind]
+    assert all(abs(o.condition()[0] / found.condition_number - 1.0) > 1e-6 for o in others)
+
+
+def test_the_bare_rigid_body_is_identified_from_a_measured_log():
+    study = read_study(Path(__file__).parents[1] / "examples" / "tx40" / "study.toml")
+    bare = study.model_copy(update={"robot": study.robot.model_copy(update={"friction": "none"})})
+    found = run_study(bare)
+    assert found.consistent
+    assert found.identification[0].overall_percent > 50.0  # most of its torque is friction
+
+
+@pytest.mark.parametrize("method", ["ols", "wls", "irls", "pc-idim-ls"])
+@pytest.mark.parametrize("name", COVARIANCES)
+def test_every_covariance_can_be_chosen(method, name):
+    recording, _ = toy.log(toy.arm(2), noise=0.2)
+    problem = Problem(toy.arm(2), prepare(recording, 10.0))
+    found = identify(problem, method, covariance=name)
+    assert found.settings["covariance"] == name
+    std = found.estimate.covariance.std
+    # white errors: they all estimate the same
+    ratio = std / identify(problem, method, covariance="sandwich").estimate.covariance.std
+    assert 0.6 < np.median(ratio) < 1.6

@@ -317,6 +317,26 @@ parent = "a"
         assert joint.damping == 1.0
 
 
+@pytest.mark.parametrize("kind", ["revolute", "continuous", "prismatic"])
+@pytest.mark.parametrize("floating", [False, True])
+def test_a_robot_with_one_joint_comes_back(kind: str, floating: bool, tmp_path: Path) -> None:
+    path = tmp_path / "one.urdf"
+    path.write_text(WRIST.replace('"prismatic"', '"fixed"').replace('"revolute"', f'"{kind}"'))
+    robot = load_robot(path, floating=floating)
+    assert [joint.kind for joint in robot.joints] == [kind.replace("continuous", "revolute")]
+    np.testing.assert_allclose(robot.joints[0].axis, [0.0, 0.0, 1.0])
+    phi = bodies(len(robot.links))
+    document, _ = patched_urdf(robot, phi)
+    check_round_trip(robot, phi, document, tmp_path)
+
+
+def test_a_table_with_one_joint_gets_a_urdf_that_can_be_read(tmp_path: Path) -> None:
+    robot = load_robot(EXAMPLES / "emps" / "emps.toml")
+    phi = bodies(1)
+    document, _ = urdf_from_robot(robot, phi)
+    check_round_trip(robot, phi, document, tmp_path)
+
+
 def test_tx40_table_and_urdf_export_alike(tmp_path: Path) -> None:
     robot = load_robot(EXAMPLES / "tx40" / "tx40_dh.toml")
     phi = bodies(6)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from dynident.regression.factors import Factors, Group, compress, triangular
+from dynident.regression.factors import Factors, GroupFactor, compress, triangular
 
 
 def rows(seed, r, c):
@@ -12,14 +12,16 @@ def rows(seed, r, c):
 def test_streamed_factor_equals_the_one_of_all_rows():
     a = rows(0, 5000, 8)
     pieces = ((a[k : k + 137],) for k in range(0, 5000, 137))
-    (group,) = compress(pieces, (8,))
+    (group,) = compress(pieces, ["a"], [8])
     assert group.rows == 5000
     np.testing.assert_allclose(group.factor.T @ group.factor, a.T @ a, rtol=1e-12)
 
 
 def test_merge_is_the_factor_of_both():
     a, b = rows(1, 300, 5), rows(2, 200, 5)
-    merged = Factors((Group(triangular(a), 300),)).merge(Factors((Group(triangular(b), 200),)))
+    merged = Factors((GroupFactor("a", triangular(a), 300),)).merge(
+        Factors((GroupFactor("a", triangular(b), 200),))
+    )
     both = np.vstack([a, b])
     np.testing.assert_allclose(
         merged.groups[0].factor.T @ merged.groups[0].factor, both.T @ both, rtol=1e-12
@@ -29,7 +31,7 @@ def test_merge_is_the_factor_of_both():
 
 def test_weighted_system_is_weighted_least_squares():
     groups = [rows(k, 200 + k, 6) for k in range(3)]
-    factors = Factors(tuple(Group(triangular(g), len(g)) for g in groups))
+    factors = Factors(tuple(GroupFactor("a", triangular(g), len(g)) for g in groups))
     sigma = np.array([0.5, 2.0, 7.0])
     system = factors.weighted(sigma)
     stacked = np.vstack([g / s for g, s in zip(groups, sigma, strict=True)])
@@ -44,7 +46,7 @@ def test_weighted_system_is_weighted_least_squares():
 
 def test_selecting_columns():
     a = rows(3, 100, 5)
-    chosen = Factors((Group(triangular(a), 100),)).select([2, 0])
+    chosen = Factors((GroupFactor("a", triangular(a), 100),)).select([2, 0])
     expected = np.linalg.lstsq(a[:, [2, 0]], a[:, -1])[0]
     system = chosen.weighted(np.ones(1))
     np.testing.assert_allclose(linalg.solve_triangular(system.A, system.b), expected, rtol=1e-10)
@@ -55,7 +57,7 @@ def test_no_normal_matrix_is_formed():
     a = rows(4, 400, 3)
     a[:, 1] = a[:, 0] + 1e-10 * a[:, 1]
     y = a[:, :2] @ [1.0, 2.0]
-    factors = Factors((Group(triangular(np.column_stack([a[:, :2], y])), 400),))
+    factors = Factors((GroupFactor("a", triangular(np.column_stack([a[:, :2], y])), 400),))
     system = factors.weighted(np.ones(1))
     np.testing.assert_allclose(linalg.solve_triangular(system.A, system.b), [1.0, 2.0], atol=1e-4)
     condition, rank, _ = system.condition()

@@ -13,9 +13,9 @@ from scipy.spatial.transform import Rotation
 
 from dynident.conic.cones import Definite, Equal
 from dynident.consistency.constraints import TotalMass
-from dynident.consistency.feasible_set import admissible
+from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import Knowledge
-from dynident.consistency.prior import GYRATION, METRICS, NO_PRIOR, Prior, believed, check_metric
+from dynident.consistency.prior import GYRATION, METRICS, NO_PRIOR, Prior, believed
 from dynident.core.errors import InputError
 from dynident.core.inertia import (
     PSEUDO_INERTIA_BASIS,
@@ -323,7 +323,7 @@ def test_the_entropic_answer_minimises_the_true_criterion(noise, weight, kappa, 
     """Newton's iteration ends where cvxpy's log_det does, with every cone on both sides."""
     base, system, _ = setup(noise=noise, wrong=wrong)
     knowledge = Knowledge(metric="entropic", prior_weight=weight, constraints=constraints)
-    admitted = admissible(base, system, knowledge, kappa)
+    admitted = build_feasible_set(base, system, knowledge, kappa)
     held = admitted.solve(system)
     theirs = by_cvxpy(admitted, system)
     ours_value, theirs_value = (criterion(admitted, system, x) for x in (held.x, theirs))
@@ -336,7 +336,7 @@ def test_the_entropic_answer_minimises_the_true_criterion(noise, weight, kappa, 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_entropic_answer_has_no_way_down(seed):
     base, system, _ = setup(noise=2.0, seed=seed)
-    admitted = admissible(base, system, Knowledge(metric="entropic"))
+    admitted = build_feasible_set(base, system, Knowledge(metric="entropic"))
     held = admitted.solve(system)
     value = criterion(admitted, system, held.x)
     rng = np.random.default_rng(seed)
@@ -355,14 +355,14 @@ def test_a_heavy_prior_is_believed_and_a_light_one_is_not(metric):
     far = {}
     for weight in (1e-6, 1e8):
         known = Knowledge(metric=metric, prior_weight=weight)
-        held = admissible(base, system, known).solve(system)
+        held = build_feasible_set(base, system, known).solve(system)
         ratio = held.theta[:bodies:10] / (1.5 * theta[:bodies:10])
         far[weight] = np.abs(ratio - 1.0).max()
         if weight == 1e-6:
             light = held
     assert far[1e8] < 1e-2
     assert far[1e-6] > 0.1
-    free = admissible(base, system, Knowledge(prior="none")).solve(system)
+    free = build_feasible_set(base, system, Knowledge(prior="none")).solve(system)
     shift = np.linalg.norm(system.A @ (light.beta - free.beta))
     assert shift < 0.05 * np.linalg.norm(system.b)
 
@@ -372,7 +372,9 @@ def test_the_truth_in_the_file_makes_the_estimate_better(metric):
     base, system, theta = setup(noise=2.0)
     truth = base.matrix @ theta
     errors = [
-        np.linalg.norm(system.A @ (admissible(base, system, known).solve(system).beta - truth))
+        np.linalg.norm(
+            system.A @ (build_feasible_set(base, system, known).solve(system).beta - truth)
+        )
         for known in (Knowledge(prior="none"), Knowledge(metric=metric, prior_weight=10.0))
     ]
     assert errors[1] < errors[0]
@@ -380,8 +382,8 @@ def test_the_truth_in_the_file_makes_the_estimate_better(metric):
 
 def test_kappa_is_a_weight_of_the_prior():
     base, system, _ = setup(noise=1.0)
-    by_kappa = admissible(base, system, Knowledge(), kappa=2.0).solve(system)
-    by_weight = admissible(base, system, Knowledge(prior_weight=4.0)).solve(system)
+    by_kappa = build_feasible_set(base, system, Knowledge(), kappa=2.0).solve(system)
+    by_weight = build_feasible_set(base, system, Knowledge(prior_weight=4.0)).solve(system)
     np.testing.assert_allclose(by_kappa.beta, by_weight.beta, atol=1e-6 * np.abs(system.b).max())
 
 
@@ -394,11 +396,14 @@ def test_kappa_is_a_weight_of_the_prior():
         ({"metric": "pulback"}, "metric 'pulback' is not known; did you mean 'pullback'"),
         ({"prior": "nominl"}, "prior 'nominl' is not known; did you mean 'nominal'"),
         ({"consistency": "pseudo"}, "consistency 'pseudo' is not known"),
-        ({"prior_weight": -1.0}, "prior_weight -1.0 is neither"),
-        ({"prior_weight": np.inf}, "prior_weight inf is neither"),
-        ({"prior_weight": 1e100}, r"prior_weight 1e\+100 is neither 'held-out' nor from 0 to 1e"),
-        ({"prior_weight": "heldout"}, "prior_weight 'heldout' is neither"),
-        ({"prior_weight": np.ones(2)}, r"prior_weight \[1.0, 1.0\] is neither"),
+        ({"prior_weight": -1.0}, "prior_weight is -1.0 but should be greater"),
+        ({"prior_weight": np.inf}, "prior_weight is inf but should be a finite number"),
+        (
+            {"prior_weight": 1e100},
+            r"prior_weight is 1e\+100 but should be less than",
+        ),
+        ({"prior_weight": "heldout"}, "prior_weight is 'heldout' but should be a valid number"),
+        ({"prior_weight": np.ones(2)}, "prior_weight is array"),
         ({"prior_weight": "held-out"}, "needs a log"),
         ({"prior": "nominal", "consistency": "base"}, "base parameters, which have no prior"),
         ({"prior": "none", "metric": "euclidean"}, "metric is of the prior, and prior is 'none'"),
@@ -427,4 +432,3 @@ def test_a_file_without_inertials_has_no_prior():
         Knowledge(prior="nominal").of(bare)
     with pytest.raises(InputError, match=r"metric is of the prior, and .* has no inertials"):
         Knowledge(metric="entropic").of(bare)
-    assert check_metric("entropic") == "entropic"

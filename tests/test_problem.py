@@ -1,3 +1,5 @@
+from dataclasses import FrozenInstanceError, replace
+
 import numpy as np
 import pytest
 import toy
@@ -8,8 +10,9 @@ from dynident.dynamics.idim import build_idim
 from dynident.recording.filters import DecimationFilter, differences, edge, zero_phase_lowpass
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
-from dynident.regression import problem as module
-from dynident.regression.problem import Decimator, Problem
+from dynident.regression import rows as module
+from dynident.regression.decimate import Decimator
+from dynident.regression.problem import Problem, Regression
 
 
 @pytest.mark.parametrize(("cutoff", "chunk"), [(4.0, 64), (4.0, 1000), (20.0, 33), (400.0, 100)])
@@ -172,3 +175,85 @@ def test_our_butterworth_is_that_of_scipy(cutoff):
 def test_our_decimation_taps_are_those_of_scipy():
     f = DecimationFilter.design(20.0, 5000.0)
     np.testing.assert_allclose(f.taps, signal.firwin(len(f.taps), 20.0, fs=5000.0), atol=1e-12)
+
+
+def two_logs(robot):
+    return [prepare(toy.log(robot, noise=0.1, seed=s)[0], bandwidth=10.0) for s in (0, 5)]
+
+
+def slower(log):
+    return 0.5 * log.q, 0.5 * log.dq, 0.5 * log.ddq
+
+
+def test_instruments_are_rows_along_another_motion():
+    robot = toy.arm(3, coupled=True)
+    problem = Problem(robot, two_logs(robot))
+    other = problem.along([slower(log) for log in problem.samples])
+    both = problem.with_instruments(other, problem)
+    p = problem.base.count
+    assert both.scores == 2 * p
+    for rows, plain, along in zip(both.rows(), problem.rows(), other.rows(), strict=True):
+        for g, columns in enumerate(problem.columns):
+            np.testing.assert_array_equal(rows.X[g], plain.X[g])
+            Z = np.zeros((len(rows.y[g]), 2 * p))
+            Z[:, both.instruments[g]] = rows.scores[g]
+            np.testing.assert_array_equal(Z[:, columns], along.X[g])
+            np.testing.assert_array_equal(Z[:, p + columns], plain.X[g])
+
+
+@pytest.mark.parametrize("kind", ["measured", "along", "given", "instruments"])
+def test_some_of_the_parameters_are_those_columns(kind):
+    robot = toy.arm(3)
+    problem = Problem(robot, two_logs(robot))
+    other = problem.along([slower(log) for log in problem.samples])
+    p, chosen = problem.base.count, [7, 2, 11]
+    dense = [
+        [
+            replace(rows, X=tuple(scattered(X, c, p) for X, c in zip(rows.X, problem.columns)))
+            for rows in log
+        ]
+        for log in problem.passes()
+    ]
+    rows = {
+        "measured": problem,
+        "along": other,
+        "given": problem.given(problem.groups, dense),
+        "instruments": problem.with_instruments(other),
+    }[kind]
+    part = rows.only(chosen)
+    assert part.base.names == tuple(problem.base.names[k] for k in chosen)
+    for small, large in zip(part.rows(), rows.rows(), strict=True):
+        for g in range(3):
+            few = scattered(small.X[g], part.columns[g], 3)
+            np.testing.assert_allclose(
+                few, scattered(large.X[g], rows.columns[g], p)[:, chosen], atol=1e-12
+            )
+            few = scattered(small.scores[g], part.instruments[g], 3)
+            np.testing.assert_allclose(
+                few, scattered(large.scores[g], rows.instruments[g], p)[:, chosen], atol=1e-12
+            )
+
+
+def scattered(X, columns, width):
+    full = np.zeros((len(X), width))
+    full[:, columns] = X
+    return full
+
+
+def test_rows_of_another_origin_know_no_other_logs():
+    # instruments of one log beside the rows of another cannot be written
+    robot = toy.arm(2)
+    problem = Problem(robot, two_logs(robot))
+    other = problem.along([slower(log) for log in problem.samples])
+    for rows in (problem.with_instruments(other), other, problem.given(problem.groups, [[], []])):
+        assert type(rows) is Regression
+        assert not hasattr(rows, "on")
+    with pytest.raises(FrozenInstanceError):
+        problem.samples = ()
+
+
+def test_groups_are_the_joints_with_their_units():
+    robot = toy.arm(3)
+    groups = Problem(robot, two_logs(robot)).groups
+    assert tuple(g.name for g in groups) == robot.joint_names
+    assert {g.unit for g in groups} <= {"Nm", "N"}

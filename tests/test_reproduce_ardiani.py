@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dynident.conic.cones import violation
-from dynident.consistency.feasible_set import admissible
+from dynident.consistency.feasible_set import build_feasible_set
 from dynident.core.errors import ComputationError
 from dynident.core.inertia import is_consistent
 from dynident_papers import ardiani2024, estimates, scenarios
@@ -310,7 +310,7 @@ def test_the_true_parameters_satisfy_both_kinds_of_constraints():
     base = robot.clean.base
     theta = np.array([known.get(name, 0.0) for name in base.idim.names])
     for knowledge in KNOWLEDGE.values():
-        admitted = admissible(base, system, knowledge)
+        admitted = build_feasible_set(base, system, knowledge)
         value = theta if admitted.space.standard else robot.truth
         assert all(violation(c, value / admitted.space.unit) == 0.0 for c in admitted.cones)
 

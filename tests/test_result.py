@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -14,6 +15,7 @@ from dynident.api import identify
 from dynident.consistency.constraints import Bounds, Fixed, Hull, LinkMass, Payload, TotalMass
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com, smallest_eigenvalue
+from dynident.estimators.estimate import Shape, Track
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
 from dynident.results.identification import Identification
@@ -283,3 +285,17 @@ def test_base_consistency_has_nulls_where_links_would_be():
     assert found["active_constraints"] == ["fv2 >= 3"]
     with pytest.raises(InputError, match="base parameters only"):
         fit.model_urdf()
+
+
+def test_nonlinear_parameters_and_estimates_over_time_are_told():
+    found = result()
+    p = found.base.count
+    shape = Shape(("vs1",), np.array([0.1]), np.array([0.01]))
+    track = Track(np.arange(3.0), np.tile(found.estimate.beta, (3, 1)), np.ones((3, p)))
+    told = result_dict(replace(found, estimate=replace(found.estimate, shape=shape, track=track)))
+    assert told["shape"] == [{"name": "vs1", "value": 0.1, "std": 0.01}]
+    assert told["track"]["time"] == [0.0, 1.0, 2.0]
+    assert np.shape(told["track"]["beta"]) == np.shape(told["track"]["std"]) == (3, p)
+    plain = result_dict(found)
+    assert plain["shape"] == []
+    assert plain["track"] is None

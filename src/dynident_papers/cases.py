@@ -183,7 +183,7 @@ def made(twin: Twin, setting: Setting, scale: Scale) -> Case:
     return Case(
         full.only([full.base.names.index(name) for name in NAMES]),
         full,
-        Simulation(assumed, start="rotors", width=width * VELOCITY, substeps=steps),
+        Simulation(assumed, start="rotors", width=tuple(width * VELOCITY), substeps=steps),
         kept,
     )
 

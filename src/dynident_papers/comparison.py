@@ -13,7 +13,7 @@ from dynident.estimators import ESTIMATORS, Estimate
 from dynident.estimators.closed_loop import Auxiliary, auxiliary_model, simulated_figures
 from dynident.estimators.output_error import POSITION, TORQUE, error_sigma, linearised
 from dynident.regression.factors import System
-from dynident.regression.rows import ROWS
+from dynident.regression.row_kinds import ROWS
 from dynident.regression.statistics import TestResult, autocorrelation, f_test
 from dynident_papers.cases import (
     COULOMB,

@@ -9,20 +9,20 @@ from time import perf_counter
 import numpy as np
 
 from dynident.consistency.active import Restriction
-from dynident.consistency.bootstrap import REPLICATES
+from dynident.consistency.bootstrap import REPLICATES, Bootstrap
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.progress import Progress, silent
 from dynident.estimators import ESTIMATORS, Estimate
 from dynident.estimators.closed_loop import Simulation, auxiliary_model
-from dynident.estimators.instrumental import CONVERGED, ITERATIONS, ROUNDS, identity_test
-from dynident.estimators.instrumental import seed_std as instrument_std
-from dynident.estimators.iteration import settled, start_values
-from dynident.estimators.least_squares import TOLERANCE, group_sigma
+from dynident.estimators.instrumental import ROUNDS, identity_test
+from dynident.estimators.instrumental import literature_std as instrument_std
+from dynident.estimators.iteration import CONVERGED, ITERATIONS, settled, start_values
 from dynident.regression.factors import InstrumentFactors
-from dynident.regression.problem import Problem
+from dynident.regression.problem import Problem, Regression
 from dynident.regression.statistics import TestResult
+from dynident.regression.weighted import TOLERANCE, group_sigma
 from dynident_papers.experiment import COUNT
 from dynident_papers.scenarios import COARSE, Bench, Scenario, bench
 
@@ -155,7 +155,7 @@ class Outcome:
     scenario : Scenario
     problem : Problem
         Rows ``[X | y]``.
-    along : Problem or None
+    along : Regression or None
         Rows ``[Z | y]`` of the loop simulated with the IV estimate.
     fits : dict of str to Fit
         By method.
@@ -167,7 +167,7 @@ class Outcome:
 
     scenario: Scenario
     problem: Problem = field(repr=False)
-    along: Problem | None = field(repr=False)
+    along: Regression | None = field(repr=False)
     fits: dict[str, Fit]
     identity: TestResult | None
     shift: float
@@ -295,7 +295,9 @@ def fitted(
         else:
             loop = () if method in ("wls", "pc-idim-ls") else (simulation,)
             if method in HELD:
-                found = ESTIMATORS[method](problem, *loop, knowledge, bootstrap=bootstrap)
+                found = ESTIMATORS[method](
+                    problem, *loop, knowledge, bootstrap=Bootstrap(bootstrap)
+                )
             else:
                 found = ESTIMATORS[method](problem, *loop)
             fit = kept(found)
@@ -309,7 +311,7 @@ def kept(found: Estimate) -> Fit:
     covariance, certificate = found.covariance, found.certificate
     return Fit(
         found.beta,
-        np.where(covariance.std > RESOLVED * covariance.seed, covariance.std, 0.0),
+        np.where(covariance.std > RESOLVED * covariance.literature, covariance.std, 0.0),
         found.iterations,
         tests=found.tests,
         sigma=found.sigma,
@@ -354,20 +356,20 @@ def corrected_step(factors: InstrumentFactors, sigma: Array) -> Array:
     return np.asarray(np.linalg.solve(factors.weighted(sigma).Pi, own), dtype=np.float64)
 
 
-def joint_errors(problem: Problem, beta: Array) -> Array:
+def joint_errors(problem: Regression, beta: Array) -> Array:
     """``100 ||y_j - X_j beta|| / ||y_j||``, shape (n,) [%]."""
     factors = problem.factors
     return 100.0 * np.sqrt(factors.squared_residuals(beta) / factors.squared_torques)
 
 
-def overall_error(problem: Problem, beta: Array) -> float:
+def overall_error(problem: Regression, beta: Array) -> float:
     """``100 ||y - X beta|| / ||y||`` [%]."""
     factors = problem.factors
     squares = float(np.sum(factors.squared_residuals(beta)))
     return 100.0 * float(np.sqrt(squares / np.sum(factors.squared_torques)))
 
 
-def torque_share(problem: Problem, difference: Array) -> float:
+def torque_share(problem: Regression, difference: Array) -> float:
     """``100 ||X difference|| / ||y||``: a difference of parameters, as a torque [%]."""
     factors = problem.factors
     squares = sum(float(np.sum((g.factor[:, :-1] @ difference) ** 2)) for g in factors.groups)

@@ -14,7 +14,7 @@ import numpy as np
 from dynident.conic.cones import Cone, Definite, Positive
 from dynident.conic.solve import solve_cone_problem
 from dynident.consistency.constraints import Bounds
-from dynident.consistency.feasible_set import Admissible, admissible
+from dynident.consistency.feasible_set import FeasibleSet, build_feasible_set
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.nearest import consistent_witness
 from dynident.core.arrays import Array
@@ -99,9 +99,9 @@ class Centre:
         eigenvalue = float(smallest_eigenvalue(bodies).min())
         return Decision(words, theta, eigenvalue, float(distance), iterations)
 
-    def admitted(self) -> Admissible:
+    def admitted(self) -> FeasibleSet:
         """Standard parameters under (19)."""
-        return admissible(self.problem.base, self.system.projected, Knowledge(prior="none"))
+        return build_feasible_set(self.problem.base, self.system.projected, Knowledge(prior="none"))
 
 
 def problem_47(bench: Bench, outcome: Outcome, reduced: bool = False) -> tuple[Decision, ...]:

@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dynident.consistency.feasible_set import Admissible, admissible
+from dynident.consistency.feasible_set import FeasibleSet, build_feasible_set
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.nearest import consistent_witness
 from dynident.core.arrays import Array
@@ -24,10 +24,10 @@ from dynident.core.inertia import smallest_eigenvalue
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
 from dynident.estimators.iteration import nominal_values
-from dynident.estimators.least_squares import require_excitation, seed_std, weighted_solution
 from dynident.regression.essential import essential_parameters
 from dynident.regression.factors import System
 from dynident.regression.problem import Problem
+from dynident.regression.weighted import literature_std, require_excitation, weighted_solution
 
 REPEATED = 1e-9
 """Singular value of a regrouping over its largest below which rows repeat each other."""
@@ -61,9 +61,9 @@ class Weighed:
         return np.asarray(self.system.A @ self.base.matrix)
 
     @cached_property
-    def consistent_sets(self) -> Admissible:
+    def consistent_sets(self) -> FeasibleSet:
         """Consistent standard sets, nothing else being known."""
-        return admissible(self.base, self.system, Knowledge(prior="none"))
+        return build_feasible_set(self.base, self.system, Knowledge(prior="none"))
 
 
 def weighed(problem: Problem) -> Weighed:
@@ -296,7 +296,7 @@ def sousa_correction_euclidean(problem: Problem) -> Array:
     """
     given = weighed(problem)
     # in units of a middling standard deviation, which the solver's tolerances refer to
-    size = float(np.median(seed_std(given.system)))
+    size = float(np.median(literature_std(given.system)))
     return corrected(given, System(np.eye(given.base.count) / size, given.beta / size, 0.0))
 
 
@@ -324,7 +324,7 @@ def exactly_consistent(given: Weighed, beta: Array) -> Array | None:
     ComputationError
         When it could not be decided.
     """
-    return consistent_witness(given.base, beta, seed_std(given.system), width=0.0).theta
+    return consistent_witness(given.base, beta, literature_std(given.system), width=0.0).theta
 
 
 def scaled_inverse(given: Weighed, unit: Array | None) -> Array:

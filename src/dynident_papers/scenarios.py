@@ -17,8 +17,8 @@ from dynident.dynamics.base import base_parameters
 from dynident.estimators.closed_loop import Simulation
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
-from dynident.regression.problem import Problem
-from dynident.regression.rows import ROWS
+from dynident.regression.problem import Problem, Regression
+from dynident.regression.row_kinds import ROWS
 from dynident.robot.model import Robot
 from dynident.simulation.controller import Controller, p_p
 from dynident.simulation.reference import Reference, bang_bang, quintic
@@ -124,7 +124,7 @@ class Scenario:
     position, torque : float
         Cutoffs over the seed's ``5 omega_dyn`` and ``2 omega_dyn``.
     rows : str
-        Name in `dynident.regression.rows.ROWS`.
+        Name in `dynident.regression.row_kinds.ROWS`.
     start : str
         "cad", or a name in `dynident.estimators.iteration.STARTS`.
     """
@@ -180,16 +180,16 @@ class Bench:
         return p_p(kp, kv, rate=self.rate, velocity="differences", lag=lag)
 
     @cached_property
-    def clean(self) -> Problem:
+    def clean(self) -> Regression:
         """Noise-free rows of the identification, filtered as the seed's."""
         return self.noise_free([self.moves])
 
     @cached_property
-    def held_out(self) -> Problem:
+    def held_out(self) -> Regression:
         """Noise-free rows of the cross-validations."""
         return self.noise_free(self.checks)
 
-    def noise_free(self, references: Sequence[Reference]) -> Problem:
+    def noise_free(self, references: Sequence[Reference]) -> Regression:
         """Rows of the true motion and the true torque, in which the truth leaves nothing."""
         logs, motions = [], []
         exact = encoders(self.twin, count=0.0)
@@ -273,7 +273,7 @@ class Bench:
     def simulation(self, scenario: Scenario) -> Simulation:
         """How a scenario's estimators simulate the loop."""
         start = self.cad if scenario.start == "cad" else scenario.start
-        return Simulation(self.controller(scenario.bandwidth), width=self.width, start=start)
+        return Simulation(self.controller(scenario.bandwidth), width=tuple(self.width), start=start)
 
     def validations(self, scenario: Scenario) -> tuple[Problem, ...]:
         """The three cross-validations, stored at 1 kHz with the scenario's encoders."""

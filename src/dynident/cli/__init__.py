@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import logging
 import os
 import sys
 
@@ -13,20 +15,57 @@ from dynident.cli import identify, base, result, repair, simulate  # isort: skip
 from dynident.cli.options import app
 from dynident.core.errors import ComputationError, InputError
 
-__all__ = ["base", "complain", "identify", "main", "repair", "result", "run", "simulate"]
+__all__ = [
+    "Notes",
+    "base",
+    "complain",
+    "fill_streams",
+    "identify",
+    "main",
+    "repair",
+    "result",
+    "run",
+    "simulate",
+]
 
 INTERRUPTED = 130
 
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 2 bad input or usage, 1 failed or refused."""
+    fill_streams()
     for stream in (sys.stdout, sys.stderr):
         # a name that the terminal's encoding lacks must not end a run
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     # all matrices are small: threads would only wait for each other
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    logging.getLogger("dynident").addHandler(Notes(logging.WARNING))
     sys.exit(run(argv))
+
+
+class Notes(logging.Handler):
+    """What the library logs, as notes on stderr."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One line."""
+        typer.echo(f"note: {record.getMessage()}", err=True)
+
+
+def fill_streams() -> None:
+    """Let standard streams that were closed lead nowhere.
+
+    Not only would there be nothing to write to: the next file that is opened would get the
+    stream's number, and what a library writes on stderr would end up in it.
+    """
+    while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(spare)
+    # Python gives None for a stream that was closed when it started
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
 
 
 def run(argv: list[str] | None = None) -> int:
@@ -63,7 +102,8 @@ def run(argv: list[str] | None = None) -> int:
 
 
 def complain(reason: object, code: int) -> int:
-    """One line on stderr."""
+    """One line on stderr; where that cannot be written, the exit code has to do."""
     text = " ".join(str(reason).split())
-    typer.echo(f"error: {text}", err=True)
+    with contextlib.suppress(OSError):
+        typer.echo(f"error: {text}", err=True)
     return code

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dynident.cli.options import FrictionOption, JsonFlag, LowpassOption, app, positive
+from dynident.cli.options import FrictionOption, JsonFlag, app, positive, with_flags
 from dynident.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ OUTPUTS = ("result.json", "model.urdf", "report.html")
     epilog="Example: dynident identify --robot arm.urdf --log run1.csv --validate run2.csv "
     "--bandwidth 5 -o out"
 )
+@with_flags
 def identify(
     study: Annotated[
         Path | None, typer.Argument(metavar="[STUDY.toml]", show_default=False)
@@ -45,37 +46,12 @@ def identify(
         ),
     ] = None,
     friction: FrictionOption = None,
-    prior: Annotated[
-        str | None,
-        typer.Option("--prior", help="nominal (default where the file has inertials) or none."),
-    ] = None,
-    metric: Annotated[
-        str | None,
-        typer.Option("--metric", help="Of the prior: pullback, euclidean, weighted or entropic."),
-    ] = None,
-    prior_weight: Annotated[
-        str | None,
-        typer.Option("--prior-weight", help="Of the prior: a number (1), or held-out."),
-    ] = None,
-    consistency: Annotated[
-        str | None,
-        typer.Option("--consistency", help="pseudo-inertia (default), inertia, base or none."),
-    ] = None,
-    bootstrap: Annotated[
-        int | None,
-        typer.Option("--bootstrap", help="Replicates for error bars on active constraints (60)."),
-    ] = None,
-    essential: Annotated[
-        str | None,
-        typer.Option("--essential", help="ols, wls: eliminate by ratio, f-test or torque-range."),
-    ] = None,
     bandwidth: Annotated[
         float | None,
         typer.Option(
             "--bandwidth", callback=positive, help="Joint bandwidth [Hz]; 10 if not given."
         ),
     ] = None,
-    lowpass: LowpassOption = None,
     rate: Annotated[
         float | None,
         typer.Option("--rate", callback=positive, help="Sample rate of logs without time [Hz]."),
@@ -87,6 +63,8 @@ def identify(
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write report.html.")] = True,
     full: Annotated[bool, typer.Option("--full", help="Print all base parameters.")] = False,
     json: JsonFlag = False,
+    *,
+    options: dict[str, Any],
 ) -> None:
     """Identify a robot from logs and measure the result on held-out ones."""
     from dynident.study.run import run_study
@@ -104,16 +82,7 @@ def identify(
         chosen,
         friction=friction,
         bandwidth=bandwidth,
-        identify={
-            "method": method,
-            "prior": prior,
-            "metric": metric,
-            "prior_weight": weight_of(prior_weight),
-            "consistency": consistency,
-            "bootstrap": bootstrap,
-            "essential": essential,
-            "lowpass_hz": lowpass,
-        },
+        identify={"method": method, **options},
     )
     from dynident.cli.progress import progress_on_stderr
 
@@ -151,14 +120,6 @@ def flag_study(robot: Path, logs: list[str], held_out: list[str], rate: float | 
         for text in texts
     ]
     return validated(Study, {"robot": {"file": str(robot)}, "log": sections}, "command line")
-
-
-def weight_of(text: str | None) -> float | str | None:
-    """A prior's weight as a study has it."""
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        return text
 
 
 def overridden(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from typing import Annotated
+from collections.abc import Callable
+from contextlib import suppress
+from functools import wraps
+from typing import Annotated, Any
 
 import typer
 
 from dynident import __version__
+from dynident.cli.flags import FLAGS, Flag
 
 app = typer.Typer(
     name="dynident",
@@ -60,3 +65,57 @@ def root(
     ] = False,
 ) -> None:
     """From a robot model and a motion log to a physically consistent dynamic model."""
+
+
+KINDS: dict[str, type] = {
+    "word": str,
+    "number": float,
+    "number or word": str,
+    "whole number": int,
+    "switch": bool,
+}
+"""What the parser reads of each kind of flag."""
+SPELLED = {"lowpass_hz": "lowpass"}
+"""Options whose flag has another name."""
+
+
+def with_flags(command: Callable[..., None]) -> Callable[..., None]:
+    """Add a flag for every option of the methods; those given arrive as `options`."""
+    signature = inspect.signature(command, eval_str=True)
+    kept = [p for p in signature.parameters.values() if p.name != "options"]
+    flags = [
+        inspect.Parameter(
+            flag.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[
+                KINDS[flag.kind] | None, typer.Option(spelled(flag), help=flag.words)
+            ],
+        )
+        for flag in FLAGS
+    ]
+
+    @wraps(command)
+    def run(**arguments: Any) -> None:
+        given = {flag.name: read(flag, arguments.pop(flag.name)) for flag in FLAGS}
+        options = {name: value for name, value in given.items() if value is not None}
+        command(**arguments, options=options)
+
+    every = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in kept] + flags
+    run.__signature__ = signature.replace(parameters=every)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in every}
+    return run
+
+
+def spelled(flag: Flag) -> str:
+    """How a flag is written."""
+    name = "--" + SPELLED.get(flag.name, flag.name).replace("_", "-")
+    return f"{name}/--no-{name[2:]}" if flag.kind == "switch" else name
+
+
+def read(flag: Flag, value: Any) -> Any:
+    """A flag's value as a study has it."""
+    if flag.kind == "number or word" and value is not None:
+        with suppress(ValueError):
+            return float(value)
+    return value

@@ -92,10 +92,10 @@ def repaired_table(
 
     base = base_parameters(build_idim(model, friction or "coulomb-viscous"))
     beta, std = read_base_table(table, base)
-    held = nearest_to_base(base, beta, std, Knowledge(metric=metric, constraints=constraints))
-    assert held.theta is not None
+    point = nearest_to_base(base, beta, std, Knowledge(metric=metric, constraints=constraints))
+    assert point.theta is not None
     return (
-        *standard_urdf(base.idim, held.theta),
-        base_repair_dict(base, beta, std, held),
-        base_repair_table(base, beta, std, held),
+        *standard_urdf(base.idim, point.theta),
+        base_repair_dict(base, beta, std, point),
+        base_repair_table(base, beta, std, point),
     )

@@ -16,7 +16,7 @@ from scipy import special
 from dynident.conic.active_set import Face, linearise
 from dynident.conic.cones import Cone, Definite
 from dynident.conic.solve import compressed
-from dynident.consistency.feasible_set import Admissible, Held
+from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet
 from dynident.core.arrays import Array
 from dynident.regression.factors import InstrumentSystem, System
 
@@ -42,7 +42,7 @@ class Restriction:
         By how much the criterion is above its free minimum, in chi-squared of independent
         rows.
     freedom : int
-        Directions that are held.
+        Directions that are point.
     p_value : float
         Of that cost under chi-squared with `freedom`: an upper bound where inequalities
         hold by chance.
@@ -73,14 +73,14 @@ class Restriction:
 
 
 def restriction(
-    admitted: Admissible, held: Held, system: System, faces: Sequence[np.ndarray]
+    admitted: FeasibleSet, point: FeasiblePoint, system: System, faces: Sequence[np.ndarray]
 ) -> Restriction | None:
     """What the active constraints do; None when none is active.
 
     Parameters
     ----------
-    admitted : Admissible
-    held : Held
+    admitted : FeasibleSet
+    point : FeasiblePoint
     system : System
         ``||A beta - b||^2``.
     faces : sequence of ndarray
@@ -88,21 +88,21 @@ def restriction(
     """
     if not any(np.any(face) if face.ndim == 1 else face.shape[1] for face in faces):
         return None
-    solution = held.solution
+    solution = point.solution
     halves = [0.5 * m for m in solution.multipliers]
-    active, _ = linearise(admitted.cones, held.x, faces, halves)
+    active, _ = linearise(admitted.cones, point.x, faces, halves)
     singular = np.linalg.svd(active.C, compute_uv=False)
     freedom = int(np.sum(singular > INDEPENDENT * singular[0]))
-    free = np.linalg.lstsq(held.A, held.b, rcond=None)[0]
-    cost = float(np.sum((held.A @ (held.x - free)) ** 2)) / admitted.kappa**2
+    free = np.linalg.lstsq(point.A, point.b, rcond=None)[0]
+    cost = float(np.sum((point.A @ (point.x - free)) ** 2)) / admitted.kappa**2
     p_value = float(special.chdtrc(freedom, cost))
-    rows, b = held.A[: held.data], held.b[: held.data]
-    errors = [float(np.sum((rows @ x - b) ** 2)) for x in (held.x, free)]
+    rows, b = point.A[: point.data], point.b[: point.data]
+    errors = [float(np.sum((rows @ x - b) ** 2)) for x in (point.x, free)]
     by_data = (errors[0] - errors[1]) / admitted.kappa**2 > BLAMED * cost
-    gradient = held.A.T @ (held.A @ held.x - held.b)
-    scale = max(float(np.linalg.norm(held.A.T @ held.b)), np.finfo(float).tiny)
-    loose = held.beta - admitted.space.matrix @ free
-    std = np.linalg.norm(admitted.space.matrix @ np.linalg.pinv(held.A), axis=1)
+    gradient = point.A.T @ (point.A @ point.x - point.b)
+    scale = max(float(np.linalg.norm(point.A.T @ point.b)), np.finfo(float).tiny)
+    loose = point.beta - admitted.space.matrix @ free
+    std = np.linalg.norm(admitted.space.matrix @ np.linalg.pinv(point.A), axis=1)
     shifts = np.abs(loose) / np.maximum(admitted.kappa * std, np.finfo(float).tiny)
     worst = int(np.argmax(shifts))
     moved = admitted.space.base.names[worst]
@@ -147,11 +147,11 @@ def by_name(
     return tuple(sorted(found, key=lambda pair: -abs(pair[1])))
 
 
-def sensitivity(admitted: Admissible, held: Held, faces: Sequence[np.ndarray]) -> Array:
-    """K with ``dx = K A^T db``, the active constraints held and their curvature followed."""
-    R, _ = compressed(held.A, held.b)
-    halves = [0.5 * m for m in held.solution.multipliers]
-    active, _ = linearise(admitted.cones, held.x, faces, halves)
+def sensitivity(admitted: FeasibleSet, point: FeasiblePoint, faces: Sequence[np.ndarray]) -> Array:
+    """K with ``dx = K A^T db``, the active constraints kept and their curvature followed."""
+    R, _ = compressed(point.A, point.b)
+    halves = [0.5 * m for m in point.solution.multipliers]
+    active, _ = linearise(admitted.cones, point.x, faces, halves)
     return Face(R, active).sensitivity()
 
 
@@ -170,13 +170,13 @@ def predicted(system: System, fixed: Sequence[int], values: Array) -> Array:
         d, the bounds.
     """
     free = system.solve()
-    held = np.asarray(fixed, dtype=int)
-    rest = np.setdiff1d(np.arange(len(free)), held)
+    point = np.asarray(fixed, dtype=int)
+    rest = np.setdiff1d(np.arange(len(free)), point)
     beta = free.copy()
-    beta[held] = values
+    beta[point] = values
     # Q_UU^-1 A_U^T is the pseudo-inverse of A_U
-    response = np.linalg.lstsq(system.A[:, rest], system.A[:, held], rcond=None)[0]
-    beta[rest] = free[rest] + response @ (free[held] - values)
+    response = np.linalg.lstsq(system.A[:, rest], system.A[:, point], rcond=None)[0]
+    beta[rest] = free[rest] + response @ (free[point] - values)
     return np.asarray(beta)
 
 
@@ -198,10 +198,10 @@ def predicted_by_instruments(
     z = system.instruments
     cross = system.R[:z, :z].T @ system.R[:z, z:-1]
     free = system.projected.solve()
-    held = np.asarray(fixed, dtype=int)
-    rest = np.setdiff1d(np.arange(len(free)), held)
+    point = np.asarray(fixed, dtype=int)
+    rest = np.setdiff1d(np.arange(len(free)), point)
     beta = free.copy()
-    beta[held] = values
-    response = np.linalg.solve(cross[np.ix_(rest, rest)], cross[np.ix_(rest, held)])
-    beta[rest] = free[rest] + response @ (free[held] - values)
+    beta[point] = values
+    response = np.linalg.solve(cross[np.ix_(rest, rest)], cross[np.ix_(rest, point)])
+    beta[rest] = free[rest] + response @ (free[point] - values)
     return np.asarray(beta)

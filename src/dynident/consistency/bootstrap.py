@@ -7,12 +7,16 @@ long as their correlation lasts, and solves the cone problem anew.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import numpy as np
+from pydantic import AfterValidator, Field
 
 from dynident.conic.solve import Repeated
-from dynident.consistency.feasible_set import Admissible, Held
+from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
+from dynident.core.options import Options
 from dynident.regression.factors import System
 
 REPLICATES = 60
@@ -21,27 +25,36 @@ FEWEST = 20
 """Replicates that give a standard deviation within 16 %."""
 
 
-def check_replicates(count: int) -> int:
-    """A number of replicates.
-
-    Raises
-    ------
-    InputError
-    """
+def enough(count: int) -> int:
+    """Refuse replicates that are too few to say anything."""
     if count and count < FEWEST:
-        raise InputError(f"bootstrap = {count}: at least {FEWEST} replicates, or 0 for none")
+        raise ValueError(f"is {count}: at least {FEWEST} replicates, or 0 for none")
     return count
 
 
+Count = Annotated[int, Field(strict=True, ge=0, le=10**9)]
+
+
+@dataclass(frozen=True)
+class Bootstrap(Options):
+    """Error bars where constraints are active: options of constrained methods."""
+
+    bootstrap: Annotated[
+        Annotated[Count, AfterValidator(enough)],
+        "replicates of the block bootstrap of the error bars where constraints are active; 0 for "
+        "the covariance on their faces",
+    ] = REPLICATES
+    seed: Annotated[Count, "of the bootstrap's random numbers"] = 0
+
+
 def bootstrap_covariance(
-    admitted: Admissible,
-    held: Held,
+    admitted: FeasibleSet,
+    point: FeasiblePoint,
     system: System,
     series: tuple[Array, ...],
     rows: int,
     length: int,
-    replicates: int,
-    seed: int,
+    options: Bootstrap,
 ) -> Array:
     """Covariance of the base parameters over moving-block replicates (Kuensch 1989).
 
@@ -51,8 +64,8 @@ def bootstrap_covariance(
 
     Parameters
     ----------
-    admitted : Admissible
-    held : Held
+    admitted : FeasibleSet
+    point : FeasiblePoint
     system : System
         ``||A beta - b||^2``.
     series : tuple of ndarray, shapes (instants, base parameters)
@@ -61,34 +74,33 @@ def bootstrap_covariance(
         Fitted, of all joints.
     length : int
         Of a block, in instants.
-    replicates : int
-    seed : int
+    options : Bootstrap
 
     Returns
     -------
     ndarray, shape (base parameters, base parameters)
     """
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(options.seed)
     inverse = system.inverse()
     # residuals are smaller than errors, and windows share their mean
     instants = sum(len(scores) for scores in series)
-    shrunk = np.sqrt((1.0 - len(held.beta) / rows) * (1.0 - min(0.5, length / instants)))
+    shrunk = np.sqrt((1.0 - len(point.beta) / rows) * (1.0 - min(0.5, length / instants)))
     windows = []
     for scores in series:
         span = min(length, len(scores))
         sums = np.vstack([np.zeros(scores.shape[1]), np.cumsum(scores, axis=0)])
         sums = sums[span:] - sums[:-span]
         windows.append((sums - np.mean(sums, axis=0), round(len(scores) / span)))
-    betas = np.empty((replicates, len(held.beta)))
-    repeated = Repeated(held.A, held.b, admitted.cones, held.x)
-    for k in range(replicates):
+    betas = np.empty((options.bootstrap, len(point.beta)))
+    repeated = Repeated(point.A, point.b, admitted.cones, point.x)
+    for k in range(options.bootstrap):
         drawn = sum(
             np.sum(sums[generator.integers(len(sums), size=count)], axis=0)
             for sums, count in windows
         )
-        change = np.zeros(len(held.b))
-        change[: held.data] = inverse.T @ drawn / shrunk
-        extra = len(change) - held.data - len(admitted.open)
-        change[held.data : held.data + extra] = admitted.kappa * generator.normal(size=extra)
+        change = np.zeros(len(point.b))
+        change[: point.data] = inverse.T @ drawn / shrunk
+        extra = len(change) - point.data - len(admitted.open)
+        change[point.data : point.data + extra] = admitted.kappa * generator.normal(size=extra)
         betas[k] = admitted.space.matrix @ repeated.minimiser(change)
     return np.asarray(np.cov(betas, rowvar=False))

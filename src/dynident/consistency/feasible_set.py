@@ -22,7 +22,7 @@ from dynident.consistency.prior import Prior
 from dynident.consistency.space import Space, base_space, standard_space
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
-from dynident.core.inertia import from_pseudo_inertia, pseudo_inertia, smallest_eigenvalue
+from dynident.core.inertia import from_pseudo_inertia, pseudo_inertia
 from dynident.dynamics.base import BaseParameters
 from dynident.regression.factors import System
 
@@ -42,7 +42,7 @@ DECREMENT = 1e-11
 
 
 @dataclass(frozen=True)
-class Admissible:
+class FeasibleSet:
     """Unknowns, cones and prior of one problem.
 
     Attributes
@@ -62,14 +62,14 @@ class Admissible:
     kappa: float
     open: Array
 
-    def solve(self, system: System, warm: Held | None = None) -> Held:
+    def solve(self, system: System, warm: FeasiblePoint | None = None) -> FeasiblePoint:
         """The admitted parameters that fit a system best.
 
         Parameters
         ----------
         system : System
             ``||A beta - b||^2`` in base parameters.
-        warm : Held, optional
+        warm : FeasiblePoint, optional
             Answer to a system nearby.
 
         Raises
@@ -80,14 +80,14 @@ class Admissible:
             When no certified answer was reached.
         """
         data = system.A @ self.space.matrix
-        held = warm
+        point = warm
         if self.prior.fixed or not self.prior.belief.bodies or self.prior.weight == 0.0:
-            return self._quadratic(data, system.b, None, held)
-        held = self._quadratic(data, system.b, None, held)
-        x = self._inside(held.x)
+            return self._quadratic(data, system.b, None, point)
+        point = self._quadratic(data, system.b, None, point)
+        x = self._inside(point.x)
         cost = self._criterion(data, system.b, x)
         for _ in range(NEWTON_STEPS):
-            new = self._quadratic(data, system.b, x, held)
+            new = self._quadratic(data, system.b, x, point)
             decrement = float(np.sum((new.A @ (new.x - x)) ** 2))
             if decrement <= DECREMENT * max(1.0, cost):
                 return new
@@ -96,7 +96,7 @@ class Admissible:
             while trial > cost and step > LEAST_STEP:
                 step *= 0.5
                 trial = self._criterion(data, system.b, x + step * (new.x - x))
-            x, held, cost = x + step * (new.x - x), new, trial
+            x, point, cost = x + step * (new.x - x), new, trial
         raise ComputationError(
             f"the prior's metric {self.prior.metric!r} did not settle in {NEWTON_STEPS} steps; "
             "try 'pullback', which is its quadratic form"
@@ -135,13 +135,15 @@ class Admissible:
         pull, target = self._pull(None)
         return np.vstack([data, pull]), np.concatenate([system.b, target]), len(data)
 
-    def unheld(self, x: Array, A: Array, b: Array, data: int, iterations: int) -> Held:
+    def unconstrained(
+        self, x: Array, A: Array, b: Array, data: int, iterations: int
+    ) -> FeasiblePoint:
         """An answer that was found without constraints, with what they would certify."""
         faces, multipliers = free_faces(self.cones)
         proof = certify(A, b, x, self.cones, multipliers)
         solution = ConeSolution(x, multipliers, faces, proof, iterations)
         beta = np.asarray(self.space.matrix @ x)
-        return Held(x, beta, self.space.value(x), solution, A, b, data)
+        return FeasiblePoint(x, beta, self.space.value(x), solution, A, b, data)
 
     def _pull(self, x: Array | None) -> tuple[Array, Array]:
         """Rows and target of prior and open directions."""
@@ -159,17 +161,21 @@ class Admissible:
         away = self.open @ (x - round_bodies(self.space))
         return float(np.sum((data @ x - b) ** 2) + pull + np.sum(away**2))
 
-    def _quadratic(self, data: Array, b: Array, at: Array | None, warm: Held | None) -> Held:
+    def _quadratic(
+        self, data: Array, b: Array, at: Array | None, warm: FeasiblePoint | None
+    ) -> FeasiblePoint:
         pull, target = self._pull(at)
         A, right = np.vstack([data, pull]), np.concatenate([b, target])
         solution = solve_cone_problem(A, right, self.cones, None if warm is None else warm.solution)
         x = solution.x
         theta = self.space.value(x) if self.space.standard else None
-        return Held(x, np.asarray(self.space.matrix @ x), theta, solution, A, right, len(data))
+        return FeasiblePoint(
+            x, np.asarray(self.space.matrix @ x), theta, solution, A, right, len(data)
+        )
 
 
 @dataclass(frozen=True)
-class Held:
+class FeasiblePoint:
     """An estimate that constraints may hold back.
 
     Attributes
@@ -198,9 +204,9 @@ class Held:
         return float(np.sum((self.A[self.data :] @ self.x - self.b[self.data :]) ** 2))
 
 
-def admissible(
+def build_feasible_set(
     base: BaseParameters, system: System, knowledge: Knowledge, kappa: float = 1.0
-) -> Admissible:
+) -> FeasibleSet:
     """The admissible set of a problem.
 
     Parameters
@@ -210,7 +216,7 @@ def admissible(
         Weighted rows that scale the unknowns and tell which directions are open.
     knowledge : Knowledge
     kappa : float
-        See `Admissible`.
+        See `FeasibleSet`.
 
     Raises
     ------
@@ -229,7 +235,7 @@ def admissible(
     rows = system.A @ space.matrix
     if space.standard:
         rows = np.vstack([rows, kappa * prior.rows(len(space.unit))[0] * space.unit])
-    return Admissible(space, tuple(cones), prior, kappa, EQUIVALENT * open_directions(rows))
+    return FeasibleSet(space, tuple(cones), prior, kappa, EQUIVALENT * open_directions(rows))
 
 
 def round_bodies(space: Space) -> Array:
@@ -262,16 +268,13 @@ def require_consistent(base: BaseParameters, theta: Array, consistency: str) -> 
     """
     if consistency != "pseudo-inertia":
         return
-    idim = base.idim
-    bodies = theta[: idim.inertial].reshape(-1, 10)
-    positive = np.array([p.positive for p in idim.parameters])
-    if smallest_eigenvalue(bodies).min() <= 0.0 or np.any(theta[positive] <= 0.0):
+    if not base.idim.is_consistent(theta):
         raise ComputationError(
             "the solver's answer is not physically consistent; check units and scale of the torques"
         )
 
 
-def names_held(cones: Sequence[Cone], faces: Sequence[np.ndarray]) -> tuple[str, ...]:
+def active_names(cones: Sequence[Cone], faces: Sequence[np.ndarray]) -> tuple[str, ...]:
     """Names of the constraints on whose faces an answer lies."""
     names: list[str] = []
     for cone, face in zip(cones, faces, strict=True):

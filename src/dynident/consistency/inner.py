@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.consistency.feasible_set import Admissible, Held
+from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet
 from dynident.consistency.log_cholesky import decode, encode, jacobian, logarithms
 from dynident.consistency.space import Space
 from dynident.core.arrays import Array
@@ -25,31 +25,31 @@ class Constrained:
 
     Parameters
     ----------
-    admissible : Admissible
+    admissible : FeasibleSet
     """
 
-    def __init__(self, admissible: Admissible) -> None:
+    def __init__(self, admissible: FeasibleSet) -> None:
         self._admissible = admissible
-        self._held: Held | None = None
+        self._point: FeasiblePoint | None = None
 
     def __call__(self, system: System) -> Array:
         """The answer's base parameters."""
-        self._held = self._answer(system)
-        return self._held.beta
+        self._point = self._answer(system)
+        return self._point.beta
 
-    def _answer(self, system: System) -> Held:
-        return self._admissible.solve(system, self._held)
+    def _answer(self, system: System) -> FeasiblePoint:
+        return self._admissible.solve(system, self._point)
 
     @property
-    def held(self) -> Held:
+    def point(self) -> FeasiblePoint:
         """The last answer."""
-        assert self._held is not None
-        return self._held
+        assert self._point is not None
+        return self._point
 
     @property
     def penalty(self) -> float:
         """Of the prior."""
-        return 0.0 if self._held is None else self._held.penalty
+        return 0.0 if self._point is None else self._point.penalty
 
 
 class LogCholesky(Constrained):
@@ -60,15 +60,15 @@ class LogCholesky(Constrained):
 
     Parameters
     ----------
-    admissible : Admissible
+    admissible : FeasibleSet
         With consistent bodies and drives, and no other constraints.
     """
 
-    def __init__(self, admissible: Admissible) -> None:
+    def __init__(self, admissible: FeasibleSet) -> None:
         super().__init__(admissible)
         self._eta: Array | None = None
 
-    def _answer(self, system: System) -> Held:
+    def _answer(self, system: System) -> FeasiblePoint:
         """Levenberg-Marquardt from the last answer, the first time from inside the cones'."""
         space, idim = self._admissible.space, self._admissible.space.idim
         A, b, data = self._admissible.rows(system)
@@ -99,7 +99,7 @@ class LogCholesky(Constrained):
             if decrease < LM_STALLED * max(1.0, cost):
                 break
         self._eta = eta
-        return self._admissible.unheld(decode(idim, eta) / space.unit, A, b, data, steps)
+        return self._admissible.unconstrained(decode(idim, eta) / space.unit, A, b, data, steps)
 
 
 def interior(space: Space, x: Array) -> Array:

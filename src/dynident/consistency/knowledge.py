@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
-import numpy as np
+from pydantic import Field
 
 from dynident.consistency.constraints import CONSISTENCY, ON_BASE, Constraint
-from dynident.consistency.constraints.checks import keep, short
-from dynident.consistency.prior import METRICS, NO_PRIOR, Prior, believed, check_metric
+from dynident.consistency.prior import METRICS, NO_PRIOR, Prior, believed
 from dynident.core.errors import InputError
-from dynident.core.text import nearest
+from dynident.core.options import InPython, Options
+from dynident.core.schema import Name, Number, one_of
 from dynident.robot.model import Robot
 
 CENTRES = ("nominal", "none")
@@ -24,38 +25,34 @@ HELD_OUT = "held-out"
 HEAVIEST = 1e12
 """Largest weight of a prior: a link within a millionth of its size."""
 
+Centre = Annotated[Name, one_of(CENTRES)]
+MetricName = Annotated[Name, one_of(METRICS)]
+Weight = Annotated[Number, Field(ge=0.0, le=HEAVIEST)] | Literal["held-out"]
+ConsistencyName = Annotated[Name, one_of(CONSISTENCY)]
+Parametrisation = Annotated[Name, one_of(PARAMETRISATIONS)]
+
 
 @dataclass(frozen=True)
-class Knowledge:
-    """All that is known of a robot beside its log.
+class Knowledge(Options):
+    """All that is known of a robot beside its log: options of constrained methods."""
 
-    Attributes
-    ----------
-    prior : {"nominal", "none"}, optional
-        Centre; the robot file's inertials where it has any, by default.
-    metric : str, optional
-        Of the prior: a name in `dynident.consistency.prior.METRICS`, "pullback" by default.
-    prior_weight : float or "held-out", optional
-        Of the squared distance from the centre: 1, the default, believes each link within
-        its own size, "held-out" lets blocks of the log choose.
-    consistency : str
-        Name in `dynident.consistency.constraints.CONSISTENCY`.
-    constraints : tuple of Constraint
-    parametrisation : str
-        Name in `PARAMETRISATIONS`: how the consistent set is searched.
-    """
-
-    prior: str | None = None
-    metric: str | None = None
-    prior_weight: float | str | None = None
-    consistency: str = "pseudo-inertia"
-    constraints: tuple[Constraint, ...] = ()
-    parametrisation: str = "cones"
-
-    def __post_init__(self) -> None:
-        weight = self.prior_weight
-        if weight is not None and not (isinstance(weight, str) and weight == HELD_OUT):
-            keep(self, prior_weight=checked_weight(weight))
+    prior: Annotated[
+        Centre | None,
+        "centre of the prior: the robot file's inertials (`nominal`, where it has any) or `none`",
+    ] = None
+    metric: Annotated[MetricName | None, "of the prior; `pullback` unless told otherwise"] = None
+    prior_weight: Annotated[
+        Weight | None,
+        "of the squared distance from the centre: 1, unless told otherwise, believes each link "
+        "within its own size; `held-out` lets blocks of the log choose",
+    ] = None
+    consistency: Annotated[ConsistencyName, "what consistency means"] = "pseudo-inertia"
+    constraints: Annotated[
+        tuple[Constraint, ...], InPython(), "more of what is known; `[[constraint]]` of a study"
+    ] = ()
+    parametrisation: Annotated[
+        Parametrisation, "how the consistent set is searched: under its cones, or by log-Cholesky"
+    ] = "cones"
 
     def of(self, robot: Robot) -> Prior:
         """The prior of a robot.
@@ -63,14 +60,9 @@ class Knowledge:
         Raises
         ------
         InputError
-            For unknown names, a file without inertials, and a metric or a weight of no prior.
+            For a file without inertials, and a metric or a weight of no prior.
         """
-        if self.consistency not in CONSISTENCY:
-            raise InputError(
-                f"consistency {self.consistency!r} is not known"
-                f"{nearest(self.consistency, CONSISTENCY)}"
-            )
-        metric = METRIC if self.metric is None else check_metric(self.metric)
+        metric = METRIC if self.metric is None else self.metric
         self._check_parametrisation(metric)
         weight = WEIGHT if self.prior_weight is None else self.prior_weight
         if isinstance(weight, str):
@@ -79,8 +71,6 @@ class Knowledge:
         name = self.prior
         if name is None:
             name = "nominal" if robot.has_nominal and not on_base else "none"
-        if name not in CENTRES:
-            raise InputError(f"prior {name!r} is not known{nearest(name, CENTRES)}")
         if name == "none":
             self._check_no_prior(robot)
             return NO_PRIOR
@@ -106,11 +96,6 @@ class Knowledge:
         raise InputError(f"{given[0]} is of the prior, and {reason}; leave it out")
 
     def _check_parametrisation(self, metric: str) -> None:
-        if self.parametrisation not in PARAMETRISATIONS:
-            raise InputError(
-                f"parametrisation {self.parametrisation!r} is not known"
-                f"{nearest(self.parametrisation, PARAMETRISATIONS)}"
-            )
         if self.parametrisation == "cones":
             return
         if self.constraints or self.consistency != "pseudo-inertia":
@@ -122,18 +107,3 @@ class Knowledge:
             raise InputError(
                 f"parametrisation 'log-cholesky' has no metric {metric!r}; use 'pullback'"
             )
-
-
-def checked_weight(weight: object) -> float:
-    """A prior's weight as a plain number.
-
-    Raises
-    ------
-    InputError
-    """
-    number = isinstance(weight, int | float | np.number) and not isinstance(weight, bool)
-    if not number or not 0.0 <= float(weight) <= HEAVIEST:  # type: ignore[arg-type]
-        raise InputError(
-            f"prior_weight {short(weight)} is neither {HELD_OUT!r} nor from 0 to {HEAVIEST:g}"
-        )
-    return float(weight)  # type: ignore[arg-type]

@@ -15,13 +15,14 @@ import numpy as np
 from dynident.conic.active_set import Certificate
 from dynident.conic.cones import Cone, Equal, Positive
 from dynident.consistency.constraints import CONSISTENCY, Constraint
-from dynident.consistency.feasible_set import Admissible, Held, admissible
+from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet, build_feasible_set
 from dynident.consistency.knowledge import Knowledge
-from dynident.consistency.prior import Prior, believed, check_metric
+from dynident.consistency.prior import METRICS, Prior, believed
 from dynident.consistency.space import standard_space
 from dynident.core.arrays import Array
 from dynident.core.errors import InfeasibleError, InputError
 from dynident.core.inertia import pseudo_inertia, smallest_eigenvalue
+from dynident.core.text import nearest
 from dynident.core.threads import one_thread
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
@@ -91,7 +92,8 @@ def nearest_consistent(
     InfeasibleError
         When the constraints contradict each other.
     """
-    check_metric(metric)
+    if metric not in METRICS:
+        raise InputError(f"metric {metric!r} is not known{nearest(metric, METRICS)}")
     given = np.asarray(robot.nominal if phi is None else phi, dtype=np.float64)
     if given.shape != robot.nominal.shape or not np.all(np.isfinite(given)):
         raise InputError(
@@ -130,10 +132,10 @@ def nearest_consistent(
     rest = np.zeros((10 * len(empty), len(space.unit)))
     for i, k in enumerate(empty):
         rest[10 * i : 10 * i + 10, 10 * k : 10 * k + 10] = np.eye(10)
-    admitted = Admissible(space, tuple(cones), Prior(belief, metric), 1.0, rest)
-    held = admitted.solve(System(np.zeros((0, base.count)), np.zeros(0), 0.0))
-    assert held.theta is not None
-    found = held.theta.reshape(-1, 10).copy()
+    admitted = FeasibleSet(space, tuple(cones), Prior(belief, metric), 1.0, rest)
+    point = admitted.solve(System(np.zeros((0, base.count)), np.zeros(0), 0.0))
+    assert point.theta is not None
+    found = point.theta.reshape(-1, 10).copy()
     found[empty] = 0.0
     distance = np.zeros(len(given))
     for i, k in enumerate(belief.bodies):
@@ -143,19 +145,19 @@ def nearest_consistent(
         # what is not consistent has no divergence from itself
         measure = metric if before[k] > 0.0 else MEASURED.get(metric, metric)
         one = replace(belief, bodies=(k,), centre=given_centre[i][None], thick=belief.thick[[i]])
-        distance[k] = np.sqrt(max(0.0, Prior(one, measure).distance(held.theta)))
+        distance[k] = np.sqrt(max(0.0, Prior(one, measure).distance(point.theta)))
         if before[k] > 0.0 and distance[k] < UNCHANGED:
             found[k], distance[k] = given[k], 0.0
     return Repaired(
         found, distance, before, smallest_eigenvalue(found),
-        held.solution.certificate,
+        point.solution.certificate,
     )  # fmt: skip
 
 
 @one_thread
 def nearest_to_base(
     base: BaseParameters, beta: Array, std: Array, knowledge: Knowledge | None = None
-) -> Held:
+) -> FeasiblePoint:
     """The consistent standard set whose base parameters are nearest to given ones.
 
     ``min ||(beta(theta) - beta) / std||^2`` and the prior, over the admitted parameters:
@@ -175,7 +177,7 @@ def nearest_to_base(
     InputError, InfeasibleError, ComputationError
     """
     system = measured(beta, std)
-    return admissible(base, system, knowledge or Knowledge()).solve(system)
+    return build_feasible_set(base, system, knowledge or Knowledge()).solve(system)
 
 
 def measured(beta: Array, std: Array) -> System:
@@ -234,7 +236,7 @@ def consistent_witness(
         When it could not be decided.
     """
     system = measured(beta, std)
-    admitted = admissible(base, system, Knowledge(prior="none", consistency=consistency))
+    admitted = build_feasible_set(base, system, Knowledge(prior="none", consistency=consistency))
     known = np.flatnonzero(np.isfinite(std))
     names = [base.names[k] for k in known]
     matrix = admitted.space.matrix[known]
@@ -251,7 +253,7 @@ def consistent_witness(
             Positive(tuple(f"{name} + {width:g} sigma" for name in names), -G, -middle - half),
         )
     try:
-        held = replace(admitted, cones=(*admitted.cones, *band)).solve(system)
+        point = replace(admitted, cones=(*admitted.cones, *band)).solve(system)
     except InfeasibleError as error:
         return Witness(None, error.conflict)
-    return Witness(base.standard(held.beta) if held.theta is None else held.theta, ())
+    return Witness(base.standard(point.beta) if point.theta is None else point.theta, ())

@@ -14,9 +14,7 @@ import numpy as np
 
 from dynident.conic.cones import svec
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
 from dynident.core.inertia import PSEUDO_INERTIA_BASIS, pseudo_inertia
-from dynident.core.text import nearest
 
 GYRATION = 0.03
 """Radius of gyration below which a robot file is not believed [m]."""
@@ -224,18 +222,6 @@ class Prior:
             for k, thick in zip(self.belief.bodies, self.belief.thick, strict=True)
         )
         return self.weight * total
-
-
-def check_metric(name: str) -> str:
-    """A metric's name.
-
-    Raises
-    ------
-    InputError
-    """
-    if name not in METRICS:
-        raise InputError(f"metric {name!r} is not known{nearest(name, METRICS)}")
-    return name
 
 
 NO_PRIOR = Prior(Belief((), np.zeros((0, 4, 4)), np.zeros((0, 4, 4)), ()), weight=0.0)

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from dynident.consistency.feasible_set import admissible
+from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import HELD_OUT, WEIGHT, Knowledge
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
-from dynident.regression.factors import Factors, compress
-from dynident.regression.problem import Problem, spread
+from dynident.regression.factors import Factors, compress, spread
+from dynident.regression.problem import Problem
 
 __all__ = ["FOLDS", "HELD_OUT", "WEIGHTS", "block_factors", "chosen_weight"]
 
@@ -43,7 +43,7 @@ def chosen_weight(problem: Problem, knowledge: Knowledge, sigma: Array, kappa: f
     """
     replace(knowledge, prior_weight=WEIGHT).of(problem.robot)
     blocks = block_factors(problem, FOLDS)
-    if any(min(group.rows for group in block.groups) < 1 for block in blocks):
+    if any(np.min(block.counts) < 1 for block in blocks):
         raise ComputationError(
             f"prior_weight = 'held-out' needs rows of every joint in each of {FOLDS} blocks; "
             "give a number, or a longer log"
@@ -55,11 +55,11 @@ def chosen_weight(problem: Problem, knowledge: Knowledge, sigma: Array, kappa: f
         for other in others[1:]:
             rest = rest.merge(other)
         system = rest.weighted(sigma)
-        held = None
+        point = None
         for i, weight in enumerate(WEIGHTS):
             known = replace(knowledge, prior_weight=weight)
-            held = admissible(problem.base, system, known, kappa).solve(system, held)
-            errors[i] += float(np.sum(block.squared_residuals(held.beta) / sigma**2))
+            point = build_feasible_set(problem.base, system, known, kappa).solve(system, point)
+            errors[i] += float(np.sum(block.squared_residuals(point.beta) / sigma**2))
     return replace(knowledge, prior_weight=WEIGHTS[int(np.argmin(errors))])
 
 
@@ -86,5 +86,5 @@ def block_factors(problem: Problem, count: int) -> tuple[Factors, ...]:
                         for X, y, i in zip(rows.X, rows.y, inside, strict=True)
                     )
                 )
-    widths = tuple(len(place) for place in places)
-    return tuple(Factors(spread(compress(part, widths), places, p + 1)) for part in parts)
+    names, widths = problem.factors.names, [len(place) for place in places]
+    return tuple(Factors(spread(compress(part, names, widths), places, p + 1)) for part in parts)

@@ -9,10 +9,16 @@ Array = npt.NDArray[np.float64]
 """Real numbers."""
 Integers = npt.NDArray[np.int64]
 """Whole numbers: indices, counts, samples."""
+Booleans = npt.NDArray[np.bool_]
+"""Yes or no: which of many."""
 
 
 def frozen(values: npt.ArrayLike) -> Array:
-    """A read-only copy as contiguous floats; what the caller holds stays the caller's.
+    """Values as contiguous floats that nobody can change; what the caller holds stays the caller's.
+
+    They are copied, unless they are such an array already: one whose memory nobody can write
+    through any array. So one's own arrays are passed on, or a part of them, without a copy once
+    they are read-only.
 
     Parameters
     ----------
@@ -22,6 +28,20 @@ def frozen(values: npt.ArrayLike) -> Array:
     -------
     ndarray
     """
+    if type(values) is np.ndarray and _settled(values):
+        return values
     array = np.array(values, dtype=float, order="C")
     array.setflags(write=False)
     return array
+
+
+def _settled(array: npt.NDArray[np.generic]) -> bool:
+    """Whether an array is contiguous, of floats, and read-only down to the owner of its memory."""
+    if array.dtype != np.float64 or not array.flags.c_contiguous:
+        return False
+    owner: object = array
+    while isinstance(owner, np.ndarray):
+        if owner.flags.writeable:
+            return False
+        owner = owner.base
+    return owner is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
@@ -35,16 +36,28 @@ class Spec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def one_of(choices: Iterable[str]) -> AfterValidator:
-    """A validator that refuses names which are not among the choices."""
-    known = tuple(choices)
+@dataclass(frozen=True)
+class OneOf:
+    """Checks a name against its choices."""
 
-    def check(name: str) -> str:
-        if name not in known:
-            raise ValueError(f"{name!r} is not known{nearest(name, known)}")
+    choices: tuple[str, ...]
+
+    def __call__(self, name: str) -> str:
+        """The name, where it is known."""
+        if name not in self.choices:
+            raise ValueError(f"{name!r} is not known{nearest(name, self.choices)}")
         return name
 
-    return AfterValidator(check)
+
+def one_of(choices: Iterable[str]) -> AfterValidator:
+    """A validator that refuses names which are not among the choices."""
+    return AfterValidator(OneOf(tuple(choices)))
+
+
+def choices_of(note: object) -> tuple[str, ...]:
+    """The choices behind a validator of `one_of`; none behind another."""
+    check = note.func if isinstance(note, AfterValidator) else None
+    return check.choices if isinstance(check, OneOf) else ()
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -129,11 +142,19 @@ def _told(errors: list[ErrorDetails], path: tuple[str | int, ...]) -> str:
             return f"{where} is {error['input']!r}{_instead(error['input'], context['expected'])}"
         case "value_error":
             return f"{where}: {context['error']}" if path else str(context["error"])
+    return f"{where} {in_words(errors)}"
+
+
+def in_words(errors: list[ErrorDetails]) -> str:
+    """What is wrong with one value, after its name."""
+    first = errors[0]
+    if first["type"] == "value_error":
+        return str(first["ctx"]["error"])
     messages = dict.fromkeys(
         e["msg"].removeprefix("Input ").replace("valid tuple", "valid list") for e in errors
     )
     expected = " or ".join(m[0].lower() + m[1:] for m in messages)
-    return f"{where} is {_short(error['input'])} but {expected}"
+    return f"is {_short(first['input'])} but {expected}"
 
 
 def _instead(value: str, expected: str) -> str:

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
-from dynident.core.inertia import INERTIAL
+from dynident.core.inertia import INERTIAL, is_consistent
 from dynident.core.text import nearest
 from dynident.dynamics import build_tree, inverse_dynamics
 from dynident.dynamics.regressor import fill_regressor
@@ -144,6 +145,37 @@ class Idim:
         """Number of inertial parameters, the first of all: 10 bodies."""
         return 10 * self.tree.bodies
 
+    @property
+    def drives(self) -> tuple[Parameter, ...]:
+        """The drives' parameters, those after the bodies'."""
+        return self.parameters[self.inertial :]
+
+    @cached_property
+    def positive(self) -> npt.NDArray[np.bool_]:
+        """Whether physical consistency asks for a positive value, parameter by parameter."""
+        return np.array([p.positive for p in self.parameters])
+
+    def split(self, theta: Array) -> tuple[Array, Array]:
+        """Bodies, shape (bodies, 10), and drive parameters of a full set; views of it."""
+        return theta[: self.inertial].reshape(-1, 10), theta[self.inertial :]
+
+    def join(self, phi: Array, drives: Array | None = None) -> Array:
+        """A full set of bodies, shape (bodies, 10), and drive parameters, zero by default."""
+        theta = np.zeros(len(self.parameters))
+        theta[: self.inertial] = np.ravel(phi)
+        if drives is not None:
+            theta[self.inertial :] = drives
+        return theta
+
+    @property
+    def nominal(self) -> Array:
+        """The robot file's inertials as a full set, without rotors and friction."""
+        return self.join(self.robot.nominal)
+
+    def is_consistent(self, theta: Array) -> bool:
+        """Whether every body, rotor and friction parameter of a full set can exist."""
+        return is_consistent(self.split(theta)[0]) and bool(np.all(theta[self.positive] > 0.0))
+
     def packing(self, columns: Sequence[int] | Integers) -> Packing:
         """Layout of packed rows for some of the standard parameters.
 
@@ -217,7 +249,7 @@ class Idim:
 
     def torque(self, theta: Array, q: Array, dq: Array, ddq: Array) -> Array:
         """Torques of standard parameters ``theta``, shape (samples, dof)."""
-        phi = theta[: self.inertial].reshape(-1, 10)
+        phi, _ = self.split(theta)
         tau = np.empty((len(q), self.tree.dof))
         for a in range(0, len(q), STRETCH):  # what lies between stays in the cache
             s = slice(a, a + STRETCH)

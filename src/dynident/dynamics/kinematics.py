@@ -10,12 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from dynident.core.arrays import Array
+from dynident.core.compiled import compiled
 
 OPTIONS: dict[str, Any] = {
-    "cache": True,
     "nogil": True,
     "error_model": "numpy",
     "fastmath": {"contract"},
@@ -23,14 +22,14 @@ OPTIONS: dict[str, Any] = {
 """Compiled once and cached; products and sums may fuse, nothing is reordered."""
 NO_COUNTS: dict[str, Any] = {**OPTIONS, "_nrt": False}
 
-jit = njit(**OPTIONS)
+jit = compiled(**OPTIONS)
 """For functions that allocate."""
 
-inner = njit(**NO_COUNTS)
+inner = compiled(**NO_COUNTS)
 """For functions that allocate nothing: counting references to the arrays that they are given
 would cost more than what most of them do."""
 
-spliced = njit(**NO_COUNTS, forceinline=True)
+spliced = compiled(**NO_COUNTS, forceinline=True)
 """And for those that only pass on what they are given, whole structures of arrays."""
 
 

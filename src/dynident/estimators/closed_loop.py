@@ -9,16 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import BeforeValidator, Field
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.core.options import InPython, Options
+from dynident.core.schema import Name, Number, one_of
+from dynident.dynamics.idim import Idim
 from dynident.dynamics.inverse import mass_matrix
 from dynident.recording.filters import differences
 from dynident.recording.prepare import Samples
-from dynident.regression.problem import Problem
+from dynident.regression.problem import Problem, Regression
 from dynident.simulation.controller import Controller
+from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.loop import Loop
 from dynident.simulation.plant import build_plant
 from dynident.simulation.reference import Reference
@@ -26,49 +32,73 @@ from dynident.simulation.rollout import Stretch, rollout, sensitive_rollout
 from dynident.simulation.stability import check_integration
 
 MASS_SAMPLES = 200
+STARTS = ("least-squares", "nominal", "rotors")
+"""Where iterations start: WLS; the file's inertials with fitted drives; Ia = 1 alone."""
+
+
+def listed(values: object) -> object:
+    """A row of numpy as a tuple of numbers."""
+    return tuple(values.tolist()) if isinstance(values, np.ndarray) and values.ndim else values
+
+
+Positive = Annotated[Number, Field(gt=0.0)]
+Whole = Annotated[int, Field(strict=True, ge=1)]
+IntegratorName = Annotated[Name, one_of(INTEGRATORS)]
 
 
 @dataclass(frozen=True)
-class Simulation:
-    """How the closed loop behind a log is simulated.
+class Simulation(Options):
+    """How the closed loop behind a log is simulated."""
 
-    Attributes
-    ----------
-    controller : Controller
-        The actual robot's law and gains, as far as they are known.
-    integrator : str
-        Name in `dynident.simulation.integrators.INTEGRATORS`.
-    substeps : int
-        Integration steps a sample of the log.
-    width : ndarray, shape (n,), or float, optional
-        Smoothing of the sign of Coulomb friction; one per cent of the largest reference
-        speed by default [rad/s or m/s].
-    references : tuple of Reference, optional
-        One a log, where the log has none of its own.
-    external : tuple of (ndarray or None), optional
-        Torques from outside, one a log [Nm or N].
-    start : str or mapping of str to float
-        One of `dynident.estimators.iteration.STARTS`, or values of some base parameters by
-        name, the others zero.
-    assumed : str, optional
-        Why the reference or the gains are not known but assumed, for the result to say.
-    """
+    controller: Annotated[
+        Controller, InPython(), "the actual robot's law and gains, as far as they are known"
+    ]
+    integrator: Annotated[IntegratorName, "of the loop"] = "ode3"
+    substeps: Annotated[Whole, "integration steps a sample of the log"] = 1
+    width: Annotated[
+        Positive | Annotated[tuple[Positive, ...], BeforeValidator(listed)] | None,
+        "smoothing of the sign of Coulomb friction; one per cent of the largest reference speed "
+        "unless told otherwise [rad/s or m/s]",
+    ] = None
+    references: Annotated[
+        tuple[Reference, ...] | None, InPython(), "one a log, where the log has none of its own"
+    ] = None
+    external: Annotated[
+        tuple[Array | None, ...] | None, InPython(), "torques from outside, one a log [Nm or N]"
+    ] = None
+    start: Annotated[
+        Annotated[Name, one_of(STARTS)] | Mapping[str, Number],
+        "where an estimator starts, or values of some base parameters by name, the others zero",
+    ] = "least-squares"
+    assumed: Annotated[
+        str | None, InPython(), "why the reference or the gains are not known but assumed"
+    ] = None
 
-    controller: Controller
-    integrator: str = "ode3"
-    substeps: int = 1
-    width: Array | float | None = None
-    references: tuple[Reference, ...] | None = None
-    external: tuple[Array | None, ...] | None = None
-    start: str | Mapping[str, float] = "least-squares"
-    assumed: str | None = None
+    def loop(self, idim: Idim, reference: Reference, **more: Any) -> Loop:
+        """The loop along a reference; `more` is what else a `Loop` has.
+
+        Raises
+        ------
+        InputError
+            When parts of it do not fit the robot.
+        """
+        n, width = idim.robot.n, self.width
+        if width is not None and np.shape(width) not in ((), (n,)):
+            raise InputError(f"width has {np.size(width)} values, {idim.robot.name} has {n} joints")
+        given = None if width is None else np.full(n, width, dtype=float)
+        return Loop(idim, self.controller, reference, self.integrator, self.substeps, given, **more)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the result has to say of it."""
+        return () if self.assumed is None else (self.assumed,)
 
     def settings(self) -> dict[str, object]:
         """What shaped the simulation, for a result to report."""
         control = self.controller
-        width = "1 % of the largest reference speed"
+        width: object = "1 % of the largest reference speed"
         if self.width is not None:
-            width = np.atleast_1d(np.asarray(self.width, dtype=float)).tolist()
+            width = np.atleast_1d(self.width).tolist()
         return {
             "integrator": self.integrator,
             "substeps": self.substeps,
@@ -145,12 +175,12 @@ class Auxiliary:
             found.append(log.along(q, dq, ddq).driven(tau))
         return tuple(found)
 
-    def simulated(self, beta: Array, scale: Array | None = None) -> Problem:
+    def simulated(self, beta: Array, scale: Array | None = None) -> Regression:
         """The problem's torques on the simulated motion: rows ``[Z | y]``."""
         motions = [(m.q, m.dq, m.ddq) for m in self.motions(beta, scale)]
         return self.problem.along(motions, self.loops[0][0][2].width)
 
-    def referenced(self) -> Problem:
+    def referenced(self) -> Regression:
         """The problem's torques on the references themselves: more instruments."""
         motions = []
         for log, loops in zip(self.problem.samples, self.loops, strict=True):
@@ -178,7 +208,7 @@ class Auxiliary:
         """Mean diagonal of the mass matrix along the logs, shape (n,)."""
         problem = self.problem
         theta = problem.base.standard(beta)
-        phi = theta[: problem.idim.inertial].reshape(-1, 10)
+        phi, _ = problem.idim.split(theta)
         rotors = build_plant(problem.idim, theta, np.ones(problem.robot.n)).rotors
         q = np.vstack([log.q[:: max(1, len(log.q) // MASS_SAMPLES)] for log in problem.samples])
         M = mass_matrix(problem.idim.tree, phi, np.ascontiguousarray(q))
@@ -235,12 +265,8 @@ def auxiliary_model(problem: Problem, simulation: Simulation) -> Auxiliary:
     InputError
         When a log has no reference, or one that is too short.
     """
-    n = problem.robot.n
     if simulation.references is not None and len(simulation.references) != len(problem.samples):
         raise InputError(f"{len(simulation.references)} references for {len(problem.samples)} logs")
-    width = simulation.width
-    if width is not None:
-        width = np.broadcast_to(np.asarray(width, dtype=float), (n,)).copy()
     loops = []
     for k, log in enumerate(problem.samples):
         reference = logged_reference(log)
@@ -266,14 +292,10 @@ def auxiliary_model(problem: Problem, simulation: Simulation) -> Auxiliary:
                 (
                     start,
                     stop,
-                    Loop(
+                    simulation.loop(
                         problem.idim,
-                        simulation.controller,
                         reference.rows(start, stop),
-                        simulation.integrator,
-                        simulation.substeps,
-                        width,
-                        None if external is None else external[start:stop],
+                        external=None if external is None else external[start:stop],
                         model=compensation_model(problem),
                         q0=log.q[start],
                         dq0=log.dq[start],
@@ -287,11 +309,7 @@ def auxiliary_model(problem: Problem, simulation: Simulation) -> Auxiliary:
 
 def compensation_model(problem: Problem) -> Array | None:
     """The file's inertials as standard parameters, for controllers that compensate."""
-    if not problem.robot.has_nominal:
-        return None
-    model = np.zeros(len(problem.idim.parameters))
-    model[: problem.idim.inertial] = problem.robot.nominal.ravel()
-    return model
+    return problem.idim.nominal if problem.robot.has_nominal else None
 
 
 def logged_reference(log: Samples) -> Reference | None:

@@ -6,17 +6,18 @@ the cone problem of `dynident.consistency.feasible_set` (ardiani2024, eq. 20 and
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dynident.consistency.active import restriction, sensitivity
-from dynident.consistency.bootstrap import REPLICATES, bootstrap_covariance, check_replicates
+from dynident.consistency.bootstrap import Bootstrap, bootstrap_covariance
 from dynident.consistency.feasible_set import (
-    Admissible,
-    Held,
-    admissible,
-    names_held,
+    FeasiblePoint,
+    FeasibleSet,
+    active_names,
+    build_feasible_set,
     require_consistent,
 )
 from dynident.consistency.inner import Constrained, LogCholesky
@@ -25,26 +26,23 @@ from dynident.consistency.weight import HELD_OUT, chosen_weight
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.estimators.closed_loop import Auxiliary, Simulation, auxiliary_model
-from dynident.estimators.didim import direct_inverse
+from dynident.estimators.covariance import ErrorBars, Scores, Spread, named, spread_of
+from dynident.estimators.didim import DIDIM_ADVICE, direct_inverse
 from dynident.estimators.estimate import Estimate
-from dynident.estimators.instrumental import instrument_words, instrumental
-from dynident.estimators.instrumental import seed_std as instrument_std
-from dynident.estimators.iteration import start_values
-from dynident.estimators.least_squares import seed_std, weakest_combination, weighted_solution
+from dynident.estimators.instrumental import IV_ADVICE, instrument_words, instrumental
+from dynident.estimators.instrumental import literature_std as instrument_std
+from dynident.estimators.iteration import Search, iterate, start_values
 from dynident.estimators.output_error import TORQUE, error_sigma, output_error
 from dynident.regression.factors import UNEXCITED, System
-from dynident.regression.problem import Problem
+from dynident.regression.problem import Problem, Regression
 from dynident.regression.statistics import (
-    Covariance,
-    automatic_lag,
     long_run_ratio,
     residuals,
-    score_covariance,
     score_series,
     whiteness_rejected,
 )
+from dynident.regression.weighted import literature_std, weakest_combination, weighted_solution
 
-DEFAULT = Knowledge()
 LOST = 1e-2
 APPROACHED = 1e-6
 """Residual of a certificate above which an answer is not optimal: a log-Cholesky search."""
@@ -60,24 +58,25 @@ class Setting:
     ----------
     problem : Problem
     knowledge : Knowledge
-    admitted : Admissible
+    admitted : FeasibleSet
     sigma : ndarray, shape (n,)
         Of the unconstrained weighted least squares.
     rounds : int
         Until they settled.
     system : System
         Its factors.
-    bootstrap, seed : int
+    bootstrap : Bootstrap
+    bars : ErrorBars
     """
 
     problem: Problem
     knowledge: Knowledge
-    admitted: Admissible
+    admitted: FeasibleSet
     sigma: Array
     rounds: int
     system: System
-    bootstrap: int
-    seed: int
+    bootstrap: Bootstrap
+    bars: ErrorBars
 
     def inner(self) -> Constrained:
         """The solver inside the iterations."""
@@ -85,7 +84,9 @@ class Setting:
         return make(self.admitted)
 
 
-def setting(problem: Problem, knowledge: Knowledge, bootstrap: int, seed: int) -> Setting:
+def setting(
+    problem: Problem, knowledge: Knowledge, bootstrap: Bootstrap, bars: ErrorBars
+) -> Setting:
     """The admissible set of a problem, scaled by its rows.
 
     kappa^2, the prior's variance in units of the rows, is the long-run variance ratio of
@@ -102,13 +103,15 @@ def setting(problem: Problem, knowledge: Knowledge, bootstrap: int, seed: int) -
     system = factors.weighted(sigma)
     if knowledge.prior_weight == HELD_OUT:
         knowledge = chosen_weight(problem, knowledge, sigma, float(kappa))
-    admitted = admissible(problem.base, system, knowledge, float(kappa))
-    check_replicates(bootstrap)
-    return Setting(problem, knowledge, admitted, sigma, rounds, system, bootstrap, seed)
+    admitted = build_feasible_set(problem.base, system, knowledge, float(kappa))
+    return Setting(problem, knowledge, admitted, sigma, rounds, system, bootstrap, bars)
 
 
 def pc_idim_ls(
-    problem: Problem, knowledge: Knowledge = DEFAULT, bootstrap: int = REPLICATES, seed: int = 0
+    problem: Problem,
+    knowledge: Knowledge = Knowledge(),
+    bootstrap: Bootstrap = Bootstrap(),
+    bars: ErrorBars = ErrorBars(),
 ) -> Estimate:
     """Weighted least squares over the admitted parameters (ardiani2024, eq. 19 and 20).
 
@@ -118,37 +121,32 @@ def pc_idim_ls(
     knowledge : Knowledge
         Consistency, constraints and prior; by default every link consistent, Ia, fv, fc
         positive, and the robot file's inertials as a weak prior where it has any.
-    bootstrap : int
-        Replicates of the block bootstrap where constraints are active; 0 for the covariance
-        on their faces.
-    seed : int
-        Of the bootstrap.
+    bootstrap : Bootstrap
+    bars : ErrorBars
 
     Raises
     ------
     InputError
-        When the prior is not known, the file has no inertials for it, or a constraint does
-        not fit the robot.
+        When the file has no inertials for the prior, or a constraint does not fit the robot.
     ComputationError
         When no certified consistent answer was reached.
     """
-    given = setting(problem, knowledge, bootstrap, seed)
+    given = setting(problem, knowledge, bootstrap, bars)
     inner = given.inner()
     inner(given.system)
-    held = inner.held
-    return concluded(
-        given, held, problem, given.system, given.sigma, seed_std(given.system),
-        f"solved; sigma settled in {given.rounds} rounds", held.solution.iterations,
-    )  # fmt: skip
+    system, steps = given.system, inner.point.solution.iterations
+    message = f"solved; sigma settled in {given.rounds} rounds"
+    found = Fitted(problem, system, given.sigma, literature_std(system), message, steps)
+    return concluded(given, inner.point, found)
 
 
 def pc_idim_iv(
     problem: Problem,
     simulation: Simulation,
-    knowledge: Knowledge = DEFAULT,
-    gain_update: bool = False,
-    bootstrap: int = REPLICATES,
-    seed: int = 0,
+    knowledge: Knowledge = Knowledge(),
+    search: Search = Search(),
+    bootstrap: Bootstrap = Bootstrap(),
+    bars: ErrorBars = ErrorBars(),
 ) -> Estimate:
     """Constrained instrumental variables (ardiani2024, section III-I).
 
@@ -160,14 +158,10 @@ def pc_idim_iv(
     problem : Problem
     simulation : Simulation
     knowledge : Knowledge
-        As of `pc_idim_ls`; consistency "base" without a prior is the seed's own, eq. 27.
-    gain_update : bool
-        See `dynident.estimators.iteration.gain_scale`.
-    bootstrap : int
-        Replicates of the block bootstrap where constraints are active; 0 for the covariance
-        on their faces.
-    seed : int
-        Of the bootstrap.
+        As of `pc_idim_ls`; consistency "base" without a prior is the paper's own, eq. 27.
+    search : Search
+    bootstrap : Bootstrap
+    bars : ErrorBars
 
     Raises
     ------
@@ -177,20 +171,22 @@ def pc_idim_iv(
         When no certified consistent answer was reached, the loop cannot be simulated, or
         the iterations do not settle.
     """
-    given = setting(problem, knowledge, bootstrap, seed)
-    inner = given.inner()
-    auxiliary = auxiliary_model(problem, simulation)
-    found = instrumental(auxiliary, constrained_start(given, auxiliary), gain_update, False, inner)
-    system = found.problem.instrument_factors.weighted(found.sigma)
-    estimate = concluded(
-        given, inner.held, found.problem, system.projected, found.sigma, instrument_std(system),
-        f"instruments settled in {len(found.history) - 1} simulations",
-        len(found.history) - 1, Pi=system.Pi,
-    )  # fmt: skip
+    given = setting(problem, knowledge, bootstrap, bars)
+    inner, auxiliary = given.inner(), auxiliary_model(problem, simulation)
+    step = instrumental(auxiliary, False, inner)
+    start = constrained_start(given, auxiliary)
+    settled = iterate(auxiliary, start, search, step, IV_ADVICE)
+    system = settled.rows.instrument_factors.weighted(settled.sigma)
+    message = f"instruments settled in {settled.simulations} simulations"
+    std = instrument_std(system)
+    found = Fitted(
+        settled.rows, system.projected, settled.sigma, std, message, settled.simulations, system.Pi
+    )
+    estimate = concluded(given, inner.point, found)
     tests, words = instrument_words(system, estimate.beta, estimate.covariance.std)
-    singular_values = found.problem.instrument_factors.without("X").singular_values()
+    singular_values = settled.rows.instrument_factors.without("X").singular_values()
     return replace(
-        simulated(estimate, auxiliary, found.history, singular_values),
+        simulated(estimate, auxiliary, settled.history, singular_values),
         message=f"{estimate.message}; {words}",
         tests=tests,
     )
@@ -199,10 +195,10 @@ def pc_idim_iv(
 def pc_didim(
     problem: Problem,
     simulation: Simulation,
-    knowledge: Knowledge = DEFAULT,
-    gain_update: bool = False,
-    bootstrap: int = REPLICATES,
-    seed: int = 0,
+    knowledge: Knowledge = Knowledge(),
+    search: Search = Search(),
+    bootstrap: Bootstrap = Bootstrap(),
+    bars: ErrorBars = ErrorBars(),
 ) -> Estimate:
     """Constrained DIDIM: ``min ||Z beta - y||^2`` along the simulated motion, iterated.
 
@@ -212,25 +208,25 @@ def pc_didim(
     ------
     InputError, ComputationError
     """
-    given = setting(problem, knowledge, bootstrap, seed)
-    inner = given.inner()
-    auxiliary = auxiliary_model(problem, simulation)
-    found = direct_inverse(auxiliary, constrained_start(given, auxiliary), gain_update, inner)
-    factors = found.simulated.factors
-    system = factors.weighted(found.sigma)
-    estimate = concluded(
-        given, inner.held, found.simulated, system, found.sigma, seed_std(system),
-        f"settled in {len(found.history) - 1} simulations", len(found.history) - 1,
-    )  # fmt: skip
-    return simulated(estimate, auxiliary, found.history, factors.singular_values())
+    given = setting(problem, knowledge, bootstrap, bars)
+    inner, auxiliary = given.inner(), auxiliary_model(problem, simulation)
+    start = constrained_start(given, auxiliary)
+    settled = iterate(auxiliary, start, search, direct_inverse(inner), DIDIM_ADVICE)
+    system = settled.rows.factors.weighted(settled.sigma)
+    message = f"settled in {settled.simulations} simulations"
+    std = literature_std(system)
+    found = Fitted(settled.rows, system, settled.sigma, std, message, settled.simulations)
+    estimate = concluded(given, inner.point, found)
+    singular_values = settled.rows.factors.singular_values()
+    return simulated(estimate, auxiliary, settled.history, singular_values)
 
 
 def pc_clie(
     problem: Problem,
     simulation: Simulation,
-    knowledge: Knowledge = DEFAULT,
-    bootstrap: int = REPLICATES,
-    seed: int = 0,
+    knowledge: Knowledge = Knowledge(),
+    bootstrap: Bootstrap = Bootstrap(),
+    bars: ErrorBars = ErrorBars(),
 ) -> Estimate:
     """Constrained closed-loop input error, each step a cone problem.
 
@@ -240,21 +236,19 @@ def pc_clie(
     ------
     InputError, ComputationError
     """
-    given = setting(problem, knowledge, bootstrap, seed)
-    inner = given.inner()
-    auxiliary = auxiliary_model(problem, simulation)
-    found = output_error(auxiliary, constrained_start(given, auxiliary), TORQUE, inner)
-    factors = found.linear.factors
+    given = setting(problem, knowledge, bootstrap, bars)
+    inner, auxiliary = given.inner(), auxiliary_model(problem, simulation)
+    ended = output_error(auxiliary, constrained_start(given, auxiliary), TORQUE, inner)
+    factors = ended.linear.factors
     # constraints that the data contradict make errors larger, and no noise
-    sigma = error_sigma(found.linear, factors.weighted(found.sigma).solve())
+    sigma = error_sigma(ended.linear, factors.weighted(ended.sigma).solve())
     system = factors.weighted(sigma)
     # the last step was damped; without it the multipliers are those of the criterion
     inner(system)
-    estimate = concluded(
-        given, inner.held, found.linear, system, sigma, seed_std(system),
-        found.message, len(found.history) - 1,
-    )  # fmt: skip
-    return simulated(estimate, auxiliary, found.history, factors.singular_values())
+    steps, std = len(ended.history) - 1, literature_std(system)
+    found = Fitted(ended.linear, system, sigma, std, ended.message, steps)
+    estimate = concluded(given, inner.point, found)
+    return simulated(estimate, auxiliary, ended.history, factors.singular_values())
 
 
 def constrained_start(given: Setting, auxiliary: Auxiliary) -> Array:
@@ -268,71 +262,96 @@ def simulated(
     estimate: Estimate, auxiliary: Auxiliary, history: Array, singular_values: Array
 ) -> Estimate:
     """An estimate with what belongs to iterations over simulations."""
-    assumed = auxiliary.simulation.assumed
-    warnings = estimate.warnings if assumed is None else (assumed, *estimate.warnings)
+    warnings = (*auxiliary.simulation.warnings, *estimate.warnings)
     return replace(estimate, history=history, singular_values=singular_values, warnings=warnings)
 
 
-def concluded(
-    given: Setting,
-    held: Held,
-    scored: Problem,
-    system: System,
-    sigma: Array,
-    seed: Array,
-    message: str,
-    iterations: int,
-    Pi: Array | None = None,
-) -> Estimate:
-    """Residuals, covariance, certificate and restriction of a constrained answer.
+@dataclass(frozen=True)
+class Fitted:
+    """The last linear problem of a constrained method.
 
-    Parameters
+    Attributes
     ----------
-    held : Held
-    scored : Problem
+    rows : Regression
         Whose scores, those of its instruments where it has any, are zero at a free answer.
     system : System
-        ``||A beta - b||^2``.
-    seed : ndarray, shape (base parameters,)
+        ``||A beta - b||^2`` of them.
+    sigma : ndarray, shape (groups,)
+    literature : ndarray, shape (base parameters,)
         Standard deviations of the literature's formula.
-    Pi : ndarray, optional
+    message : str
+    iterations : int
+    Pi : ndarray or None
         ``(Z^T Z)^-1 Z^T X`` of instruments.
     """
-    problem, admitted = given.problem, given.admitted
-    if held.theta is not None:
-        require_consistent(problem.base, held.theta, given.knowledge.consistency)
-    errors = residuals(scored, held.beta)
-    lag = automatic_lag(errors.error) if whiteness_rejected(errors.error) else 0
-    faces = held.solution.visible(admitted.cones, VISIBLE)
-    active = names_held(admitted.cones, faces)
-    name = ("posterior, " if admitted.prior.words != "none" else "") + (
-        f"hac rows (residuals are not white), Bartlett lag {lag}" if lag else "white rows"
+
+    rows: Regression
+    system: System
+    sigma: Array
+    literature: Array
+    message: str
+    iterations: int
+    Pi: Array | None = None
+
+
+def spread_on_faces(
+    given: Setting,
+    point: FeasiblePoint,
+    scores: Scores,
+    Pi: Array | None,
+    faces: Sequence[np.ndarray],
+) -> Spread:
+    """The covariance on the faces of the active constraints, the prior's own share included."""
+    admitted = given.admitted
+    image = admitted.space.matrix @ sensitivity(admitted, point, faces)
+    gain = image @ admitted.space.matrix.T
+    if Pi is not None:
+        gain = gain @ Pi.T
+    spread = spread_of(scores, gain, given.bars, white="robust")
+    pull = admitted.kappa * image @ point.A[point.data :].T
+    return replace(spread, matrix=spread.matrix + pull @ pull.T)
+
+
+def bootstrapped(
+    given: Setting, point: FeasiblePoint, found: Fitted, scores: Scores, memory: int
+) -> Array:
+    """The covariance over replicates of the cone problem."""
+    series = tuple(
+        np.vstack([u for _, u in log]) for log in score_series(found.rows, point.beta, found.sigma)
     )
-    if active and given.bootstrap:
-        name += (
-            f"; moving-block bootstrap of the cone problem, {given.bootstrap} replicates "
+    if found.Pi is not None:
+        series = tuple(u @ found.Pi for u in series)
+    return bootstrap_covariance(
+        given.admitted,
+        point,
+        found.system,
+        series,
+        found.rows.factors.rows,
+        memory + 1,
+        given.bootstrap,
+    )
+
+
+def concluded(given: Setting, point: FeasiblePoint, found: Fitted) -> Estimate:
+    """Residuals, covariance, certificate and restriction of a constrained answer."""
+    problem, admitted, system = given.problem, given.admitted, found.system
+    if point.theta is not None:
+        require_consistent(problem.base, point.theta, given.knowledge.consistency)
+    errors = residuals(found.rows, point.beta)
+    faces = point.solution.visible(admitted.cones, VISIBLE)
+    active = active_names(admitted.cones, faces)
+    scores = Scores(found.rows, point.beta, found.sigma, found.sigma, errors)
+    spread = spread_on_faces(given, point, scores, found.Pi, faces)
+    kind = "posterior" if admitted.prior.words != "none" else "constrained"
+    if active and given.bootstrap.bootstrap:
+        kind += (
+            f", moving-block bootstrap of the cone problem, {given.bootstrap.bootstrap} replicates "
             f"({len(active)} active constraints)"
         )
-        series = tuple(
-            np.vstack([u for _, u in log]) for log in score_series(scored, held.beta, sigma)
-        )
-        rows = sum(group.rows for group in scored.factors.groups)
-        if Pi is not None:
-            series = tuple(u @ Pi for u in series)
-        matrix = bootstrap_covariance(
-            admitted, held, system, series, rows, lag + 1, given.bootstrap, given.seed
-        )
-    else:
-        if active:
-            name += f", on the faces of {len(active)} active constraints"
-        score = score_covariance(scored, held.beta, sigma, lag)
-        if Pi is not None:
-            score = Pi.T @ score @ Pi
-        pull = held.A[held.data :]
-        middle = admitted.space.matrix.T @ score @ admitted.space.matrix
-        middle = middle + admitted.kappa**2 * pull.T @ pull
-        image = admitted.space.matrix @ sensitivity(admitted, held, faces)
-        matrix = image @ middle @ image.T
+        matrix = bootstrapped(given, point, found, scores, spread.memory)
+        spread = replace(spread, matrix=matrix)
+    elif active:
+        kind += f" on the faces of {len(active)} active constraints"
     warnings = []
     condition, rank, _ = system.condition()
     if condition > UNEXCITED:
@@ -341,7 +360,7 @@ def concluded(
             f"the log does not excite {weakest} (condition {condition:.1e}, rank {rank} of "
             f"{problem.base.count}); those values rest on the prior and the constraints"
         )
-    proof = held.solution.certificate
+    proof = point.solution.certificate
     if proof.worst > LOST:
         raise ComputationError(
             f"the search over log-Cholesky parameters stopped far from an optimum (residual "
@@ -352,21 +371,20 @@ def concluded(
             "the search ended near the boundary of consistency and not on it (dual residual "
             f"{proof.dual:.1e}), of which the error bars know nothing; use parametrisation 'cones'"
         )
-    held_back = restriction(admitted, held, system, faces)
-    if held_back is not None and held_back.rejected:
-        warnings.append(held_back.verdict)
+    active_words = restriction(admitted, point, system, faces)
+    if active_words is not None and active_words.rejected:
+        warnings.append(active_words.verdict)
     return Estimate(
-        held.beta,
-        held.theta,
-        sigma,
-        Covariance(name, np.asarray(matrix), seed),
+        point.beta,
+        point.theta,
+        found.sigma,
+        named(kind, spread, found.literature),
         errors,
-        iterations,
-        True,
-        message,
+        found.iterations,
+        found.message,
         certificate=proof,
         active=active,
         prior=admitted.prior.words,
-        restriction=held_back,
+        restriction=active_words,
         warnings=tuple(warnings),
     )

@@ -7,38 +7,35 @@ neglected (pseudo-linear regression).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
-import numpy as np
+from dataclasses import replace
 
 from dynident.core.arrays import Array
-from dynident.core.errors import ComputationError, RolloutError
-from dynident.estimators.closed_loop import Auxiliary, Simulation, auxiliary_model
+from dynident.estimators.closed_loop import Simulation, auxiliary_model
+from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.inner import Free, Inner
-from dynident.estimators.instrumental import CONVERGED, ITERATIONS
-from dynident.estimators.iteration import (
-    explained,
-    gain_scale,
-    settled,
-    simulated_towards,
-    start_values,
-)
-from dynident.estimators.least_squares import finish, require_excitation, weighted_solution
-from dynident.estimators.least_squares import seed_std as least_squares_std
-from dynident.regression.problem import Problem
+from dynident.estimators.iteration import Search, Step, Stepped, iterate, start_values
+from dynident.estimators.least_squares import Weighted, finish
+from dynident.regression.problem import Problem, Regression
+from dynident.regression.weighted import literature_std, require_excitation, weighted_solution
+
+DIDIM_ADVICE = "the controller or the reference may not be the robot's; idim-iv is robust to that"
 
 
-def didim(problem: Problem, simulation: Simulation, gain_update: bool = False) -> Estimate:
+def didim(
+    problem: Problem,
+    simulation: Simulation,
+    search: Search = Search(),
+    bars: ErrorBars = ErrorBars(),
+) -> Estimate:
     """Input error with the regressor of the simulated motion as its Jacobian.
 
     Parameters
     ----------
     problem : Problem
     simulation : Simulation
-    gain_update : bool
-        Keep the simulated loop's bandwidth while the estimated inertia moves; see
-        `dynident.estimators.iteration.gain_scale`.
+    search : Search
+    bars : ErrorBars
 
     Raises
     ------
@@ -49,82 +46,32 @@ def didim(problem: Problem, simulation: Simulation, gain_update: bool = False) -
         controller that is not the robot's.
     """
     auxiliary = auxiliary_model(problem, simulation)
-    inner = Free(lambda system: require_excitation(problem, system))
     start = start_values(problem, simulation.start)
-    found = direct_inverse(auxiliary, start, gain_update, inner)
-    iterations = len(found.history) - 1
-    estimate = finish(
-        found.simulated,
-        found.beta,
-        found.sigma,
-        found.sigma,
-        iterations,
-        f"settled in {iterations} simulations",
-    )
+    step = direct_inverse(Free(lambda system: require_excitation(problem, system)))
+    found = iterate(auxiliary, start, search, step, DIDIM_ADVICE)
+    message = f"settled in {found.simulations} simulations"
+    last = Weighted(found.beta, found.sigma, found.sigma, found.simulations, message)
     return replace(
-        estimate,
+        finish(found.rows, last, bars),
         history=found.history,
-        warnings=() if simulation.assumed is None else (simulation.assumed,),
-        singular_values=found.simulated.factors.singular_values(),
+        warnings=simulation.warnings,
+        singular_values=found.rows.factors.singular_values(),
     )
 
 
-@dataclass(frozen=True)
-class Simulated:
-    """Where a DIDIM iteration ended.
-
-    Attributes
-    ----------
-    simulated : Problem
-        Rows ``[Z | y]`` of the simulated motion.
-    beta : ndarray, shape (base parameters,)
-    sigma : ndarray, shape (n,)
-    history : ndarray, shape (iterations + 1, base parameters)
-    """
-
-    simulated: Problem
-    beta: Array
-    sigma: Array
-    history: Array
-
-
-def direct_inverse(
-    auxiliary: Auxiliary, start: Array, gain_update: bool, inner: Inner
-) -> Simulated:
-    """The iteration behind DIDIM and PC-DIDIM.
+def direct_inverse(inner: Inner) -> Step:
+    """The step behind DIDIM and PC-DIDIM.
 
     Parameters
     ----------
-    auxiliary : Auxiliary
-    start : ndarray, shape (base parameters,)
-    gain_update : bool
     inner : Inner
         Minimises ``||Z beta - y||^2`` over what is admitted.
-
-    Raises
-    ------
-    ComputationError
-        When the loop cannot be simulated or the iterations do not settle.
     """
-    beta = start
-    history, simulatable = [beta], beta
-    scale = gain_scale(auxiliary, gain_update)
-    for iteration in range(1, ITERATIONS + 1):
-        try:
-            simulated, halvings = simulated_towards(auxiliary, simulatable, beta, scale)
-        except RolloutError as error:
-            raise explained(error, iteration, auxiliary.simulation.start) from error
-        simulatable = simulatable + 0.5**halvings * (beta - simulatable)
+
+    def step(simulated: Regression, sigma: Array) -> Stepped:
         factors = simulated.factors
         _, sigma, _ = weighted_solution(factors)
         system = factors.weighted(sigma)
-        new = inner(system)
-        done = halvings == 0 and settled(new, beta, least_squares_std(system), CONVERGED)
-        beta = new
-        history.append(beta)
-        if done:
-            return Simulated(simulated, beta, sigma, np.array(history))
-    raise ComputationError(
-        f"didim did not settle in {ITERATIONS} simulations: the controller or the reference may "
-        "not be the robot's; idim-iv is robust to that"
-    )
+        return Stepped(simulated, inner(system), sigma, literature_std(system))
+
+    return step

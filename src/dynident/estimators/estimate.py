@@ -7,7 +7,40 @@ from dataclasses import dataclass
 from dynident.conic.active_set import Certificate
 from dynident.consistency.active import Restriction
 from dynident.core.arrays import Array
+from dynident.regression.essential import Essential
 from dynident.regression.statistics import Covariance, Residuals, TestResult
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Parameters that the torque is not linear in.
+
+    Attributes
+    ----------
+    names : tuple of str
+        ``vs3``.
+    values, std : ndarray, shape (k,)
+    """
+
+    names: tuple[str, ...]
+    values: Array
+    std: Array
+
+
+@dataclass(frozen=True)
+class Track:
+    """An estimate over time.
+
+    Attributes
+    ----------
+    time : ndarray, shape (instants,)
+        From the log's first sample [s].
+    beta, std : ndarray, shape (instants, base parameters)
+    """
+
+    time: Array
+    beta: Array
+    std: Array
 
 
 @dataclass(frozen=True)
@@ -19,12 +52,11 @@ class Estimate:
     beta : ndarray, shape (base parameters,)
     theta : ndarray, shape (standard parameters,), or None
         The full set, where the method determines one.
-    sigma : ndarray, shape (n,)
-        Standard deviation of each joint's rows [Nm or N].
+    sigma : ndarray, shape (groups,)
+        Standard deviation of each group's torque [Nm or N].
     covariance : Covariance
     residuals : Residuals
     iterations : int
-    converged : bool
     message : str
     certificate : Certificate or None
     active : tuple of str
@@ -41,6 +73,12 @@ class Estimate:
     singular_values : ndarray or None
         Of the unweighted rows that carry the method: the simulated regressor Z (of 2sls with
         all its instruments), or the Jacobian; largest first.
+    essential : Essential or None
+        Which base parameters survived elimination, where it was asked for.
+    shape : Shape or None
+        Parameters that the torque is not linear in, where the method estimates any.
+    track : Track or None
+        The estimate over time, of methods that follow it.
     """
 
     beta: Array
@@ -49,7 +87,6 @@ class Estimate:
     covariance: Covariance
     residuals: Residuals
     iterations: int
-    converged: bool
     message: str
     certificate: Certificate | None = None
     active: tuple[str, ...] = ()
@@ -59,3 +96,6 @@ class Estimate:
     tests: tuple[TestResult, ...] = ()
     history: Array | None = None
     singular_values: Array | None = None
+    essential: Essential | None = None
+    shape: Shape | None = None
+    track: Track | None = None

@@ -6,58 +6,52 @@ of the auxiliary model under the current estimate, iterated until eq. (46) holds
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import ComputationError, RolloutError
+from dynident.core.errors import ComputationError
 from dynident.estimators.closed_loop import Auxiliary, Simulation, auxiliary_model
+from dynident.estimators.covariance import ErrorBars, Scores, named, spread_of
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.inner import Free, Inner
 from dynident.estimators.iteration import (
-    explained,
-    gain_scale,
-    settled,
-    simulated_towards,
+    Search,
+    Settled,
+    Step,
+    Stepped,
+    iterate,
     start_values,
 )
-from dynident.estimators.least_squares import (
+from dynident.regression.factors import UNEXCITED, InstrumentFactors, InstrumentSystem, System
+from dynident.regression.problem import Problem, Regression
+from dynident.regression.statistics import TestResult, f_distributed, residuals
+from dynident.regression.weighted import (
     TOLERANCE,
     group_sigma,
     require_excitation,
     weakest_combination,
 )
-from dynident.regression.factors import UNEXCITED, InstrumentFactors, InstrumentSystem, System
-from dynident.regression.problem import Problem
-from dynident.regression.statistics import (
-    Covariance,
-    TestResult,
-    automatic_lag,
-    f_distributed,
-    residuals,
-    score_covariance,
-    whiteness_rejected,
-)
 
-ITERATIONS = 30
 ROUNDING = 1e-10
 ROUNDS = 10
 """Renewals of sigma between two simulations."""
-CONVERGED = 1e-2
-"""tol_beta of eq. (46), relative to the value or, where it is larger, its sigma."""
+IV_ADVICE = "the controller, the reference or a constraint may not be the robot's"
 
 
-def idim_iv(problem: Problem, simulation: Simulation, gain_update: bool = False) -> Estimate:
+def idim_iv(
+    problem: Problem,
+    simulation: Simulation,
+    search: Search = Search(),
+    bars: ErrorBars = ErrorBars(),
+) -> Estimate:
     """Instrumental variables: as many instruments as parameters.
 
     Parameters
     ----------
     problem : Problem
     simulation : Simulation
-    gain_update : bool
-        Keep the simulated loop's bandwidth while the estimated inertia moves; see
-        `dynident.estimators.iteration.gain_scale`.
+    search : Search
+    bars : ErrorBars
 
     Raises
     ------
@@ -67,11 +61,14 @@ def idim_iv(problem: Problem, simulation: Simulation, gain_update: bool = False)
         When the loop cannot be simulated, the instruments are weak, or the iterations do
         not settle.
     """
-    return free_instrumental(problem, simulation, gain_update, extra=False)
+    return free_instrumental(problem, simulation, search, bars, extra=False)
 
 
 def two_stage_least_squares(
-    problem: Problem, simulation: Simulation, gain_update: bool = False
+    problem: Problem,
+    simulation: Simulation,
+    search: Search = Search(),
+    bars: ErrorBars = ErrorBars(),
 ) -> Estimate:
     """2SLS with twice as many instruments: the simulated motion's and the reference's.
 
@@ -83,14 +80,14 @@ def two_stage_least_squares(
     ------
     InputError, ComputationError
     """
-    return free_instrumental(problem, simulation, gain_update, extra=True)
+    return free_instrumental(problem, simulation, search, bars, extra=True)
 
 
 def free_instrumental(
-    problem: Problem, simulation: Simulation, gain_update: bool, extra: bool
+    problem: Problem, simulation: Simulation, search: Search, bars: ErrorBars, extra: bool
 ) -> Estimate:
     """IDIM-IV and 2SLS without constraints."""
-    require_excitation(problem, problem.factors.weighted(np.ones(problem.robot.n)))
+    require_excitation(problem, problem.factors.weighted(problem.factors.ones))
 
     def refuse(system: System) -> None:
         condition, _, _ = system.condition()
@@ -102,76 +99,31 @@ def free_instrumental(
 
     auxiliary = auxiliary_model(problem, simulation)
     start = start_values(problem, simulation.start)
-    return finish(instrumental(auxiliary, start, gain_update, extra, Free(refuse)))
+    step = instrumental(auxiliary, extra, Free(refuse))
+    return finish(auxiliary, iterate(auxiliary, start, search, step, IV_ADVICE), bars)
 
 
-@dataclass(frozen=True)
-class Instrumented:
-    """Where an instrumental iteration ended.
-
-    Attributes
-    ----------
-    auxiliary : Auxiliary
-    problem : Problem
-        With its instruments.
-    beta : ndarray, shape (base parameters,)
-    sigma : ndarray, shape (n,)
-    history : ndarray, shape (iterations + 1, base parameters)
-    """
-
-    auxiliary: Auxiliary
-    problem: Problem
-    beta: Array
-    sigma: Array
-    history: Array
-
-
-def instrumental(
-    auxiliary: Auxiliary, start: Array, gain_update: bool, extra: bool, inner: Inner
-) -> Instrumented:
-    """The iteration behind IDIM-IV, 2SLS and PC-IDIM-IV (ardiani2024, section III-I).
+def instrumental(auxiliary: Auxiliary, extra: bool, inner: Inner) -> Step:
+    """The step behind IDIM-IV, 2SLS and PC-IDIM-IV (ardiani2024, section III-I).
 
     Parameters
     ----------
     auxiliary : Auxiliary
-    start : ndarray, shape (base parameters,)
-    gain_update : bool
     extra : bool
         Whether the reference's regressor is a second set of instruments.
     inner : Inner
         Minimises ``||R_ZX beta - r_Zy||^2`` over what is admitted.
-
-    Raises
-    ------
-    ComputationError
-        When the loop cannot be simulated or the iterations do not settle.
     """
-    problem, simulation = auxiliary.problem, auxiliary.simulation
-    beta = start
-    history, simulatable = [beta], beta
-    scale = gain_scale(auxiliary, gain_update)
     more = (auxiliary.referenced(),) if extra else ()
-    sigma = np.ones(problem.robot.n)
-    for iteration in range(1, ITERATIONS + 1):
-        try:
-            simulated, halvings = simulated_towards(auxiliary, simulatable, beta, scale)
-        except RolloutError as error:
-            raise explained(error, iteration, simulation.start) from error
-        simulatable = simulatable + 0.5**halvings * (beta - simulatable)
-        instrumented = problem.with_instruments(simulated, *more)
-        factors = instrumented.instrument_factors
+
+    def step(simulated: Regression, sigma: Array) -> Stepped:
+        rows = auxiliary.problem.with_instruments(simulated, *more)
+        factors = rows.instrument_factors
         sigma = instrument_sigma(factors, sigma)
         system = factors.weighted(sigma)
-        new = inner(system.projected)
-        done = halvings == 0 and settled(new, beta, seed_std(system), CONVERGED)
-        beta = new
-        history.append(beta)
-        if done:
-            return Instrumented(auxiliary, instrumented, beta, sigma, np.array(history))
-    raise ComputationError(
-        f"the estimate did not settle in {ITERATIONS} simulations; the controller, the "
-        "reference or a constraint may not be the robot's"
-    )
+        return Stepped(rows, inner(system.projected), sigma, literature_std(system))
+
+    return step
 
 
 def instrument_sigma(factors: InstrumentFactors, sigma: Array) -> Array:
@@ -189,44 +141,33 @@ def instrument_sigma(factors: InstrumentFactors, sigma: Array) -> Array:
     return sigma
 
 
-def seed_std(system: InstrumentSystem) -> Array:
+def literature_std(system: InstrumentSystem) -> Array:
     """``(X^T Omega^-1 X)^-1`` with X = Z, or P_Z X (ardiani2024, eq. 12 and 23)."""
     z, p = system.instruments, system.R.shape[1] - 1 - system.instruments
     factor = system.R[:z, :z] if z == p else system.projected.A
     return np.asarray(np.sqrt(np.sum(np.linalg.pinv(factor, rcond=1.0 / UNEXCITED) ** 2, axis=1)))
 
 
-def finish(found: Instrumented) -> Estimate:
+def finish(auxiliary: Auxiliary, found: Settled, bars: ErrorBars) -> Estimate:
     """Residuals, covariance and tests of a converged IV estimate."""
-    auxiliary, instrumented = found.auxiliary, found.problem
-    beta, sigma, history = found.beta, found.sigma, found.history
-    system = instrumented.instrument_factors.weighted(sigma)
+    rows, beta, sigma = found.rows, found.beta, found.sigma
+    system = rows.instrument_factors.weighted(sigma)
     errors = residuals(auxiliary.problem, beta)
-    gain = system.gain
-    if whiteness_rejected(errors.error):
-        lag = automatic_lag(errors.error)
-        name = f"hac sandwich of the instruments (residuals are not white), Bartlett lag {lag}"
-        matrix = gain @ score_covariance(instrumented, beta, sigma, lag) @ gain.T
-    else:
-        name = "sandwich of the instruments, (Z' W X)^-1 Z' W Z (X' W Z)^-1"
-        root = np.linalg.pinv(system.projected.A, rcond=1.0 / UNEXCITED)
-        matrix = root @ root.T
-    tests, words = instrument_words(system, beta, np.sqrt(np.diag(matrix)))
-    assumed = auxiliary.simulation.assumed
-    iterations = len(history) - 1
+    spread = spread_of(Scores(rows, beta, sigma, sigma, errors), system.gain, bars)
+    covariance = named("instruments", spread, literature_std(system))
+    tests, words = instrument_words(system, beta, covariance.std)
     return Estimate(
         beta,
         None,
         sigma,
-        Covariance(name, np.asarray(matrix), seed_std(system)),
+        covariance,
         errors,
-        iterations,
-        True,
-        f"instruments settled in {iterations} simulations; {words}",
-        warnings=() if assumed is None else (assumed,),
+        found.simulations,
+        f"instruments settled in {found.simulations} simulations; {words}",
+        warnings=auxiliary.simulation.warnings,
         tests=tests,
-        history=history,
-        singular_values=instrumented.instrument_factors.without("X").singular_values(),
+        history=found.history,
+        singular_values=rows.instrument_factors.without("X").singular_values(),
     )
 
 

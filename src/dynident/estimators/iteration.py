@@ -1,25 +1,44 @@
-"""Where iterations over simulations start, how they go on, and when they have settled."""
+"""Simulate, estimate, and again: the iteration of all methods that simulate the loop.
+
+Where it starts, how it goes on where an estimate cannot be simulated, and when it has settled
+(ardiani2024, section III-I and eq. 46).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count, islice
+from typing import Annotated
 
 import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError, RolloutError
+from dynident.core.options import Options
+from dynident.core.schema import Flag
 from dynident.core.text import nearest
 from dynident.dynamics.idim import ROTOR
 from dynident.estimators.closed_loop import Auxiliary
-from dynident.estimators.least_squares import weighted_solution
-from dynident.regression.problem import Problem
+from dynident.regression.problem import Problem, Regression
+from dynident.regression.weighted import weighted_solution
 
-STARTS = ("least-squares", "nominal", "rotors")
-"""Where iterations start: WLS; the file's inertials with fitted drives; Ia = 1 alone."""
+ITERATIONS = 30
+CONVERGED = 1e-2
+"""tol_beta of eq. (46), relative to the value or, where it is larger, its sigma."""
 HALVINGS = 10
 
 Scale = Callable[[Array], Array | None]
 """Factors on the simulated gains under an estimate."""
+
+
+@dataclass(frozen=True)
+class Search(Options):
+    """How iterations over simulations go on."""
+
+    gain_update: Annotated[
+        Flag, "keep the bandwidth of the simulated loop while the estimated inertia moves"
+    ] = False
 
 
 def gain_scale(auxiliary: Auxiliary, update: bool) -> Scale:
@@ -32,6 +51,134 @@ def gain_scale(auxiliary: Auxiliary, update: bool) -> Scale:
         return lambda beta: None
     reference = auxiliary.inertia(weighted_solution(auxiliary.problem.factors)[0])
     return lambda beta: auxiliary.inertia(beta) / reference
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """What a method makes of one simulation.
+
+    Attributes
+    ----------
+    rows : Regression
+        That it fitted.
+    beta : ndarray, shape (base parameters,)
+    sigma : ndarray, shape (groups,)
+    std : ndarray, shape (base parameters,)
+        By which a change is judged.
+    """
+
+    rows: Regression
+    beta: Array
+    sigma: Array
+    std: Array
+
+
+Step = Callable[[Regression, Array], Stepped]
+"""A method: rows ``[Z | y]`` of a simulation and the last sigmas, to the next estimate."""
+
+
+@dataclass(frozen=True)
+class Settled:
+    """Where an iteration ended.
+
+    Attributes
+    ----------
+    rows : Regression
+        Of the last step.
+    beta : ndarray, shape (base parameters,)
+    sigma : ndarray, shape (groups,)
+    history : ndarray, shape (simulations + 1, base parameters)
+    """
+
+    rows: Regression
+    beta: Array
+    sigma: Array
+    history: Array
+
+    @property
+    def simulations(self) -> int:
+        """How many it took."""
+        return len(self.history) - 1
+
+
+def steps(auxiliary: Auxiliary, start: Array, scale: Scale, step: Step) -> Iterator[Moved]:
+    """Simulate an estimate and step on from it, for ever.
+
+    An estimate that cannot be simulated is approached from the last one that could: mass
+    matrices are linear in beta and the positive definite ones are a convex set, so that half
+    way back is nearer.
+
+    Parameters
+    ----------
+    auxiliary : Auxiliary
+    start : ndarray, shape (base parameters,)
+    scale : callable
+    step : callable
+
+    Raises
+    ------
+    ComputationError
+        When the loop cannot be simulated.
+    """
+    beta = simulatable = start
+    sigma = auxiliary.problem.factors.ones
+    for iteration in count(1):
+        try:
+            simulated, halvings = simulated_towards(auxiliary, simulatable, beta, scale)
+        except RolloutError as error:
+            raise explained(error, iteration, auxiliary.simulation.start) from error
+        simulatable = simulatable + 0.5**halvings * (beta - simulatable)
+        stepped = step(simulated, sigma)
+        yield Moved(stepped, beta, simulatable, whole=halvings == 0)
+        beta, sigma = stepped.beta, stepped.sigma
+
+
+@dataclass(frozen=True)
+class Moved:
+    """One round of `steps`.
+
+    Attributes
+    ----------
+    stepped : Stepped
+    old : ndarray, shape (base parameters,)
+        The estimate before it.
+    simulated : ndarray, shape (base parameters,)
+        What was simulated.
+    whole : bool
+        Whether that is the estimate itself.
+    """
+
+    stepped: Stepped
+    old: Array
+    simulated: Array
+    whole: bool
+
+
+def iterate(auxiliary: Auxiliary, start: Array, search: Search, step: Step, advice: str) -> Settled:
+    """Simulate and step until eq. (46) of ardiani2024 holds.
+
+    Parameters
+    ----------
+    auxiliary : Auxiliary
+    start : ndarray, shape (base parameters,)
+    search : Search
+    step : callable
+    advice : str
+        What to try where it does not settle.
+
+    Raises
+    ------
+    ComputationError
+        When the loop cannot be simulated or the iterations do not settle.
+    """
+    scale = gain_scale(auxiliary, search.gain_update)
+    history = [start]
+    for moved in islice(steps(auxiliary, start, scale, step), ITERATIONS):
+        new = moved.stepped
+        history.append(new.beta)
+        if moved.whole and settled(new.beta, moved.old, new.std, CONVERGED):
+            return Settled(new.rows, new.beta, new.sigma, np.array(history))
+    raise ComputationError(f"the estimate did not settle in {ITERATIONS} simulations; {advice}")
 
 
 def start_values(problem: Problem, start: str | Mapping[str, float]) -> Array:
@@ -50,8 +197,6 @@ def start_values(problem: Problem, start: str | Mapping[str, float]) -> Array:
                 raise InputError(f"start: {name!r} is no base parameter{nearest(name, base.names)}")
             beta[base.names.index(name)] = value
         return beta
-    if start not in STARTS:
-        raise InputError(f"start {start!r} is not known{nearest(start, STARTS)}")
     if start == "least-squares":
         return weighted_solution(problem.factors)[0]
     parameters = problem.idim.parameters
@@ -66,7 +211,7 @@ def nominal_values(problem: Problem) -> Array:
     """The file's inertials, with the drives' parameters that then fit the log best.
 
     Robot files know no rotors, without which a stiff loop need not be stable; those and the
-    friction are fitted by least squares, held to positive values.
+    friction are fitted by least squares, bounded to positive values.
 
     Raises
     ------
@@ -78,17 +223,15 @@ def nominal_values(problem: Problem) -> Array:
     idim, base = problem.idim, problem.base
     if not problem.robot.has_nominal:
         raise InputError(f"{problem.robot.name}: start 'nominal', but its file has no inertials")
-    theta = np.zeros(len(idim.parameters))
-    theta[: idim.inertial] = problem.robot.nominal.ravel()
-    drives = idim.parameters[idim.inertial :]
-    if drives:
+    theta = idim.nominal
+    if idim.drives:
         system = problem.factors.weighted(weighted_solution(problem.factors)[1])
         columns = system.A @ base.matrix
-        lower = np.array([0.0 if p.positive else -np.inf for p in drives])
+        lower = np.array([0.0 if p.positive else -np.inf for p in idim.drives])
         fit = optimize.lsq_linear(
             columns[:, idim.inertial :],
             system.b - columns @ theta,
-            bounds=(lower, np.full(len(drives), np.inf)),
+            bounds=(lower, np.full(len(idim.drives), np.inf)),
         )
         theta[idim.inertial :] = fit.x
     return theta
@@ -108,15 +251,12 @@ def simulated_towards(
     old: Array,
     new: Array,
     scale: Callable[[Array], Array | None] = lambda beta: None,
-) -> tuple[Problem, int]:
+) -> tuple[Regression, int]:
     """The auxiliary model at a new estimate, or on the way to it as far as it can be simulated.
-
-    Mass matrices are linear in beta and the positive definite ones are a convex set: half
-    way back to an estimate that could be simulated is nearer to it.
 
     Returns
     -------
-    problem : Problem
+    problem : Regression
     halvings : int
         How often the step was halved; 0 at the new estimate itself.
 

@@ -2,104 +2,131 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import ComputationError, InputError
-from dynident.core.text import nearest
+from dynident.core.errors import ComputationError
+from dynident.core.options import Options
+from dynident.core.schema import Name, one_of
+from dynident.estimators.covariance import ErrorBars, Scores, named, spread_of
 from dynident.estimators.estimate import Estimate
-from dynident.regression.factors import UNEXCITED, Factors, Group, System, compress
-from dynident.regression.problem import Problem
-from dynident.regression.statistics import (
-    Covariance,
-    automatic_lag,
-    residuals,
-    score_covariance,
-    whiteness_rejected,
+from dynident.regression.essential import Elimination, essential_parameters
+from dynident.regression.factors import Factors, compress
+from dynident.regression.problem import Problem, Regression
+from dynident.regression.statistics import residuals
+from dynident.regression.weighted import (
+    MAX_ITERATIONS,
+    TOLERANCE,
+    group_sigma,
+    literature_std,
+    require_excitation,
+    weighted_solution,
 )
 
-RESOLUTION = 1e-5
-"""Smallest sigma that is believed, relative to the largest rms torque of a joint."""
-SHARE = 0.2
-"""Share in the weakest directions, relative to the largest, above which it is named."""
-MAX_ITERATIONS = 100
-TOLERANCE = 1e-6
 
+def ols(
+    problem: Problem, elimination: Elimination = Elimination(), bars: ErrorBars = ErrorBars()
+) -> Estimate:
+    """Ordinary least squares, all groups weighted alike (ardiani2024, eq. 9).
 
-def ols(problem: Problem) -> Estimate:
-    """Ordinary least squares, all joints weighted alike (ardiani2024, eq. 9).
+    Parameters
+    ----------
+    problem : Problem
+    elimination : Elimination
+    bars : ErrorBars
 
     Raises
     ------
     ComputationError
         When the log does not excite all base parameters.
     """
-    factors = problem.factors
-    system = factors.weighted(np.ones(len(factors.groups)))
-    require_excitation(problem, system)
-    beta = system.solve()
-    sigma = group_sigma(factors, beta, np.ones(len(factors.groups)))
-    return finish(problem, beta, np.ones_like(sigma), sigma, 1, "one solve")
+    return fitted(problem, elimination, bars, solve_plainly)
 
 
-def wls(problem: Problem) -> Estimate:
-    """Least squares weighted by each joint's sigma, iterated until both agree.
+def wls(
+    problem: Problem, elimination: Elimination = Elimination(), bars: ErrorBars = ErrorBars()
+) -> Estimate:
+    """Least squares weighted by each group's sigma, iterated until both agree.
+
+    Parameters
+    ----------
+    problem : Problem
+    elimination : Elimination
+    bars : ErrorBars
 
     Raises
     ------
     ComputationError
         When the log does not excite all base parameters or sigma does not settle.
     """
-    factors = problem.factors
-    require_excitation(problem, factors.weighted(np.ones(len(factors.groups))))
-    beta, sigma, iterations = weighted_solution(factors)
-    return finish(problem, beta, sigma, sigma, iterations, f"sigma settled in {iterations} rounds")
+    return fitted(problem, elimination, bars, solve_weighted)
 
 
-def weighted_solution(factors: Factors) -> tuple[Array, Array, int]:
-    """WLS estimate, sigmas and rounds; minimum norm where the rows leave beta open.
+@dataclass(frozen=True)
+class Weighted:
+    """A least-squares solution.
+
+    Attributes
+    ----------
+    beta : ndarray, shape (columns,)
+    weights : ndarray, shape (groups,)
+        The sigmas that weighted it.
+    sigma : ndarray, shape (groups,)
+        Those of its errors.
+    iterations : int
+    message : str
+    """
+
+    beta: Array
+    weights: Array
+    sigma: Array
+    iterations: int
+    message: str
+
+
+def solve_plainly(factors: Factors) -> Weighted:
+    """All groups weighted alike."""
+    beta = factors.weighted(factors.ones).solve()
+    sigma = group_sigma(factors, beta, factors.ones)
+    return Weighted(beta, factors.ones, sigma, 1, "one solve")
+
+
+def solve_weighted(factors: Factors) -> Weighted:
+    """Each group weighted by its sigma.
 
     Raises
     ------
     ComputationError
         When sigma does not settle.
     """
-    sigma = np.ones(len(factors.groups))
-    for iteration in range(1, MAX_ITERATIONS + 1):
-        system = factors.weighted(sigma)
-        beta = system.solve()
-        new = group_sigma(factors, beta, sigma)
-        settled = np.all(np.abs(new - sigma) <= TOLERANCE * new)
-        sigma = new
-        if settled:
-            return beta, sigma, iteration
-    raise ComputationError(f"the joints' sigmas did not settle in {MAX_ITERATIONS} rounds; try ols")
+    beta, sigma, rounds = weighted_solution(factors)
+    return Weighted(beta, sigma, sigma, rounds, f"sigma settled in {rounds} rounds")
 
 
-def group_sigma(factors: Factors, beta: Array, weights: Array) -> Array:
-    """Standard deviation of each group's error.
-
-    ``sigma_j^2 = ||e_j||^2 / (r_j - h_j)`` with the leverage ``h_j`` of the group's rows
-    under the weights that gave beta: the share of the parameters spent on them.
-    """
-    system = factors.weighted(weights)
-    inverse = system.inverse()
-    sigma = np.empty(len(factors.groups))
-    largest = np.sqrt(np.max(factors.squared_torques / np.maximum(1, group_rows(factors))))
-    for j, (group, weight) in enumerate(zip(factors.groups, weights, strict=True)):
-        leverage = float(np.sum((group.factor[:, :-1] @ inverse / weight) ** 2))
-        freedom = max(group.rows - leverage, 0.1 * group.rows, 1.0)
-        sigma[j] = np.sqrt(group.squared_residual(beta) / freedom)
-    # a noise-free simulation must neither divide by zero nor drown a prior in rounding
-    return np.asarray(np.maximum(sigma, RESOLUTION * max(largest, np.finfo(float).tiny)))
-
-
-def group_rows(factors: Factors) -> Array:
-    """Rows of each group as an array."""
-    return np.array([group.rows for group in factors.groups], dtype=float)
+def fitted(
+    problem: Problem,
+    elimination: Elimination,
+    bars: ErrorBars,
+    solve: Callable[[Factors], Weighted],
+) -> Estimate:
+    """OLS and WLS, with all base parameters or those that survive elimination."""
+    factors = problem.factors
+    require_excitation(problem, factors.weighted(factors.ones))
+    found = solve(factors)
+    if elimination.essential is None:
+        return finish(problem, found, bars)
+    reduced = essential_parameters(factors, found.sigma, elimination.essential)
+    kept = list(reduced.kept)
+    small = solve(factors.select(kept))
+    beta = np.zeros(problem.base.count)
+    beta[kept] = small.beta
+    message = f"{len(kept)} essential of {problem.base.count} base parameters"
+    estimate = finish(problem, replace(small, beta=beta, message=message), bars, kept)
+    return replace(estimate, essential=reduced)
 
 
 HUBER = 1.345
@@ -140,24 +167,33 @@ LOSSES: dict[str, Loss] = {
 """Losses by name."""
 
 
-def irls(problem: Problem, loss: str = "huber") -> Estimate:
+LossName = Annotated[Name, one_of(LOSSES)]
+
+
+@dataclass(frozen=True)
+class Robustness(Options):
+    """How outliers are met: an option of irls."""
+
+    loss: Annotated[LossName, "of outliers; `bisquare` starts from Huber's answer"] = "huber"
+
+
+def irls(
+    problem: Problem, robustness: Robustness = Robustness(), bars: ErrorBars = ErrorBars()
+) -> Estimate:
     """Iteratively reweighted least squares: robust against outliers of the torque.
 
     Parameters
     ----------
     problem : Problem
-    loss : str
-        Name in `LOSSES`. Bisquare starts from Huber's answer.
+    robustness : Robustness
+    bars : ErrorBars
 
     Raises
     ------
-    InputError
-        When the loss is not known.
     ComputationError
         When the log does not excite all base parameters or the weights do not settle.
     """
-    if loss not in LOSSES:
-        raise InputError(f"loss {loss!r} is not known{nearest(loss, LOSSES)}")
+    loss = robustness.loss
     start = wls(problem)
     beta, sigma, rounds = start.beta, start.sigma, 0
     for name in dict.fromkeys(("huber", loss)):
@@ -175,23 +211,27 @@ def irls(problem: Problem, loss: str = "huber") -> Estimate:
         else:
             raise ComputationError(f"irls did not settle in {MAX_ITERATIONS} rounds; try wls")
     found = residuals(problem, beta)
-    lag = automatic_lag(found.error) if whiteness_rejected(found.error) else 0
-    score = score_covariance(problem, beta, sigma, lag, lambda u: u * weigh(u))
-    # the score's mean slope, joint by joint (Huber 1981, section 7.6)
-    slope = [
-        float(np.mean(LOSSES[loss].slope(e / s))) if len(e) else 1.0
-        for e, s in zip(found.error, sigma, strict=True)
-    ]
+
+    def psi(u: Array) -> Array:
+        return u * weigh(u)
+
+    # the score's mean slope, group by group (Huber 1981, section 7.6)
+    slope, size = np.ones(len(sigma)), np.ones(len(sigma))
+    for g, (error, scale) in enumerate(zip(found.error, sigma, strict=True)):
+        if len(error):
+            slope[g] = np.mean(LOSSES[loss].slope(error / scale))
+            size[g] = np.sqrt(np.mean(psi(error / scale) ** 2))
     half = problem.factors.weighted(sigma / np.sqrt(np.maximum(slope, 0.1))).inverse()
-    bread = half @ half.T
-    covariance = Covariance(
-        f"M-estimator sandwich ({loss}), {'hac' if lag else 'robust'}"
-        + (f", Bartlett lag {lag}" if lag else ""),
-        bread @ score @ bread,
-        seed_std(problem.factors.weighted(sigma)),
-    )
+    scores = Scores(problem, beta, sigma, sigma * size, found, psi)
+    spread = spread_of(scores, half @ half.T, bars, white="robust")
     return Estimate(
-        beta, None, sigma, covariance, found, rounds, True, f"weights settled in {rounds} rounds"
+        beta,
+        None,
+        sigma,
+        named(f"M-estimator ({loss})", spread, literature_std(problem.factors.weighted(sigma))),
+        found,
+        rounds,
+        f"weights settled in {rounds} rounds",
     )
 
 
@@ -220,109 +260,35 @@ def reweighted_factors(
         tuple(block(j, X, y) for j, (X, y) in enumerate(zip(rows.X, rows.y, strict=True)))
         for rows in problem.rows()
     )
-    groups: tuple[Group, ...] = compress(blocks, (p + 1,) * problem.robot.n)
-    return Factors(groups)
-
-
-def require_excitation(problem: Problem, system: System) -> None:
-    """Refuse rows that leave a combination of base parameters open.
-
-    Raises
-    ------
-    ComputationError
-        Naming the combination.
-    """
-    condition, _, _ = system.condition()
-    if condition > UNEXCITED:
-        raise ComputationError(
-            f"the log does not excite {weakest_combination(problem, system)} (condition "
-            f"{condition:.1e}); record a richer motion, or use pc-idim-ls with a prior"
-        )
-
-
-def weakest_combination(problem: Problem, system: System) -> str:
-    """The base parameters that the rows determine worst, in words."""
-    _, rank, weak = system.condition()
-    order = np.argsort(-weak, kind="stable")
-    main = [problem.base.names[k] for k in order if weak[k] > SHARE * weak[order[0]]]
-    shown = ", ".join(main[:6]) + (f" and {len(main) - 6} more" if len(main) > 6 else "")
-    if len(main) == 1:
-        return shown
-    return f"{len(weak) - rank or 'a'} combination{'s' * (len(weak) - rank > 1)} of {shown}"
-
-
-def seed_std(system: System) -> Array:
-    """Standard deviations by ``(X^T Omega^-1 X)^-1`` (ardiani2024, eq. 9)."""
-    return np.asarray(np.sqrt(np.sum(system.inverse() ** 2, axis=1)))
-
-
-def essential_fit(problem: Problem, method: str, kept: tuple[int, ...]) -> Estimate:
-    """OLS or WLS with some of the base parameters; the others are zero, without error.
-
-    Parameters
-    ----------
-    problem : Problem
-    method : {"ols", "wls"}
-    kept : tuple of int
-        Base parameters that stay.
-    """
-    factors = problem.factors.select(kept)
-    weights = np.ones(len(factors.groups))
-    iterations = 1
-    if method == "wls":
-        part, weights, iterations = weighted_solution(factors)
-    else:
-        system = factors.weighted(weights)
-        part = system.solve()
-    sigma = group_sigma(factors, part, weights)
-    beta = np.zeros(problem.base.count)
-    beta[list(kept)] = part
-    message = f"{len(kept)} essential of {problem.base.count} base parameters"
-    return finish(problem, beta, weights, sigma, iterations, message, kept)
+    names = problem.factors.names
+    return Factors(compress(blocks, names, [p + 1] * len(names)))
 
 
 def finish(
-    problem: Problem,
-    beta: Array,
-    weights: Array,
-    sigma: Array,
-    iterations: int,
-    message: str,
-    kept: tuple[int, ...] | None = None,
+    rows: Regression, found: Weighted, bars: ErrorBars, kept: Sequence[int] | None = None
 ) -> Estimate:
-    """Add residuals and the covariance that a least-squares estimate has.
+    """A least-squares estimate with its residuals and its covariance.
 
     Parameters
     ----------
-    kept : tuple of int, optional
-        Base parameters that were estimated, all by default.
-    weights : ndarray
-        The sigmas that weighted the estimate: ones for `ols`.
-    sigma : ndarray
-        The sigmas of the errors.
+    rows : Regression
+    found : Weighted
+        With all base parameters.
+    bars : ErrorBars
+    kept : sequence of int, optional
+        Base parameters that were estimated, all by default; the others are without error.
     """
-    found = residuals(problem, beta)
-    p = problem.base.count
+    p = rows.base.count
     chosen = list(range(p)) if kept is None else list(kept)
-    factors = problem.factors.select(chosen)
-    seed = np.zeros(p)
-    seed[chosen] = seed_std(factors.weighted(sigma))
-    inverse = factors.weighted(weights).inverse()
-    bread = np.zeros((p, p))
-    bread[np.ix_(chosen, chosen)] = inverse @ inverse.T
-    if whiteness_rejected(found.error):
-        lag = automatic_lag(found.error)
-        score = score_covariance(problem, beta, weights, lag)
-        name = f"hac sandwich (residuals are not white), Bartlett lag {lag}"
-        matrix = bread @ score @ bread
-    elif np.allclose(weights, sigma, rtol=1e-3):
-        name, matrix = "weighted least squares, (X' W X)^-1", bread
-    else:
-        # under unequal joint noise, eq. (9) of an unweighted estimate does not cover
-        score = sum(
-            (s / w**2) ** 2 * (g.factor[:, :-1].T @ g.factor[:, :-1])
-            for s, w, g in zip(sigma, weights, problem.factors.groups, strict=True)
-        )
-        name, matrix = "sandwich with a sigma per joint", bread @ score @ bread
-    covariance = Covariance(name, np.asarray(matrix), seed)
-    return Estimate(beta, None, sigma, covariance, found, iterations, True, message)
+    factors = rows.factors.select(chosen)
+    literature = np.zeros(p)
+    literature[chosen] = literature_std(factors.weighted(found.sigma))
+    inverse = factors.weighted(found.weights).inverse()
+    gain = np.zeros((p, p))
+    gain[np.ix_(chosen, chosen)] = inverse @ inverse.T
+    errors = residuals(rows, found.beta)
+    scores = Scores(rows, found.beta, found.weights, found.sigma, errors)
+    covariance = named("least squares", spread_of(scores, gain, bars), literature)
+    return Estimate(
+        found.beta, None, found.sigma, covariance, errors, found.iterations, found.message
+    )

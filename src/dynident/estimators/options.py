@@ -1,64 +1,65 @@
-"""Which options each method has, and what it is called with."""
+"""What each method can be told, read off its signature, and the call with it.
+
+An estimator's parameters after the problem are families of options; a field of a family is an
+option of the method. The simulation is one option as a whole.
+"""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any
+from functools import cache
+from typing import Any, get_type_hints
 
-import numpy as np
-
-from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import InputError
+from dynident.core.options import Option, chosen, table
 from dynident.core.text import nearest
 from dynident.estimators import ESTIMATORS
+from dynident.estimators.closed_loop import Simulation
+from dynident.estimators.estimate import Estimate
+from dynident.regression.problem import Problem
 
-KNOWLEDGE = tuple(field.name for field in fields(Knowledge))
-
-OPTIONS_OF = {
-    "ols": ("essential",),
-    "wls": ("essential",),
-    "irls": ("loss",),
-    "idim-iv": ("simulation", "gain_update"),
-    "2sls": ("simulation", "gain_update"),
-    "didim": ("simulation", "gain_update"),
-    "cloe": ("simulation",),
-    "clie": ("simulation",),
-    "pc-idim-ls": (*KNOWLEDGE, "bootstrap", "seed"),
-    "pc-idim-iv": ("simulation", "gain_update", *KNOWLEDGE, "bootstrap", "seed"),
-    "pc-didim": ("simulation", "gain_update", *KNOWLEDGE, "bootstrap", "seed"),
-    "pc-clie": ("simulation", *KNOWLEDGE, "bootstrap", "seed"),
-}
-"""Options that each method has."""
+SIMULATION = "simulation"
+"""The option that holds a whole `Simulation`."""
 
 
-def arguments(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What an estimator is called with: its options, and what is known as one `Knowledge`."""
-    given = {key: value for key, value in options.items() if value is not None}
-    if "prior" not in OPTIONS_OF[method]:
-        return given
-    known = {key: given.pop(key) for key in KNOWLEDGE if key in given}
-    return {"knowledge": Knowledge(**known), **given}
+def families(method: str) -> dict[str, type]:
+    """Families of a method's options, by the parameters that take them."""
+    estimator = ESTIMATORS[method]
+    hints = get_type_hints(estimator)
+    return {name: hints[name] for name in list(inspect.signature(estimator).parameters)[1:]}
 
 
-def plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options with numbers of numpy as plain ones, as a result writes them.
-
-    Raises
-    ------
-    InputError
-        For counts that are not whole, or negative.
-    """
-    plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in options.items()}
-    for key in ("bootstrap", "seed"):
-        value = plain.get(key)
-        if value is not None and (type(value) is not int or value < 0):
-            raise InputError(f"{key} is {value!r} but has to be a whole number, at least 0")
-    return plain
+@cache
+def options_of(method: str) -> dict[str, Option]:
+    """Options of a method that are plain values, by name."""
+    return table([family for family in families(method).values() if family is not Simulation])
 
 
-def check_options(method: str, options: Mapping[str, object]) -> None:
+def names_of(method: str) -> tuple[str, ...]:
+    """Names of all options of a method."""
+    looped = Simulation in families(method).values()
+    return (*((SIMULATION,) if looped else ()), *options_of(method))
+
+
+def every_option() -> dict[str, Option]:
+    """Options of all methods, by name."""
+    return {name: option for method in ESTIMATORS for name, option in options_of(method).items()}
+
+
+def methods_with(name: str) -> tuple[str, ...]:
+    """Methods that have an option."""
+    return tuple(method for method in ESTIMATORS if name in names_of(method))
+
+
+def check_options(method: str, given: Mapping[str, object]) -> None:
     """Refuse unknown methods, options that a method does not have, and missing controllers.
+
+    Parameters
+    ----------
+    method : str
+    given : mapping
+        Options; None is not given.
 
     Raises
     ------
@@ -66,13 +67,52 @@ def check_options(method: str, options: Mapping[str, object]) -> None:
     """
     if method not in ESTIMATORS:
         raise InputError(f"method {method!r} is not known{nearest(method, ESTIMATORS)}")
-    for name, value in options.items():
-        if value is not None and name not in OPTIONS_OF[method]:
-            having = ", ".join(m for m, known in OPTIONS_OF.items() if name in known)
-            verb = "have" if "," in having else "has"
-            raise InputError(f"method {method} has no option {name!r}; {having} {verb}")
-    if "simulation" in OPTIONS_OF[method] and options.get("simulation") is None:
+    for name, value in given.items():
+        if value is None or name in names_of(method):
+            continue
+        having = methods_with(name)
+        if not having:
+            raise InputError(f"no method has an option {name!r}{nearest(name, every_option())}")
+        verb = "have" if len(having) > 1 else "has"
+        raise InputError(f"method {method} has no option {name!r}; {', '.join(having)} {verb}")
+    if SIMULATION in names_of(method) and given.get(SIMULATION) is None:
         raise InputError(
             f"method {method} simulates the closed loop and needs its controller: add a "
             "[controller] section to the study (simulation=Simulation(controller) in Python)"
         )
+
+
+def in_effect(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a method that are plain values, as they are unless given otherwise."""
+    return {
+        name: given.get(name, option.default)
+        for name, option in options_of(method).items()
+        if not option.in_python and given.get(name, option.default) is not None
+    }
+
+
+def estimate(problem: Problem, method: str, **options: Any) -> Estimate:
+    """The estimate of a method, its options as plain keywords.
+
+    Parameters
+    ----------
+    problem : Problem
+    method : str
+        Name in `dynident.estimators.ESTIMATORS`.
+    **options
+        See `names_of`; None is not given.
+
+    Raises
+    ------
+    InputError
+        For unknown methods, and options that the method does not have or admit.
+    ComputationError
+        When no trustworthy answer came out.
+    """
+    check_options(method, options)
+    given = {name: value for name, value in options.items() if value is not None}
+    arguments = {
+        parameter: given[SIMULATION] if family is Simulation else chosen(family, given)
+        for parameter, family in families(method).items()
+    }
+    return ESTIMATORS[method](problem, **arguments)

@@ -8,30 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, RolloutError
 from dynident.estimators.closed_loop import Auxiliary, Simulation, auxiliary_model
+from dynident.estimators.covariance import ErrorBars
+from dynident.estimators.didim import direct_inverse
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.inner import Free, Inner
-from dynident.estimators.instrumental import CONVERGED
 from dynident.estimators.iteration import (
+    CONVERGED,
     explained,
     gain_scale,
     settled,
     simulated_towards,
     start_values,
+    steps,
 )
-from dynident.estimators.least_squares import (
-    finish,
-    group_sigma,
-    seed_std,
-    weighted_solution,
-)
+from dynident.estimators.least_squares import Weighted, finish
+from dynident.regression.decimate import GroupDecimator
 from dynident.regression.factors import System
-from dynident.regression.problem import Decimator, Problem, Rows
+from dynident.regression.problem import Problem, Regression
+from dynident.regression.rows import RowGroup, Rows, split_rows, torque_groups
+from dynident.regression.weighted import group_sigma, literature_std
+from dynident.robot.model import Robot
 from dynident.simulation.rollout import Stretch
 
 ITERATIONS = 60
@@ -48,7 +51,7 @@ POSITION: Output = ("q", lambda part: part.motion.q, lambda part: part.by_q)
 TORQUE: Output = ("tau", lambda part: part.motion.tau, lambda part: part.by_tau)
 
 
-def cloe(problem: Problem, simulation: Simulation) -> Estimate:
+def cloe(problem: Problem, simulation: Simulation, bars: ErrorBars = ErrorBars()) -> Estimate:
     """Closed-loop output error: the simulated positions fitted to the measured ones.
 
     Errors and Jacobian are filtered and decimated as the problem's rows are.
@@ -57,6 +60,7 @@ def cloe(problem: Problem, simulation: Simulation) -> Estimate:
     ----------
     problem : Problem
     simulation : Simulation
+    bars : ErrorBars
 
     Raises
     ------
@@ -65,13 +69,13 @@ def cloe(problem: Problem, simulation: Simulation) -> Estimate:
     ComputationError
         When the loop cannot be simulated or the iterations do not settle.
     """
-    estimate = free_output_error(problem, simulation, POSITION)
+    estimate = free_output_error(problem, simulation, POSITION, bars)
     # sigma is a torque's everywhere else: that of the inverse model's errors
-    ones = np.ones(problem.robot.n)
-    return replace(estimate, sigma=group_sigma(problem.factors, estimate.beta, ones))
+    factors = problem.factors
+    return replace(estimate, sigma=group_sigma(factors, estimate.beta, factors.ones))
 
 
-def clie(problem: Problem, simulation: Simulation) -> Estimate:
+def clie(problem: Problem, simulation: Simulation, bars: ErrorBars = ErrorBars()) -> Estimate:
     """Closed-loop input error: the simulated torques fitted to the measured ones.
 
     Parameters and errors as `cloe`.
@@ -80,14 +84,24 @@ def clie(problem: Problem, simulation: Simulation) -> Estimate:
     ------
     InputError, ComputationError
     """
-    return free_output_error(problem, simulation, TORQUE)
+    return free_output_error(problem, simulation, TORQUE, bars)
 
 
-def free_output_error(problem: Problem, simulation: Simulation, output: Output) -> Estimate:
+def free_output_error(
+    problem: Problem, simulation: Simulation, output: Output, bars: ErrorBars
+) -> Estimate:
     """CLOE and CLIE without constraints."""
     auxiliary = auxiliary_model(problem, simulation)
     start = start_values(problem, simulation.start)
-    return finished(output_error(auxiliary, start, output, Free(rcond=1e-12)), simulation)
+    found = output_error(auxiliary, start, output, Free(rcond=1e-12))
+    moves = len(found.history) - 1
+    last = Weighted(found.beta, found.sigma, found.sigma, moves, found.message)
+    return replace(
+        finish(found.linear, last, bars),
+        history=found.history,
+        warnings=simulation.warnings,
+        singular_values=found.linear.factors.singular_values(),
+    )
 
 
 @dataclass(frozen=True)
@@ -96,7 +110,7 @@ class Linear:
 
     Attributes
     ----------
-    linear : Problem
+    linear : Regression
         Rows ``[Psi | e + Psi beta]`` of the simulated output around the estimate.
     beta : ndarray, shape (base parameters,)
     sigma : ndarray, shape (n,)
@@ -104,23 +118,11 @@ class Linear:
     message : str
     """
 
-    linear: Problem
+    linear: Regression
     beta: Array
     sigma: Array
     history: Array
     message: str
-
-
-def finished(found: Linear, simulation: Simulation) -> Estimate:
-    """An unconstrained estimate of an output error."""
-    steps = len(found.history) - 1
-    estimate = finish(found.linear, found.beta, found.sigma, found.sigma, steps, found.message)
-    return replace(
-        estimate,
-        history=found.history,
-        warnings=() if simulation.assumed is None else (simulation.assumed,),
-        singular_values=found.linear.factors.singular_values(),
-    )
 
 
 def output_error(auxiliary: Auxiliary, start: Array, output: Output, inner: Inner) -> Linear:
@@ -166,7 +168,7 @@ def output_error(auxiliary: Auxiliary, start: Array, output: Output, inner: Inne
             else:
                 after = float(np.sum(trial.factors.squared_residuals(new) / sigma**2))
                 decrease = cost - after - inner.penalty
-            close = settled(new, beta, seed_std(system), CONVERGED)
+            close = settled(new, beta, literature_std(system), CONVERGED)
             if decrease > 0.0 or (close and decrease > -STALLED * cost):
                 break
             damping = max(10.0 * damping, DAMPING)
@@ -200,21 +202,16 @@ def approached(auxiliary: Auxiliary, beta: Array, inner: Inner) -> Array:
         When the start itself cannot be simulated.
     """
     scale = gain_scale(auxiliary, update=True)
-    simulatable = beta
-    for _ in range(APPROACH):
-        simulated, halvings = simulated_towards(auxiliary, simulatable, beta, scale)
-        simulatable = simulatable + 0.5**halvings * (beta - simulatable)
-        factors = simulated.factors
-        beta = inner(factors.weighted(weighted_solution(factors)[1]))
-    _, halvings = simulated_towards(auxiliary, simulatable, beta)
-    return np.asarray(simulatable + 0.5**halvings * (beta - simulatable))
+    walk = islice(steps(auxiliary, beta, scale, direct_inverse(inner)), APPROACH)
+    *_, last = walk
+    _, halvings = simulated_towards(auxiliary, last.simulated, last.stepped.beta)
+    return np.asarray(last.simulated + 0.5**halvings * (last.stepped.beta - last.simulated))
 
 
-def error_sigma(linear: Problem, beta: Array) -> Array:
+def error_sigma(linear: Regression, beta: Array) -> Array:
     """Root mean square of each joint's error: what weighs it in the next step."""
     squares = linear.factors.squared_residuals(beta)
-    rows = np.array([max(1, group.rows) for group in linear.factors.groups])
-    sigma = np.sqrt(squares / rows)
+    sigma = np.sqrt(squares / np.maximum(linear.factors.counts, 1.0))
     return np.asarray(np.maximum(sigma, 1e-9 * max(float(sigma.max()), 1e-300)))
 
 
@@ -228,7 +225,7 @@ def damped(system: System, beta: Array, damping: float) -> System:
     )
 
 
-def linearised(auxiliary: Auxiliary, beta: Array, output: Output) -> Problem:
+def linearised(auxiliary: Auxiliary, beta: Array, output: Output) -> Regression:
     """Rows ``[Psi | e + Psi beta]`` of the simulated output around beta.
 
     Least squares on them is a Gauss-Newton step; at beta their residuals are the errors.
@@ -240,29 +237,31 @@ def linearised(auxiliary: Auxiliary, beta: Array, output: Output) -> Problem:
     problem = auxiliary.problem
     name, signal, slope = output
     stretches: list[list[Rows]] = [[] for _ in problem.samples]
-    decimators: dict[tuple[int, int, int], Decimator] = {}
+    decimators: dict[tuple[int, int], GroupDecimator] = {}
     n, p = problem.robot.n, problem.base.count
     for index, run, part in auxiliary.sensitive(beta, name):
         log = problem.samples[index]
         measured = log.measured if name == "q" else log.tau
-        gate = log.dq if log.gate is None else log.gate
         psi, simulated = slope(part), signal(part)
         a = run + part.start
         for start, stop in log.segments:
             low, high = max(a, start), min(a + len(simulated), stop)
             if low >= high:
                 continue
+            if (index, start) not in decimators:
+                decimators[index, start] = GroupDecimator(log, start, stop, [p + 1] * n)
             inside = slice(low - a, high - a)
-            X, y, sample = [], [], []
-            for j in range(n):
-                key = (index, start, j)
-                if key not in decimators:
-                    decimators[key] = Decimator(log.filters[j], start, stop, p + 1)
-                error = measured[low:high, j] - simulated[inside, j]
-                centres, rows = decimators[key].push(low, np.column_stack([psi[inside, j], error]))
-                fast = np.abs(gate[centres, j]) >= log.drop_below[j]
-                X.append(rows[fast, :p])
-                y.append(rows[fast, p] + rows[fast, :p] @ beta)
-                sample.append(centres[fast])
-            stretches[index].append(Rows(tuple(X), tuple(y), tuple(sample)))
-    return problem.with_rows(tuple(tuple(rows) for rows in stretches))
+            error = measured[low:high] - simulated[inside]
+            blocks = [(psi[inside, j], error[:, j : j + 1]) for j in range(n)]
+            rows = split_rows(*decimators[index, start].push(low, blocks))
+            y = tuple(e + X @ beta for X, e in zip(rows.X, rows.y, strict=True))
+            stretches[index].append(replace(rows, y=y))
+    return problem.given(output_groups(problem.robot, name), stretches)
+
+
+def output_groups(robot: Robot, name: str) -> tuple[RowGroup, ...]:
+    """The groups of simulated positions, or torques."""
+    torques = torque_groups(robot)
+    if name == "tau":
+        return torques
+    return tuple(RowGroup(g.name, "m" if g.unit == "N" else "rad") for g in torques)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from dynident.core.arrays import Array
+from dynident.core.compiled import compiled
 
 HALF_WIDTH = 4
 """Half-length of the decimation filter, in decimation steps."""
@@ -57,7 +57,7 @@ def butterworth(cutoff: float, rate: float) -> Array:
     return np.array(rows)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _filter_in_place(sections, x):  # type: ignore[no-untyped-def]
     """Second-order sections over the columns of x, as if they had rested at the first row."""
     columns = x.shape[1]

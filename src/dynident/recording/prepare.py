@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import ndimage
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Booleans, frozen
 from dynident.core.errors import InputError
 from dynident.recording.filters import DecimationFilter, differences, edge, zero_phase_lowpass
 from dynident.recording.recording import Recording
+from dynident.robot.drives import Drives
 
 BANDWIDTH = 10.0
 """Assumed joint bandwidth where none is given: "usually less than 10 Hz" [Hz]."""
@@ -24,6 +25,8 @@ PerJoint = float | Sequence[float]
 @dataclass(frozen=True)
 class Samples:
     """Filtered motion and raw torque at full rate, with the decimation still to come.
+
+    Signals that can be written are copied, so that later changes of them do not reach it.
 
     Attributes
     ----------
@@ -45,14 +48,14 @@ class Samples:
     bandwidth, position_hz : tuple of float
         Per joint [Hz].
     drop_below : tuple of float
-        Rows whose joint is slower are not fitted [rad/s or m/s]; zeros keep all.
+        Speeds below which a row is not fitted, per joint [rad/s or m/s]; zeros keep all.
+    moving : ndarray of bool, shape (samples, n)
+        Whether all that rubs on a joint is that fast: rows of others are not fitted.
     decimation, median : int or None
     derivatives : str
         As they were asked for.
     qref, dqref : ndarray, shape (samples, n), or None
         References, where the log has them.
-    gate : ndarray, shape (samples, n), or None
-        Speeds that `drop_below` looks at; dq unless given.
     warnings : tuple of str
     """
 
@@ -69,18 +72,26 @@ class Samples:
     bandwidth: tuple[float, ...]
     position_hz: tuple[float, ...]
     drop_below: tuple[float, ...]
+    moving: Booleans
     decimation: int | None = None
     median: int | None = None
     derivatives: str = "differences"
     qref: Array | None = None
     dqref: Array | None = None
-    gate: Array | None = None
     warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for label in ("q", "dq", "ddq", "tau", "measured", "qref", "dqref"):
+            signal = getattr(self, label)
+            if signal is not None:
+                object.__setattr__(self, label, frozen(signal))
+        if self.moving.flags.writeable:
+            object.__setattr__(self, "moving", self.moving.copy())
+            self.moving.setflags(write=False)
 
     def along(self, q: Array, dq: Array, ddq: Array) -> Samples:
         """The same log on another motion: rows are filtered and dropped alike."""
-        gate = self.dq if self.gate is None else self.gate
-        return replace(self, q=q, dq=dq, ddq=ddq, gate=gate)
+        return replace(self, q=q, dq=dq, ddq=ddq)
 
     def driven(self, tau: Array) -> Samples:
         """The same log with other torques."""
@@ -145,7 +156,8 @@ def prepare(
         (brunot2019, 3.1; ardiani2024 writes omega_sampling / omega_dyn, which keeps a
         quarter of those rows).
     drop_below : float or sequence, optional
-        Drop fitted rows whose joint is slower than this [rad/s or m/s].
+        Drop fitted rows of joints that are slower than this, or on which a coupled drive acts
+        that is (`moving_joints`) [rad/s or m/s].
     median : int, optional
         Odd window of a median filter that precedes, against outliers of the position.
     derivatives : {"differences", "measured"}
@@ -204,7 +216,9 @@ def prepare(
     if derivatives == "measured" and recording.dq is None:
         raise InputError(f"{recording.name}: derivatives = 'measured', but the log has no dq")
 
+    slow = per_joint(drop_below, n, f"{called}: drop_below")
     q = np.empty_like(recording.q)
+    moving = np.zeros(q.shape, dtype=bool)
     dq, ddq = np.empty_like(q), np.empty_like(q)
     for start, stop in recording.segments:
         run = slice(start, stop)
@@ -219,6 +233,7 @@ def prepare(
                 ddq[run] = by_cutoff(recording.ddq[run], position, rate)
             else:
                 ddq[run] = differences(dq[run], rate)[0]
+        moving[run] = moving_joints(dq[run], slow, recording.drives)
 
     filters = tuple(DecimationFilter.design(hz, rate, decimation) for hz in torque)
     margin = max(2, *(edge(hz, rate) for hz in position))
@@ -237,8 +252,8 @@ def prepare(
             f"{recording.name}: {len(q)} samples at {rate:g} Hz are too short for a torque filter "
             f"at {min(torque):g} Hz (it needs {longest + 2 * margin}); raise bandwidth or torque_hz"
         )
-    for array in (q, dq, ddq):
-        array.setflags(write=False)
+    for array in (q, dq, ddq, moving):
+        array.setflags(write=False)  # ours, and so they are not copied
     return Samples(
         name=recording.name,
         rate=rate,
@@ -252,7 +267,8 @@ def prepare(
         filters=filters,
         bandwidth=band,
         position_hz=position,
-        drop_below=per_joint(drop_below, n, f"{called}: drop_below"),
+        drop_below=slow,
+        moving=moving,
         decimation=decimation,
         median=median,
         derivatives=derivatives,
@@ -260,6 +276,38 @@ def prepare(
         dqref=recording.dqref,
         warnings=tuple(notes),
     )
+
+
+def moving_joints(dq: Array, slow: tuple[float, ...], drives: Drives | None) -> Booleans:
+    """Joints on which all that rubs is fast enough for the sign of its speed to be known.
+
+    On a joint rubs what turns with it alone, and each coupled drive i that acts on it. The
+    speed of the drive is counted at its own joint, ``turns[i] @ dq / turns[i, i]``, and has that
+    joint's threshold.
+
+    Parameters
+    ----------
+    dq : ndarray, shape (samples, n)
+        [rad/s or m/s]
+    slow : tuple of float
+        Thresholds, per joint; 0 for none [rad/s or m/s].
+    drives : Drives or None
+        None where no drive is coupled.
+
+    Returns
+    -------
+    ndarray of bool, shape (samples, n)
+    """
+    moving = np.empty(dq.shape, dtype=bool)
+    for j, threshold in enumerate(slow):
+        np.greater_equal(np.abs(dq[:, j]), threshold, out=moving[:, j])
+    for i, threshold in enumerate(slow):
+        if drives is None or threshold == 0.0 or not drives.coupled(i):
+            continue
+        turns = drives.turns[i]
+        fast = np.abs(dq @ (turns / turns[i])) >= threshold
+        moving[:, turns != 0.0] &= fast[:, None]
+    return moving
 
 
 def by_cutoff(x: Array, cutoffs: tuple[float, ...], rate: float) -> Array:

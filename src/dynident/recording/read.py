@@ -115,8 +115,17 @@ def read_log(
         *checks.check_torques(label, robot, tau),
     )
     optional = {signal: piece.signals.get(signal) for signal in OPTIONAL}
+    for signal in piece.signals.values():
+        signal.setflags(write=False)  # ours, and so no recording copies them
     return Recording(
-        label, piece.rate, q, tau, segments=piece.segments, warnings=warnings, **optional
+        label,
+        piece.rate,
+        q,
+        tau,
+        segments=piece.segments,
+        warnings=warnings,
+        drives=robot.drives,
+        **optional,
     )
 
 

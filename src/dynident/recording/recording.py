@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dynident.core.arrays import Array
+import numpy as np
+
+from dynident.core.arrays import Array, frozen
 from dynident.core.errors import InputError
+from dynident.robot.drives import Drives
+
+SIGNALS = ("q", "tau", "dq", "ddq", "qref", "dqref")
+"""What a recording can hold."""
 
 
 @dataclass(frozen=True)
 class Recording:
     """Joint-side signals in SI units, sampled uniformly within each segment.
+
+    Signals that can be written are copied, so that later changes of them do not reach it.
 
     Attributes
     ----------
@@ -28,6 +36,13 @@ class Recording:
         Runs of samples without a gap; nothing is bridged between them.
     warnings : tuple of str
         What was noticed and done on the way in.
+    drives : Drives or None
+        The robot's, where they are known: `prepare` drops rows in which a coupled one stands.
+
+    Raises
+    ------
+    InputError
+        When signals are no finite numbers or of other shapes, or a segment is not among them.
     """
 
     name: str
@@ -40,19 +55,57 @@ class Recording:
     dqref: Array | None = None
     segments: tuple[tuple[int, int], ...] = ()
     warnings: tuple[str, ...] = ()
+    drives: Drives | None = None
 
     def __post_init__(self) -> None:
+        if not 0.0 < self.rate < np.inf:
+            raise InputError(f"{self.name}: rate = {self.rate} is no sample rate; give it in Hz")
+        for label in SIGNALS:
+            if getattr(self, label) is not None:
+                object.__setattr__(self, label, self._signal(label))
+        if self.drives is not None and len(self.drives.turns) != self.q.shape[1]:
+            raise InputError(
+                f"{self.name}: has {self.q.shape[1]} joints, its drives are of a robot with "
+                f"{len(self.drives.turns)}"
+            )
+        samples = len(self.q)
         if not self.segments:
-            object.__setattr__(self, "segments", ((0, len(self.q)),))
-        for label in ("q", "tau", "dq", "ddq", "qref", "dqref"):
-            signal = getattr(self, label)
-            if signal is None:
-                continue
-            if signal.shape != self.q.shape:
+            object.__setattr__(self, "segments", ((0, samples),))
+        end = 0
+        for start, stop in self.segments:
+            if not end <= start < stop <= samples:
                 raise InputError(
-                    f"{self.name}: {label} has shape {signal.shape}, q has {self.q.shape}"
+                    f"{self.name}: segment ({start}, {stop}) is empty, outside the {samples} "
+                    "samples or before the end of the last one"
                 )
-            signal.setflags(write=False)
+            end = stop
+            for label in SIGNALS:
+                self._refuse_non_finite(label, start, stop)
+
+    def _signal(self, label: str) -> Array:
+        """A signal as read-only numbers that fit the positions."""
+        try:
+            signal = frozen(getattr(self, label))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{self.name}: {label} is no array of numbers ({error})") from error
+        if signal.ndim != 2 or not signal.size:
+            raise InputError(
+                f"{self.name}: {label} has shape {signal.shape}; it needs a row a sample and a "
+                "column a joint"
+            )
+        if signal.shape != self.q.shape:
+            raise InputError(f"{self.name}: {label} has shape {signal.shape}, q has {self.q.shape}")
+        return signal
+
+    def _refuse_non_finite(self, label: str, start: int, stop: int) -> None:
+        signal = getattr(self, label)
+        if signal is None or np.isfinite(signal[start:stop]).all():
+            return
+        sample, joint = (np.argwhere(~np.isfinite(signal[start:stop]))[0] + [start, 0]).tolist()
+        raise InputError(
+            f"{self.name}: {label}[{sample}, {joint}] is {signal[sample, joint]}, no finite "
+            "number; leave such samples out with segments"
+        )
 
     @property
     def duration(self) -> float:
@@ -84,4 +137,5 @@ class Recording:
             dqref=None if self.dqref is None else self.dqref[start:stop],
             segments=tuple((a, b) for a, b in kept if a < b),
             warnings=self.warnings,
+            drives=self.drives,
         )

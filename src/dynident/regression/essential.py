@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
-from dynident.core.text import nearest
+from dynident.core.options import Options
+from dynident.core.schema import Name, one_of
 from dynident.regression.factors import Factors
 from dynident.regression.statistics import SIGNIFICANCE, TestResult, f_test
 
@@ -87,7 +88,7 @@ def stop_at_f_test(full: Step, now: Step, next_step: Step, factors: Factors) -> 
 def stop_at_torque_range(full: Step, now: Step, next_step: Step, factors: Factors) -> bool:
     """Stop before any joint's torque error rises noticeably against its torque range."""
     del now
-    rows = np.array([max(group.rows, 1) for group in factors.groups])
+    rows = np.maximum(factors.counts, 1.0)
     # a sinusoid's range is 2 sqrt(2) times its rms; factors do not keep extremes
     span = 2.0 * np.sqrt(2.0) * np.sqrt(factors.squared_torques / rows)
     rise = (next_step.rms - full.rms)[span > 0.0] / span[span > 0.0]
@@ -100,6 +101,17 @@ RULES: dict[str, Callable[[Step, Step, Step, Factors], bool]] = {
     "torque-range": stop_at_torque_range,
 }
 """Stopping rules by name: given the full model, this one and the next, whether to stop."""
+
+Rule = Annotated[Name, one_of(RULES)]
+
+
+@dataclass(frozen=True)
+class Elimination(Options):
+    """Whether parameters that the log does not determine are left out: an option of OLS, WLS."""
+
+    essential: Annotated[
+        Rule | None, "rule by which base parameters that the log does not determine are eliminated"
+    ] = None
 
 
 def compare(full: Step, reduced: Step, factors: Factors) -> TestResult:
@@ -116,7 +128,7 @@ def step(factors: Factors, sigma: Array, kept: tuple[int, ...]) -> Step:
     beta = system.solve()
     std = np.sqrt(np.sum(system.inverse() ** 2, axis=1))
     relative = 100.0 * std / np.maximum(np.abs(beta), np.finfo(float).tiny)
-    rows = np.array([max(group.rows, 1) for group in factors.groups])
+    rows = np.maximum(factors.counts, 1.0)
     return Step(kept, relative, system.rest, np.sqrt(chosen.squared_residuals(beta) / rows))
 
 
@@ -134,14 +146,7 @@ def essential_parameters(factors: Factors, sigma: Array, rule: str = "ratio") ->
     Returns
     -------
     Essential
-
-    Raises
-    ------
-    InputError
-        When the rule is not known.
     """
-    if rule not in RULES:
-        raise InputError(f"essential rule {rule!r} is not known{nearest(rule, RULES)}")
     full = now = step(factors, sigma, tuple(range(factors.parameters)))
     eliminated: list[int] = []
     while len(now.kept) > 1:

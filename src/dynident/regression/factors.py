@@ -1,12 +1,12 @@
 """Triangular factors: all that linear estimation needs of a log, whatever its length.
 
-Per row group (a joint) only the factor ``A`` with ``A^T A = [X y]^T [X y]`` is kept, by
+Per group of rows (a joint) only the factor ``A`` with ``A^T A = [X y]^T [X y]`` is kept, by
 QR and never through a normal matrix. Factors of logs add by stacking.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,19 +32,25 @@ def triangular(rows: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Group:
-    """The rows of one joint, compressed.
+class GroupFactor:
+    """The rows of one group, compressed.
 
     Attributes
     ----------
+    name : str
     factor : ndarray, shape (k, parameters + 1)
         ``factor^T factor = [X y]^T [X y]``.
     rows : int
         How many rows it stands for.
     """
 
+    name: str
     factor: Array
     rows: int
+
+    def of(self, factor: Array) -> GroupFactor:
+        """The same rows with another factor."""
+        return GroupFactor(self.name, factor, self.rows)
 
     def squared_residual(self, beta: Array) -> float:
         """``||y - X beta||^2``."""
@@ -55,12 +61,27 @@ class Group:
 class Factors:
     """Compressed rows ``[X | y]`` of a problem, group by group."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[GroupFactor, ...]
 
     @property
     def rows(self) -> int:
         """All rows."""
         return sum(group.rows for group in self.groups)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the groups."""
+        return tuple(group.name for group in self.groups)
+
+    @property
+    def counts(self) -> Array:
+        """Rows of each group."""
+        return np.array([group.rows for group in self.groups], dtype=float)
+
+    @property
+    def ones(self) -> Array:
+        """A sigma of one for every group: rows as they are."""
+        return np.ones(len(self.groups))
 
     @property
     def parameters(self) -> int:
@@ -71,7 +92,7 @@ class Factors:
         """Factors of both sets of rows together."""
         return Factors(
             tuple(
-                Group(triangular(np.vstack([a.factor, b.factor])), a.rows + b.rows)
+                GroupFactor(a.name, triangular(np.vstack([a.factor, b.factor])), a.rows + b.rows)
                 for a, b in zip(self.groups, other.groups, strict=True)
             )
         )
@@ -79,9 +100,7 @@ class Factors:
     def select(self, columns: Iterable[int]) -> Factors:
         """The same rows with only some of the columns of X."""
         chosen = [*columns, self.parameters]
-        return Factors(
-            tuple(Group(triangular(group.factor[:, chosen]), group.rows) for group in self.groups)
-        )
+        return Factors(tuple(g.of(triangular(g.factor[:, chosen])) for g in self.groups))
 
     def weighted(self, sigma: Array) -> System:
         """All groups in one least-squares system, each divided by its sigma.
@@ -104,7 +123,7 @@ class Factors:
 
     def singular_values(self) -> Array:
         """Of all rows of X, unweighted and unscaled, largest first."""
-        X = self.weighted(np.ones(len(self.groups))).A
+        X = self.weighted(self.ones).A
         return np.asarray(np.linalg.svd(X, compute_uv=False), dtype=np.float64)
 
     @property
@@ -119,20 +138,20 @@ class InstrumentFactors:
 
     Attributes
     ----------
-    groups : tuple of Group
+    groups : tuple of GroupFactor
         Factors with the columns of Z before those of X.
     instruments : int
         Columns of Z.
     """
 
-    groups: tuple[Group, ...]
+    groups: tuple[GroupFactor, ...]
     instruments: int
 
     def without(self, part: str) -> Factors:
         """Ordinary factors: ``[X | y]`` without "Z", ``[Z | y]`` without "X"."""
         z, last = self.instruments, self.groups[0].factor.shape[1] - 1
         kept = [*range(z, last + 1)] if part == "Z" else [*range(z), last]
-        return Factors(tuple(Group(triangular(g.factor[:, kept]), g.rows) for g in self.groups))
+        return Factors(tuple(g.of(triangular(g.factor[:, kept])) for g in self.groups))
 
     def weighted(self, sigma: Array) -> InstrumentSystem:
         """All groups in one system, each divided by its sigma."""
@@ -255,32 +274,48 @@ class System:
         return condition, rank, np.linalg.norm(vt[min(rank, len(s) - 1) :], axis=0)
 
 
-def compress(blocks: Iterable[tuple[Array, ...]], widths: tuple[int, ...]) -> tuple[Group, ...]:
+def compress(
+    blocks: Iterable[tuple[Array, ...]], names: Sequence[str], widths: Sequence[int]
+) -> tuple[GroupFactor, ...]:
     """Streaming QR, one group per entry of a block.
 
     Parameters
     ----------
     blocks : iterable of tuple of ndarray, shapes (any, widths[j])
         Rows ``[X_j y_j]`` as they come, one array a group.
-    widths : tuple of int
+    names : sequence of str
+        Of the groups.
+    widths : sequence of int
 
     Returns
     -------
-    tuple of Group
+    tuple of GroupFactor
         The factor of each group.
     """
     pending: list[list[Array]] = [[] for _ in widths]
-    held = [0] * len(widths)
+    kept = [0] * len(widths)
     counts = [0] * len(widths)
     for block in blocks:
         for j, rows in enumerate(block):
             pending[j].append(rows)
-            held[j] += len(rows)
+            kept[j] += len(rows)
             counts[j] += len(rows)
-            if held[j] > 16 * widths[j]:
+            if kept[j] > 16 * widths[j]:
                 pending[j] = [triangular(np.vstack(pending[j]))]
-                held[j] = len(pending[j][0])
+                kept[j] = len(pending[j][0])
     return tuple(
-        Group(triangular(np.vstack(rows)) if rows else np.zeros((0, width)), count)
-        for rows, width, count in zip(pending, widths, counts, strict=True)
+        GroupFactor(name, triangular(np.vstack(rows)) if rows else np.zeros((0, width)), count)
+        for name, rows, width, count in zip(names, pending, widths, counts, strict=True)
     )
+
+
+def spread(
+    groups: Iterable[GroupFactor], places: Sequence[Sequence[int]], width: int
+) -> tuple[GroupFactor, ...]:
+    """Factors of a group's own columns, put where they stand among all columns."""
+    full = []
+    for group, place in zip(groups, places, strict=True):
+        factor = np.zeros((len(group.factor), width))
+        factor[:, list(place)] = group.factor
+        full.append(group.of(factor))
+    return tuple(full)

@@ -1,98 +1,296 @@
-"""Which rows a method fits: decimated ones, every sample, or whitened ones.
+"""Where rows come from: a regressor along a motion, what is given, and instruments beside them.
 
-Decimation is the seeds' choice (brunot2019, eq. 6). Every sample is the strict framework of
-output error, whose covariance holds for white errors only. The noise model of ardiani2024,
-appendix VI-A, filters X, Z and y of each joint by ``H_j^-1(z^-1)`` instead.
+Rows come in groups: whatever shares a sigma, a unit, a filter and a gate. A fixed robot's
+groups are the torques of its joints.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
-from dynident.core.arrays import Array
-from dynident.recording.filters import DecimationFilter
-from dynident.regression.factors import Factors
-from dynident.regression.problem import Problem
-from dynident.regression.statistics import autocovariance, residuals
+from dynident.core.arrays import Array, Integers
+from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.idim import Packing
+from dynident.recording.prepare import Samples
+from dynident.regression.decimate import GroupDecimator
+from dynident.robot.model import Robot
 
-LARGEST_ORDER = 60
-
-
-def decimated(problem: Problem) -> Problem:
-    """The rows as the samples were prepared."""
-    return problem
+CHUNK = 4096
+KEEP_BYTES = 256 * 2**20
+"""Decimated rows below this size are kept instead of being made anew at each pass."""
 
 
-def every_sample(problem: Problem) -> Problem:
-    """Rows without filter and decimation."""
-    return problem.on(
-        [
-            replace(log, filters=(DecimationFilter.design(log.rate, log.rate),) * len(log.filters))
-            for log in problem.samples
-        ]
-    )
+@dataclass(frozen=True)
+class RowGroup:
+    """What the rows of one group are.
 
-
-def whitened(problem: Problem) -> Problem:
-    """Every sample, filtered so that least-squares errors are white (appendix VI-A).
-
-    An autoregressive model of each joint's error, its order by Schwarz' criterion; the
-    inverse of H_j is then a filter of finite length.
-    """
-    full = every_sample(problem)
-    factors: Factors = problem.factors
-    beta = factors.weighted(np.ones(len(factors.groups))).solve()
-    errors = residuals(full, beta).error
-    taps = [inverse_filter(autoregression(error)) for error in errors]
-    return full.on(
-        [
-            replace(log, filters=tuple(DecimationFilter(0.5 * log.rate, 1, own) for own in taps))
-            for log in full.samples
-        ]
-    )
-
-
-def autoregression(error: Array) -> Array:
-    """Coefficients of ``e_t = -a_1 e_(t-1) - ... + w_t`` by Levinson's recursion.
-
-    Parameters
+    Attributes
     ----------
-    error : ndarray, shape (r,)
-
-    Returns
-    -------
-    ndarray, shape (order,)
-        The even order of smallest ``r log(variance) + order log(r)``, at most
-        `LARGEST_ORDER` and a tenth of the rows.
+    name : str
+        ``joint_1``.
+    unit : str
+        Of y: ``Nm``, ``N``, ``rad`` or ``m``.
     """
-    r = len(error)
-    largest = min(LARGEST_ORDER, r // 10)
-    c = autocovariance(error, largest)
-    best, chosen = r * np.log(max(c[0], 1e-300)), np.zeros(0)
-    a, variance = np.zeros(0), float(c[0])
-    for order in range(1, largest + 1):
-        if variance <= 0.0:
-            break
-        reflection = -(c[order] + a @ c[order - 1 : 0 : -1]) / variance
-        a = np.concatenate([a + reflection * a[::-1], [reflection]])
-        variance *= 1.0 - reflection**2
-        score = r * np.log(max(variance, 1e-300)) + order * np.log(r)
-        if order % 2 == 0 and score < best:
-            best, chosen = score, a
-    return chosen
+
+    name: str
+    unit: str
 
 
-def inverse_filter(a: Array) -> Array:
-    """Taps of ``1 + a_1 z^-1 + ...``, oldest sample first, of odd length."""
-    return np.concatenate([a[::-1], [1.0]])
+@dataclass(frozen=True)
+class Rows:
+    """Decimated rows of every group over a stretch of one log.
+
+    Attributes
+    ----------
+    X : tuple of ndarray, shapes (r_g, columns of group g)
+        Only the columns that act in group g: ``columns[g]`` of their source.
+    y : tuple of ndarray, shapes (r_g,)
+    sample : tuple of ndarray of int, shapes (r_g,)
+        The sample at the centre of each row's filter window.
+    Z : tuple of ndarray, shapes (r_g, instruments of group g), or None
+        Instruments: columns ``instruments[g]`` of their source.
+    """
+
+    X: tuple[Array, ...]
+    y: tuple[Array, ...]
+    sample: tuple[np.ndarray, ...]
+    Z: tuple[Array, ...] | None = None
+
+    @property
+    def scores(self) -> tuple[Array, ...]:
+        """What the errors are made orthogonal to: Z where there are instruments, else X."""
+        return self.X if self.Z is None else self.Z
 
 
-ROWS: dict[str, Callable[[Problem], Problem]] = {
-    "decimated": decimated,
-    "all": every_sample,
-    "noise-model": whitened,
-}
-"""Kinds of rows by name."""
+class RowSource(Protocol):
+    """Rows on demand."""
+
+    @property
+    def groups(self) -> tuple[RowGroup, ...]:
+        """The groups, in the order in which rows have them."""
+        ...
+
+    @property
+    def columns(self) -> tuple[Integers, ...]:
+        """Per group, the base parameters that act in it."""
+        ...
+
+    @property
+    def instruments(self) -> tuple[Integers, ...]:
+        """Per group, the columns of Z that stand in its rows: `columns` where Z is X."""
+        ...
+
+    @property
+    def instrument_sets(self) -> int:
+        """How many regressors Z is made of; 0 without instruments, where X stands for Z."""
+        ...
+
+    def passes(self) -> Iterator[Iterator[Rows]]:
+        """Rows of each log, in stretches of time order."""
+        ...
+
+    def only(self, base: BaseParameters, chosen: Sequence[int]) -> RowSource:
+        """The same rows with some of the base parameters, in this order."""
+        ...
+
+
+def torque_groups(robot: Robot) -> tuple[RowGroup, ...]:
+    """The groups of a fixed robot's torques: its joints."""
+    return tuple(
+        RowGroup(joint.name, "N" if joint.kind == "prismatic" else "Nm") for joint in robot.joints
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class MotionRows:
+    """The regressor along the motion of some logs, beside their torques.
+
+    Attributes
+    ----------
+    base : BaseParameters
+    samples : tuple of Samples
+    width : ndarray, shape (n,), or None
+        Smoothing of the sign that a motion was simulated with: the rows have it too, so that
+        they give the simulated torque [rad/s or m/s].
+    progress : callable or None
+        Called with "rows" and the share of a log that has been turned into rows.
+    """
+
+    base: BaseParameters
+    samples: tuple[Samples, ...]
+    width: Array | None = None
+    progress: Callable[[str, float], None] | None = field(default=None, repr=False)
+
+    @cached_property
+    def packing(self) -> Packing:
+        """Where the kept columns stand in packed rows."""
+        return self.base.idim.packing(self.base.kept)
+
+    @property
+    def groups(self) -> tuple[RowGroup, ...]:
+        """The joints."""
+        return torque_groups(self.base.idim.robot)
+
+    @property
+    def columns(self) -> tuple[Integers, ...]:
+        """Per joint, the base parameters that act on its torque."""
+        return tuple(columns for _, columns in self.packing.joints)
+
+    @property
+    def instruments(self) -> tuple[Integers, ...]:
+        """X itself."""
+        return self.columns
+
+    instrument_sets = 0
+
+    def only(self, base: BaseParameters, chosen: Sequence[int]) -> MotionRows:
+        """The same rows with the base parameters of another model alone."""
+        return replace(self, base=base)
+
+    def passes(self) -> Iterator[Iterator[Rows]]:
+        """Rows of each log, kept where they are few."""
+        if self._kept is not None:
+            yield from (iter(rows) for rows in self._kept)
+        else:
+            yield from (self._stretches(log) for log in self.samples)
+
+    @cached_property
+    def _kept(self) -> tuple[tuple[Rows, ...], ...] | None:
+        steps = (min(f.step for f in log.filters) for log in self.samples)
+        rows = sum(len(log.q) // step for log, step in zip(self.samples, steps, strict=True))
+        if 8 * rows * self.packing.width > KEEP_BYTES:
+            return None
+        return tuple(tuple(self._stretches(log)) for log in self.samples)
+
+    def _stretches(self, log: Samples) -> Iterator[Rows]:
+        """Decimated rows of one log, run by run.
+
+        The regressor is computed once at every sample, in stretches; of the filter's outputs
+        only those that survive the decimation are computed.
+        """
+        packing = self.packing
+        widths = [entries.stop - entries.start + 1 for entries, _ in packing.joints]
+        packed = np.empty((CHUNK, packing.width))
+        for start, stop in log.segments:
+            decimator = GroupDecimator(log, start, stop, widths)
+            for a in range(start, stop, CHUNK):
+                b = min(a + CHUNK, stop)
+                if self.progress is not None:
+                    self.progress("rows", b / len(log.q))
+                motion = (log.q[a:b], log.dq[a:b], log.ddq[a:b])
+                self.base.idim.fill(packing, *motion, packed[: b - a], self.width)
+                blocks = [
+                    (packed[: b - a, entries], log.tau[a:b, j : j + 1])
+                    for j, (entries, _) in enumerate(packing.joints)
+                ]
+                yield split_rows(*decimator.push(a, blocks))
+
+
+def split_rows(rows: Sequence[Array], sample: tuple[np.ndarray, ...]) -> Rows:
+    """Rows ``[X | y]`` of every group."""
+    return Rows(tuple(r[:, :-1] for r in rows), tuple(r[:, -1] for r in rows), sample)
+
+
+@dataclass(frozen=True, eq=False)
+class GivenRows:
+    """Rows of another origin, all columns in all groups.
+
+    Attributes
+    ----------
+    groups : tuple of RowGroup
+    stretches : tuple of tuple of Rows
+        Of each log, in time order.
+    count : int
+        Columns of X.
+    """
+
+    groups: tuple[RowGroup, ...]
+    stretches: tuple[tuple[Rows, ...], ...]
+    count: int
+
+    @property
+    def columns(self) -> tuple[Integers, ...]:
+        """All base parameters, in every group."""
+        return (np.arange(self.count),) * len(self.groups)
+
+    @property
+    def instruments(self) -> tuple[Integers, ...]:
+        """X itself."""
+        return self.columns
+
+    instrument_sets = 0
+
+    def only(self, base: BaseParameters, chosen: Sequence[int]) -> GivenRows:
+        """The same rows with some of their columns."""
+        stretches = tuple(
+            tuple(replace(rows, X=tuple(X[:, list(chosen)] for X in rows.X)) for rows in log)
+            for log in self.stretches
+        )
+        return GivenRows(self.groups, stretches, len(chosen))
+
+    def passes(self) -> Iterator[Iterator[Rows]]:
+        """Rows of each log."""
+        yield from (iter(rows) for rows in self.stretches)
+
+
+@dataclass(frozen=True, eq=False)
+class InstrumentedRows:
+    """Rows beside the regressors of other sources, at the same instants, as instruments Z.
+
+    Attributes
+    ----------
+    rows : RowSource
+    others : tuple of RowSource
+        Along other motions of the same logs.
+    count : int
+        Columns of each regressor.
+    """
+
+    rows: RowSource
+    others: tuple[RowSource, ...]
+    count: int
+
+    @property
+    def groups(self) -> tuple[RowGroup, ...]:
+        """Those of the rows."""
+        return self.rows.groups
+
+    @property
+    def columns(self) -> tuple[Integers, ...]:
+        """Those of the rows."""
+        return self.rows.columns
+
+    @property
+    def instruments(self) -> tuple[Integers, ...]:
+        """Columns of the first other source, then those of the next, and so on."""
+        return tuple(
+            np.concatenate([c + k * self.count for k, c in enumerate(found)])
+            for found in zip(*(other.columns for other in self.others), strict=True)
+        )
+
+    @property
+    def instrument_sets(self) -> int:
+        """The other sources."""
+        return len(self.others)
+
+    def only(self, base: BaseParameters, chosen: Sequence[int]) -> InstrumentedRows:
+        """Some of the parameters, with the instruments of these."""
+        others = tuple(other.only(base, chosen) for other in self.others)
+        return InstrumentedRows(self.rows.only(base, chosen), others, len(chosen))
+
+    def passes(self) -> Iterator[Iterator[Rows]]:
+        """Rows of each log with X of the other sources as Z."""
+        sources = (source.passes() for source in (self.rows, *self.others))
+        for log, *others in zip(*sources, strict=True):
+            yield map(with_instruments, log, *others)
+
+
+def with_instruments(rows: Rows, *others: Rows) -> Rows:
+    """Rows with X of others, at the same instants, as Z."""
+    Z = tuple(np.column_stack(parts) for parts in zip(*(o.X for o in others), strict=True))
+    return replace(rows, Z=Z)

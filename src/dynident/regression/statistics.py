@@ -13,7 +13,8 @@ import numpy as np
 from scipy import special
 
 from dynident.core.arrays import Array
-from dynident.regression.problem import Problem, Rows
+from dynident.regression.problem import Regression
+from dynident.regression.rows import RowGroup, Rows
 
 SIGNIFICANCE = 0.01
 LAGS = 10
@@ -47,37 +48,38 @@ class TestResult:
 
 @dataclass(frozen=True)
 class Residuals:
-    """Decimated residuals of an estimate, per joint and in time order.
+    """Decimated residuals of an estimate, per group of rows and in time order.
 
     Attributes
     ----------
+    groups : tuple of RowGroup
     sample : tuple of ndarray
         Sample index of each row (of its own log).
-    torque : tuple of ndarray
-        Filtered, decimated torques.
     error : tuple of ndarray
-        ``y_j - X_j beta``.
+        ``y_g - X_g beta``.
     """
 
+    groups: tuple[RowGroup, ...]
     sample: tuple[np.ndarray, ...]
-    torque: tuple[Array, ...]
     error: tuple[Array, ...]
 
+    def named(self) -> Iterator[tuple[str, Array]]:
+        """Errors by the names of their groups."""
+        for group, error in zip(self.groups, self.error, strict=True):
+            yield group.name, error
 
-def residuals(problem: Problem, beta: Array) -> Residuals:
+
+def residuals(problem: Regression, beta: Array) -> Residuals:
     """Residuals of base parameters `beta` on the rows of a problem."""
-    n = problem.robot.n
-    sample: list[list[np.ndarray]] = [[] for _ in range(n)]
-    torque: list[list[Array]] = [[] for _ in range(n)]
-    error: list[list[Array]] = [[] for _ in range(n)]
+    sample: list[list[np.ndarray]] = [[] for _ in problem.groups]
+    error: list[list[Array]] = [[] for _ in problem.groups]
     for rows in problem.rows():
-        for j, columns in enumerate(problem.columns):
-            sample[j].append(rows.sample[j])
-            torque[j].append(rows.y[j])
-            error[j].append(rows.y[j] - rows.X[j] @ beta[columns])
+        for g, columns in enumerate(problem.columns):
+            sample[g].append(rows.sample[g])
+            error[g].append(rows.y[g] - rows.X[g] @ beta[columns])
     return Residuals(
+        problem.groups,
         tuple(np.concatenate(s) for s in sample),
-        tuple(np.concatenate(t) for t in torque),
         tuple(np.concatenate(e) for e in error),
     )
 
@@ -143,7 +145,7 @@ def long_run_ratio(errors: tuple[Array, ...]) -> float:
 
 
 def score_covariance(
-    problem: Problem,
+    problem: Regression,
     beta: Array,
     sigma: Array,
     lag: int,
@@ -158,7 +160,7 @@ def score_covariance(
 
     Parameters
     ----------
-    problem : Problem
+    problem : Regression
     beta : ndarray, shape (parameters,)
     sigma : ndarray, shape (n,)
     lag : int
@@ -179,18 +181,18 @@ def score_covariance(
             series = np.vstack([tail, np.zeros((pause, p)), u])
             old = len(series) - len(u)
             total += u.T @ u
-            for k in range(1, lag + 1):
+            for k in range(1, min(lag, len(series) - 1) + 1):
                 late = series[max(old, k) :]
                 early = series[max(old, k) - k : len(series) - k]
                 product = (1.0 - k / (lag + 1.0)) * (late.T @ early)
                 total += product + product.T
             tail, end = series[max(0, len(series) - lag) :] if lag else tail, first + len(u)
-    count = sum(group.rows for group in problem.factors.groups)
+    count = problem.factors.rows
     return total * count / max(1, count - problem.base.count)
 
 
 def score_series(
-    problem: Problem,
+    problem: Regression,
     beta: Array,
     sigma: Array,
     influence: Callable[[Array], Array] = lambda e: e,
@@ -209,7 +211,7 @@ def score_series(
 
 
 def scores(
-    problem: Problem,
+    problem: Regression,
     rows: Rows,
     step: int,
     beta: Array,
@@ -240,14 +242,14 @@ class Covariance:
         Which formula: see `describe`.
     matrix : ndarray, shape (parameters, parameters)
         Of the base parameters.
-    seed : ndarray, shape (parameters,)
+    literature : ndarray, shape (parameters,)
         Standard deviations of the literature's formula ``(X^T Omega^-1 X)^-1``
         (ardiani2024, eq. 9), for comparison.
     """
 
     name: str
     matrix: Array
-    seed: Array
+    literature: Array
 
     @property
     def std(self) -> Array:

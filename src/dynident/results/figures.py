@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.core.options import Options
+from dynident.core.schema import Number
 from dynident.dynamics.idim import Idim
 from dynident.recording.filters import zero_phase_lowpass
 from dynident.recording.prepare import Samples
@@ -16,6 +20,16 @@ from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem
 
 FITTED, ALL_SAMPLES = "fitted", "all samples"
+
+
+@dataclass(frozen=True)
+class Scoring(Options):
+    """How errors on all samples are counted."""
+
+    lowpass_hz: Annotated[
+        Annotated[Number, Field(gt=0.0)] | None,
+        "low-pass of the all-samples errors; the largest torque cutoff unless told otherwise [Hz]",
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -105,11 +119,10 @@ def relative(squared_error: float, squared_torque: float) -> float:
     return 100.0 * float(np.sqrt(squared_error / squared_torque)) if squared_torque else np.nan
 
 
-def fitted_figure(names: Sequence[str], factors: Factors, beta: Array) -> FitFigure:
+def fitted_figure(factors: Factors, beta: Array) -> FitFigure:
     """Errors on filtered, decimated rows, from their factors."""
-    rows = np.array([group.rows for group in factors.groups], dtype=float)
-    squared = factors.squared_residuals(beta)
-    return figure(names, squared, factors.squared_torques, rows, FITTED, None)
+    squared, torque = factors.squared_residuals(beta), factors.squared_torques
+    return figure(factors.names, squared, torque, factors.counts, FITTED, None)
 
 
 def all_samples_figure(
@@ -191,10 +204,8 @@ def model_figures(
         Fitted rows, then all samples; nominal is empty where the file has no inertials.
     """
     idim, base, robot = problem.idim, problem.base, problem.robot
-    nominal = np.zeros_like(theta)
-    nominal[: idim.inertial] = robot.nominal.ravel()
-    sets = (theta, nominal) if robot.has_nominal else (theta,)
-    fitted = [fitted_figure(robot.joint_names, problem.factors, base.matrix @ t) for t in sets]
+    sets = (theta, idim.nominal) if robot.has_nominal else (theta,)
+    fitted = [fitted_figure(problem.factors, base.matrix @ t) for t in sets]
     everywhere = all_samples_figure(idim, sets, problem.samples, lowpass_hz)
     pairs = [*zip(fitted, everywhere, strict=True), ()]
     return pairs[0], pairs[1]

@@ -11,6 +11,7 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined, Template
 
 from dynident.core.inertia import smallest_eigenvalue, to_com
+from dynident.regression.rows import torque_groups
 from dynident.regression.statistics import (
     SIGNIFICANCE,
     autocorrelation,
@@ -18,11 +19,10 @@ from dynident.regression.statistics import (
     whiteness_rejected,
 )
 from dynident.results.figures import Series
-from dynident.results.plots import autocorrelation_figure, precision_figure, torque_figures, unit
+from dynident.results.parameters import BaseRow, base_rows
+from dynident.results.plots import autocorrelation_figure, precision_figure, torque_figures
 from dynident.results.result import Result, ValidationFigures
 from dynident.results.text import (
-    BaseRow,
-    base_rows,
     certificate_words,
     consistency_words,
     cutoff_words,
@@ -40,7 +40,7 @@ from dynident.results.text import (
 from dynident.results.words import common, counted, number, percent
 
 GENERALISES = 1.5
-"""Held-out error over fitted error up to which the page does not raise a doubt."""
+"""FeasiblePoint-out error over fitted error up to which the page does not raise a doubt."""
 ROUNDING = 1e-15
 INERTIA_ENTRIES = {
     "xx": (0, 0),
@@ -108,7 +108,7 @@ def html_report(result: Result, series: Sequence[Series]) -> str:
         errors=error_table(result),
         torques=[(log_title(result, s.name), torque_figures(result.robot, s)) for s in series],
         residual_plot=autocorrelation_figure(
-            result.estimate.residuals.error, result.robot.joint_names
+            result.estimate.residuals.error, [g.name for g in result.estimate.residuals.groups]
         ),
         residuals=residual_table(result),
         precision_plot=precision_figure([row for row in rows if row.essential]),
@@ -141,11 +141,7 @@ def template() -> Template:
 
 def verdict(result: Result, rows: Sequence[BaseRow]) -> tuple[Statement, ...]:
     """What the result is worth, in sentences."""
-    estimate = result.estimate
-    statements = []
-    if not estimate.converged:
-        statements.append(Statement("bad", "Not converged", estimate.message))
-    statements.append(consistency_statement(result))
+    statements = [consistency_statement(result)]
     statements.extend(error_statement(result))
     statements.extend(held_out_statement(result, log) for log in result.validation)
     if not result.validation:
@@ -153,9 +149,9 @@ def verdict(result: Result, rows: Sequence[BaseRow]) -> tuple[Statement, ...]:
         statements.append(Statement("note", "No held-out log", text))
     statements.append(excitation_statement(result, rows))
     statements.append(residual_statement(result))
-    held = result.estimate.restriction
-    if held is not None and not held.rejected:
-        statements.append(Statement("note", "Active constraints", held.verdict))
+    found = result.estimate.restriction
+    if found is not None and not found.rejected:
+        statements.append(Statement("note", "Active constraints", found.verdict))
     statements += [Statement("note", "Warning", warning) for warning in result.warnings]
     if not result.warnings:
         statements.append(Statement("good", "No warnings", "from reading, filtering or fitting"))
@@ -211,7 +207,7 @@ def held_out_statement(result: Result, log: ValidationFigures) -> Statement:
             text += ": other motions, other conditions, or a model fitted to too little"
     if nominal is not None and found.overall_percent >= nominal.overall_percent:
         level = "bad"
-    return Statement(level, f"Held-out error {percent(found.overall_percent)} %", text)
+    return Statement(level, f"FeasiblePoint-out error {percent(found.overall_percent)} %", text)
 
 
 def excitation_statement(result: Result, rows: Sequence[BaseRow]) -> Statement:
@@ -290,14 +286,13 @@ def residual_table(result: Result) -> Table:
     """Size and whiteness of each joint's residual."""
     estimate = result.estimate
     rows = []
-    for joint, error, sigma in zip(
-        result.robot.joints, estimate.residuals.error, estimate.sigma, strict=True
-    ):
+    groups = torque_groups(result.robot)
+    for group, error, sigma in zip(groups, estimate.residuals.error, estimate.sigma, strict=True):
         test = whiteness(error)
         cells = (
-            joint.name,
+            group.name,
             f"{len(error)}",
-            f"{number(float(sigma), 3)} {unit(joint.kind)}",
+            f"{number(float(sigma), 3)} {group.unit}",
             f"{autocorrelation(error, 1)[0]:.2f}",
             number(test.statistic, 4),
             p_words(test.p_value),
@@ -328,7 +323,7 @@ def parameter_table(rows: Sequence[BaseRow]) -> Table:
                     percent(row.relative_percent),
                     number(row.low),
                     number(row.high),
-                    number(row.seed_std, 3),
+                    number(row.literature_std, 3),
                     row.regrouping,
                 ),
                 "weak" if row.weak else "" if row.essential else "gone",
@@ -341,7 +336,9 @@ def parameter_table(rows: Sequence[BaseRow]) -> Table:
 
 def median_ratio(rows: Sequence[BaseRow]) -> float | None:
     """How the standard deviations compare with the literature's formula, as a median."""
-    ratios = [row.std / row.seed_std for row in rows if row.essential and row.seed_std > 0.0]
+    ratios = [
+        row.std / row.literature_std for row in rows if row.essential and row.literature_std > 0.0
+    ]
     return float(np.median(ratios)) if ratios else None
 
 

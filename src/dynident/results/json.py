@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from dynident.consistency.active import Restriction
-from dynident.core.inertia import smallest_eigenvalue, to_com
+from dynident.core.inertia import smallest_eigenvalue
 from dynident.estimators.closed_loop import SimulatedFigure
-from dynident.regression.statistics import confidence_interval, whiteness
+from dynident.estimators.estimate import Shape, Track
+from dynident.regression.statistics import whiteness
 from dynident.results.figures import FitFigure
+from dynident.results.parameters import about_com, base_rows
 from dynident.results.result import Result, ValidationFigures
 
 SCHEMA = "dynident.result/1"
@@ -40,6 +42,8 @@ def result_dict(result: Result) -> dict[str, Any]:
             "dof": result.robot.dof,
         },
         "parameters": parameter_rows(result),
+        "shape": shape_rows(estimate.shape),
+        "track": track_dict(estimate.track),
         "standard": standard_rows(result),
         "joints": [
             joint_row(name, result.drive_parameters(j))
@@ -48,11 +52,11 @@ def result_dict(result: Result) -> dict[str, Any]:
         "fit": {
             "identification": [figure_dict(f) for f in result.identification],
             "nominal": [figure_dict(f) for f in result.nominal],
-            "validation": [validation_dict(held) for held in result.validation],
+            "validation": [validation_dict(figures) for figures in result.validation],
         },
         "whiteness": [
             {"name": name, "p_value": whiteness(error).p_value}
-            for name, error in zip(result.robot.joint_names, estimate.residuals.error, strict=True)
+            for name, error in estimate.residuals.named()
         ],
         "consistent": result.consistent,
         "min_pseudo_inertia_eigenvalue": result.smallest_eigenvalue,
@@ -75,7 +79,7 @@ def result_dict(result: Result) -> dict[str, Any]:
         else estimate.singular_values.tolist(),
         "simulation": [simulation_dict(figure) for figure in result.simulated],
         "iterations": estimate.iterations,
-        "converged": estimate.converged,
+        "converged": True,  # an estimate that is none is an error
         "message": estimate.message,
         "rank": result.rank,
         "condition_number": result.condition_number,
@@ -114,24 +118,18 @@ def simulation_dict(figure: SimulatedFigure) -> dict[str, Any]:
 
 def parameter_rows(result: Result) -> list[dict[str, Any]]:
     """The base parameters with their errors; eliminated ones are zero without error."""
-    base, estimate = result.base, result.estimate
-    std = estimate.covariance.std
-    low, high = confidence_interval(estimate.beta, std)
-    kept = range(base.count) if result.essential is None else result.essential
     return [
         {
-            "name": base.names[k],
-            "value": float(estimate.beta[k]),
-            "std": float(std[k]),
-            "relative_std_percent": 100.0 * float(std[k]) / abs(float(estimate.beta[k]))
-            if estimate.beta[k]
-            else None,
-            "interval_95": [float(low[k]), float(high[k])],
-            "std_of_the_literature": float(estimate.covariance.seed[k]),
-            "regrouping": base.regroupings[k],
-            "eliminated": k not in kept,
+            "name": row.name,
+            "value": row.value,
+            "std": row.std,
+            "relative_std_percent": row.relative_percent,
+            "interval_95": [row.low, row.high],
+            "std_of_the_literature": row.literature_std,
+            "regrouping": row.regrouping,
+            "eliminated": not row.essential,
         }
-        for k in range(base.count)
+        for row in base_rows(result)
     ]
 
 
@@ -139,20 +137,25 @@ def standard_rows(result: Result) -> list[dict[str, Any]] | None:
     """Each link's mass, centre of mass and inertia about it, in its joint frame."""
     if result.phi is None:
         return None
-    rows = []
-    for link, phi in zip(result.robot.links, result.phi, strict=True):
-        mass, com, i = to_com(phi)
-        entries = [i[0, 0], i[0, 1], i[1, 1], i[0, 2], i[1, 2], i[2, 2]]
-        rows.append(
-            {
-                "link": link,
-                "mass": mass,
-                "com": [float(c) for c in com],
-                "inertia_com": [float(e) for e in entries],
-                "min_eigenvalue": float(smallest_eigenvalue(phi)),
-            }
-        )
-    return rows
+    return [
+        {"link": link, **about_com(phi), "min_eigenvalue": float(smallest_eigenvalue(phi))}
+        for link, phi in zip(result.robot.links, result.phi, strict=True)
+    ]
+
+
+def shape_rows(found: Shape | None) -> list[dict[str, Any]]:
+    """Parameters that the torque is not linear in."""
+    if found is None:
+        return []
+    rows = zip(found.names, found.values, found.std, strict=True)
+    return [{"name": name, "value": float(v), "std": float(s)} for name, v, s in rows]
+
+
+def track_dict(found: Track | None) -> dict[str, Any] | None:
+    """An estimate over time, one row an instant."""
+    if found is None:
+        return None
+    return {"time": found.time.tolist(), "beta": found.beta.tolist(), "std": found.std.tolist()}
 
 
 def joint_row(name: str, drive: dict[str, float | None]) -> dict[str, Any]:
@@ -177,12 +180,12 @@ def figure_dict(figure: FitFigure) -> dict[str, Any]:
     }
 
 
-def validation_dict(held: ValidationFigures) -> dict[str, Any]:
+def validation_dict(figures: ValidationFigures) -> dict[str, Any]:
     """Torque errors on one held-out log."""
     return {
-        "log": held.log,
-        "entries": [figure_dict(f) for f in held.entries],
-        "nominal": [figure_dict(f) for f in held.nominal],
+        "log": figures.log,
+        "entries": [figure_dict(f) for f in figures.entries],
+        "nominal": [figure_dict(f) for f in figures.nominal],
     }
 
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynident.core.arrays import Array
+from dynident.regression.rows import torque_groups
 from dynident.regression.statistics import autocorrelation
 from dynident.results.figures import Series
-from dynident.results.text import BaseRow
+from dynident.results.parameters import BaseRow
 from dynident.robot.model import Robot
 
 if TYPE_CHECKING:
@@ -84,14 +85,9 @@ def _style() -> Iterator[None]:
 def torque_figures(robot: Robot, series: Series) -> tuple[tuple[str, str], ...]:
     """A joint's name and its torque figure, for every joint of a log."""
     return tuple(
-        (joint.name, torque_figure(series, j, unit(joint.kind)))
-        for j, joint in enumerate(robot.joints)
+        (group.name, torque_figure(series, j, group.unit))
+        for j, group in enumerate(torque_groups(robot))
     )
-
-
-def unit(kind: str) -> str:
-    """Unit of a joint's torque, by its kind."""
-    return "N" if kind == "prismatic" else "Nm"
 
 
 def torque_figure(series: Series, joint: int, unit: str = "Nm") -> str:
@@ -235,7 +231,7 @@ def precision_row(axes: Axes, part: Sequence[BaseRow]) -> None:
     """One row of the precision plot."""
     place = np.arange(len(part))
     mine = np.array([p.relative_percent for p in part])
-    formula = np.array([p.seed_percent for p in part])
+    formula = np.array([p.literature_percent for p in part])
     open_ = np.array([p.weak for p in part], dtype=bool)
     axes.axhline(100.0 / 1.96, color=RED, lw=0.7, ls=(0, (4, 2)))
     axes.vlines(place, formula, mine, colors="#BBBBBB", lw=1.0)

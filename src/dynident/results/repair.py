@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from dynident.consistency.feasible_set import Held
+from dynident.consistency.feasible_set import FeasiblePoint
 from dynident.consistency.nearest import Repaired, measured
 from dynident.core.arrays import Array
-from dynident.core.inertia import smallest_eigenvalue, to_com
+from dynident.core.inertia import smallest_eigenvalue
 from dynident.dynamics.base import BaseParameters
+from dynident.results.parameters import about_com
 from dynident.results.words import counted, entry, number, table
 from dynident.robot.model import Robot
 
@@ -50,60 +51,47 @@ def moved_words(base: BaseParameters, given: Array, std: Array, beta: Array) -> 
     )
 
 
-def base_repair_table(base: BaseParameters, given: Array, std: Array, held: Held) -> str:
+def base_repair_table(base: BaseParameters, given: Array, std: Array, point: FeasiblePoint) -> str:
     """Base parameters of a table and of the consistent links nearest to them."""
     weight = np.diag(measured(given, std).A)
     known = np.isfinite(std)
     columns = [
         ("given", [number(float(v)) if k else "" for v, k in zip(given, known)]),
         ("std", [number(1.0 / float(w), 3) if k else "" for w, k in zip(weight, known)]),
-        ("consistent", [number(float(v)) for v in held.beta]),
+        ("consistent", [number(float(v)) for v in point.beta]),
         ("moved sigma", [f"{abs(b - g) * w:.2f}" if k else ""
-                         for b, g, w, k in zip(held.beta, given, weight, known)]),
+                         for b, g, w, k in zip(point.beta, given, weight, known)]),
     ]  # fmt: skip
-    proof = held.solution.certificate
+    proof = point.solution.certificate
     lines = [*table("base parameter", base.names, columns), ""]
-    lines += entry("repaired", moved_words(base, given, std, held.beta))
+    lines += entry("repaired", moved_words(base, given, std, point.beta))
     lines += entry(
         "certificate", f"primal {proof.primal:.1e}, dual {proof.dual:.1e}, gap {proof.gap:.1e}"
     )
     return "\n".join(lines)
 
 
-def base_repair_dict(base: BaseParameters, given: Array, std: Array, held: Held) -> dict[str, Any]:
+def base_repair_dict(
+    base: BaseParameters, given: Array, std: Array, point: FeasiblePoint
+) -> dict[str, Any]:
     """The same as the object that ``--json`` prints."""
-    assert held.theta is not None
+    assert point.theta is not None
     robot, idim = base.idim.robot, base.idim
-    proof = held.solution.certificate
-    phis = held.theta[: idim.inertial].reshape(-1, 10)
+    proof = point.solution.certificate
+    phis, drives = idim.split(point.theta)
     return {
         "schema": "dynident.repair/1",
         "robot": {"name": robot.name, "joints": list(robot.joint_names), "dof": robot.dof},
         "parameters": [
             {"name": name, "given": float(g) if np.isfinite(s) else None, "value": float(b)}
-            for name, g, s, b in zip(base.names, given, std, held.beta, strict=True)
+            for name, g, s, b in zip(base.names, given, std, point.beta, strict=True)
         ],
         "standard": [
             {"link": link, "min_eigenvalue": float(smallest_eigenvalue(phi)), **about_com(phi)}
             for link, phi in zip(robot.links, phis, strict=True)
         ],
-        "drives": {
-            p.name: float(held.theta[k])
-            for k, p in enumerate(idim.parameters)
-            if k >= idim.inertial
-        },
+        "drives": {p.name: float(value) for p, value in zip(idim.drives, drives, strict=True)},
         "certificate": {"primal": proof.primal, "dual": proof.dual, "gap": proof.gap},
-    }
-
-
-def about_com(phi: Array) -> dict[str, Any]:
-    """A body's mass, centre of mass and inertia about it."""
-    mass, com, i = to_com(phi)
-    entries = [i[0, 0], i[0, 1], i[1, 1], i[0, 2], i[1, 2], i[2, 2]]
-    return {
-        "mass": mass,
-        "com": [float(c) for c in com],
-        "inertia_com": [float(e) for e in entries],
     }
 
 

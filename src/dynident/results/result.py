@@ -42,8 +42,6 @@ class Result:
     method : str
     base : BaseParameters
     estimate : Estimate
-    essential : tuple of int or None
-        Base parameters that survived elimination, where it was asked for.
     samples : tuple of Samples
         The logs that were fitted.
     held_out : tuple of Samples
@@ -68,7 +66,6 @@ class Result:
     method: str
     base: BaseParameters
     estimate: Estimate
-    essential: tuple[int, ...] | None
     samples: tuple[Samples, ...]
     held_out: tuple[Samples, ...]
     lowpass_hz: float
@@ -86,6 +83,12 @@ class Result:
     def idim(self) -> Idim:
         """The model that was identified."""
         return self.base.idim
+
+    @property
+    def essential(self) -> tuple[int, ...] | None:
+        """Base parameters that survived elimination, where it was asked for."""
+        found = self.estimate.essential
+        return None if found is None else found.kept
 
     @property
     def robot(self) -> Robot:
@@ -106,7 +109,7 @@ class Result:
     def phi(self) -> Array | None:
         """Inertial parameters, shape (bodies, 10), where the method determines them."""
         theta = self.estimate.theta
-        return None if theta is None else theta[: self.idim.inertial].reshape(-1, 10)
+        return None if theta is None else self.idim.split(theta)[0]
 
     @cached_property
     def smallest_eigenvalue(self) -> float | None:
@@ -116,10 +119,8 @@ class Result:
     @property
     def consistent(self) -> bool:
         """Whether all bodies, rotors and friction parameters are physically consistent."""
-        if self.estimate.theta is None or self.smallest_eigenvalue is None:
-            return False
-        positive = np.array([p.positive for p in self.idim.parameters])
-        return self.smallest_eigenvalue > 0.0 and bool(np.all(self.theta[positive] > 0.0))
+        theta = self.estimate.theta
+        return theta is not None and self.idim.is_consistent(theta)
 
     def torque(self, q: Array, dq: Array, ddq: Array) -> Array:
         """Predicted torques, shape (samples, n)."""
@@ -177,10 +178,7 @@ class Result:
 
     def series(self, points: int = 4000) -> tuple[Series, ...]:
         """Low-passed torques of all logs and their parts, thinned for plots."""
-        nominal = None
-        if self.robot.has_nominal:
-            nominal = np.zeros_like(self.theta)
-            nominal[: self.idim.inertial] = self.robot.nominal.ravel()
+        nominal = self.idim.nominal if self.robot.has_nominal else None
         return tuple(
             torque_series(self.idim, self.theta, nominal, log, self.lowpass_hz, points)
             for log in (*self.samples, *self.held_out)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from dynident.core.inertia import smallest_eigenvalue
 from dynident.dynamics.base import BaseParameters
 from dynident.recording.prepare import Samples
-from dynident.regression.statistics import TestResult, confidence_interval
+from dynident.regression.statistics import TestResult
 from dynident.results.figures import ALL_SAMPLES, FitFigure
+from dynident.results.parameters import base_rows
 from dynident.results.words import WIDTH, common, counted, entry, number, percent, table
 
 if TYPE_CHECKING:
@@ -31,30 +29,6 @@ class ErrorColumn(NamedTuple):
     key: str
     title: str
     figure: FitFigure
-
-
-class BaseRow(NamedTuple):
-    """One base parameter with its error bars."""
-
-    name: str
-    value: float
-    std: float
-    relative_percent: float
-    low: float
-    high: float
-    seed_std: float
-    regrouping: str
-    essential: bool
-
-    @property
-    def seed_percent(self) -> float:
-        """Standard deviation by the literature's formula, relative to the value [%]."""
-        return 100.0 * self.seed_std / abs(self.value) if self.value else math.nan
-
-    @property
-    def weak(self) -> bool:
-        """Whether the 95 % interval contains zero."""
-        return self.essential and self.low <= 0.0 <= self.high
 
 
 def summary(result: Result, full: bool = False) -> str:
@@ -168,30 +142,6 @@ def time_words(result: Result) -> str:
     stages = [f"{k} {v:.3f}" for k, v in result.timings.items() if k != "total"]
     total = result.timings.get("total", sum(result.timings.values()))
     return f"{total:.3f} s" + (f" ({', '.join(stages)})" if stages else "")
-
-
-def base_rows(result: Result) -> tuple[BaseRow, ...]:
-    """The base parameters with standard deviations and 95 % intervals."""
-    estimate, base = result.estimate, result.base
-    std = estimate.covariance.std
-    low, high = confidence_interval(estimate.beta, std)
-    kept = range(base.count) if result.essential is None else result.essential
-    size = np.abs(estimate.beta)
-    relative = 100.0 * np.divide(std, size, out=np.full_like(size, np.nan), where=size > 0.0)
-    return tuple(
-        BaseRow(
-            base.names[k],
-            float(estimate.beta[k]),
-            float(std[k]),
-            float(relative[k]),
-            float(low[k]),
-            float(high[k]),
-            float(estimate.covariance.seed[k]),
-            base.regroupings[k],
-            k in kept,
-        )
-        for k in range(base.count)
-    )
 
 
 def error_columns(result: Result) -> tuple[ErrorColumn, ...]:
@@ -348,8 +298,6 @@ def quality_lines(result: Result) -> list[str]:
         lines += entry("active", ", ".join(estimate.active) or "no constraint")
     if estimate.restriction is not None:
         lines += entry("restriction", estimate.restriction.verdict)
-    if not estimate.converged:
-        lines += entry("warning", f"not converged: {estimate.message}")
     for warning in result.warnings:
         lines += entry("warning", warning)
     return lines + entry("time", time_words(result))

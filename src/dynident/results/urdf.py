@@ -413,8 +413,8 @@ def standard_urdf(idim: Idim, theta: Array) -> tuple[bytes, tuple[str, ...]]:
     ComputationError
         When a body's parameters cannot be written.
     """
-    drives = list(enumerate(idim.parameters))[idim.inertial :]
-    own = {(p.number, p.symbol): float(theta[k]) for k, p in drives}
+    phi, drives = idim.split(theta)
+    own = {(p.number, p.symbol): float(v) for p, v in zip(idim.drives, drives, strict=True)}
     numbers = range(1, idim.robot.n + 1)
 
     def every(symbol: str) -> list[float] | None:
@@ -423,8 +423,8 @@ def standard_urdf(idim: Idim, theta: Array) -> tuple[bytes, tuple[str, ...]]:
 
     return model_urdf(
         idim.robot,
-        theta[: idim.inertial].reshape(-1, 10),
+        phi,
         damping=every("fv"),
         friction=every("fc"),
-        omitted=[p.name for _, p in drives if p.symbol not in ("fv", "fc")],
+        omitted=[p.name for p in idim.drives if p.symbol not in ("fv", "fc")],
     )

@@ -181,7 +181,8 @@ def from_pinocchio(model: pin.Model, path: Path, floating: bool) -> Robot:
     joints = []
     for index in range(first, model.njoints):
         v, nq = int(model.joints[index].idx_v), int(model.joints[index].nq)
-        screw = pin.getJointJacobian(model, data, index, pin.ReferenceFrame.LOCAL)[:, v]
+        jacobian = pin.getJointJacobian(model, data, index, pin.ReferenceFrame.LOCAL)
+        screw = np.reshape(jacobian, (6, model.nv))[:, v]  # the library gives one column flat
         revolute = bool(np.any(screw[3:]))
         q = int(model.joints[index].idx_q)
         joints.append(

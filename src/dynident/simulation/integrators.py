@@ -58,4 +58,4 @@ INTEGRATORS: dict[str, Integrator] = {
     "ode4": tableau([[], [0.5], [0.0, 0.5], [0.0, 0.0, 1.0]], [1 / 6, 1 / 3, 1 / 3, 1 / 6], 4),
     "sdirk2": tableau([[GAMMA], [1.0 - GAMMA, GAMMA]], [1.0 - GAMMA, GAMMA], 2),
 }
-"""Euler, Heun, Bogacki-Shampine (the seeds'), Runge-Kutta; Alexander's L-stable pair."""
+"""Euler, Heun, Bogacki-Shampine (that of the papers), Runge-Kutta; Alexander's L-stable pair."""

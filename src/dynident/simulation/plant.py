@@ -134,7 +134,7 @@ def build_plant(
         if index < idim.inertial:
             slot[index // 10, index % 10] = k
     return Plant(
-        phi=np.array(theta[: idim.inertial], dtype=float).reshape(-1, 10),
+        phi=np.array(idim.split(theta)[0], dtype=float),
         rotors=rotors,
         gears=np.ascontiguousarray(gears),
         friction=friction,

@@ -14,14 +14,13 @@ from pydantic import Field
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.core.options import option_section, table
 from dynident.core.schema import Flag, Name, Number, Spec, one_of
 from dynident.core.text import nearest
 from dynident.estimators.closed_loop import Simulation
-from dynident.estimators.iteration import STARTS
 from dynident.recording.prepare import Samples
 from dynident.robot.model import Robot
 from dynident.simulation.controller import COMPENSATIONS, CONTROLLERS, Common, Controller
-from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.reference import REFERENCES, Reference
 from dynident.simulation.sensors import Sensors
 
@@ -138,30 +137,31 @@ class NoiseSection(Spec):
     seed: Seed = 0
 
 
-class SimulationSection(Spec):
+class LoopSection(Spec):
     """``[simulation]``: how the closed loop is integrated, and with which values.
+
+    Beside these it has the plain options of `Simulation`.
 
     Attributes
     ----------
-    integrator : str
-    substeps : int
-    width : float or tuple, optional
-        Smoothing of Coulomb friction's sign [rad/s or m/s].
-    start : str or table
-        Where an estimator starts: "least-squares", "nominal", "rotors" or values of base
-        parameters by name.
     parameters : table
         Of `dynident simulate`: standard parameters by name, over those of the robot file.
     result : str, optional
         Of `dynident simulate`: a result.json whose model is simulated instead.
     """
 
-    integrator: Annotated[Name, one_of(INTEGRATORS)] = "ode3"
-    substeps: Whole = 1
-    width: Positive | tuple[Positive, ...] | None = None
-    start: Annotated[Name, one_of(STARTS)] | dict[str, Number] = "least-squares"
     parameters: dict[str, Number] = Field(default_factory=dict)
     result: Name | None = None
+
+    def options(self) -> dict[str, Any]:
+        """What was given of the options of `Simulation`."""
+        return self.model_dump(exclude={"parameters", "result"}, exclude_none=True)
+
+
+if TYPE_CHECKING:
+    SimulationSection = LoopSection
+else:
+    SimulationSection = option_section("SimulationSection", LoopSection, table([Simulation]))
 
 
 def options_of(section: Spec, maker: Any, leave: tuple[str, ...], what: str) -> dict[str, Any]:
@@ -249,7 +249,7 @@ def build_sensors(section: NoiseSection, n: int) -> Sensors:
 def build_simulation(
     controller: ControllerSection,
     reference: ReferenceSection,
-    settings: SimulationSection,
+    settings: LoopSection,
     robot: Robot,
     logs: tuple[Samples, ...],
 ) -> Simulation:
@@ -280,16 +280,8 @@ def build_simulation(
     control, assumed = build_controller(controller, robot, logs)
     if assumed is not None:
         notes.append(assumed)
-    width = settings.width
-    return Simulation(
-        controller=control,
-        integrator=settings.integrator,
-        substeps=settings.substeps,
-        width=np.asarray(width, dtype=float) if isinstance(width, tuple) else width,
-        references=references,
-        start=settings.start if isinstance(settings.start, str) else dict(settings.start),
-        assumed="; ".join(notes) or None,
-    )
+    words = "; ".join(notes) or None
+    return Simulation(control, references=references, assumed=words, **settings.options())
 
 
 def identified_controller(

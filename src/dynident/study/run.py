@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dynident.api import identify
+from dynident.api import EVERY_METHOD, identify
+from dynident.core.options import table
 from dynident.core.progress import Progress, Stopwatch, silent
 from dynident.estimators.closed_loop import Simulation
-from dynident.estimators.options import KNOWLEDGE, OPTIONS_OF, check_options
+from dynident.estimators.options import SIMULATION, check_options, names_of
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident.results.identification import Identification
@@ -25,13 +26,11 @@ def run_study(study: Study, progress: Progress = silent) -> Identification:
     """
     watch = Stopwatch()
     chosen = study.identify
-    options = chosen.model_dump(
-        include={*KNOWLEDGE, "bootstrap", "loss", "essential", "gain_update"}
-    )
-    options["constraints"] = build_constraints(study.constraint) if study.constraint else None
-    if "seed" in OPTIONS_OF.get(chosen.method, ()):
-        options["seed"] = chosen.seed
-    check_options(chosen.method, {**options, "simulation": study_simulates(study)})
+    options = chosen.options()
+    if study.constraint:
+        options["constraints"] = build_constraints(study.constraint)
+    of_method = {key: value for key, value in options.items() if key not in table(EVERY_METHOD)}
+    check_options(chosen.method, {**of_method, SIMULATION: study_simulates(study)})
     progress("reading", 0.0)
     robot = study_robot(study.robot)
     watch.lap("robot")
@@ -49,8 +48,6 @@ def run_study(study: Study, progress: Progress = silent) -> Identification:
         chosen.method,
         **options,
         simulation=study_loop(study, problem) if study_simulates(study) else None,
-        rows=chosen.rows,
-        lowpass_hz=chosen.lowpass_hz,
         validation=held_out,
         progress=progress,
     )
@@ -65,7 +62,7 @@ def run_study(study: Study, progress: Progress = silent) -> Identification:
 
 def study_simulates(study: Study) -> bool | None:
     """Whether a study's method simulates, and can; None of a method that does not."""
-    if "simulation" not in OPTIONS_OF[study.identify.method]:
+    if SIMULATION not in names_of(study.identify.method):
         return None
     return None if study.controller is None else True
 

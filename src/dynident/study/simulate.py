@@ -12,7 +12,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.progress import Progress, silent
 from dynident.dynamics.idim import Idim, build_idim
-from dynident.estimators.closed_loop import logged_reference
+from dynident.estimators.closed_loop import Simulation, logged_reference
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
 from dynident.simulation.loop import Loop
@@ -122,21 +122,12 @@ def simulate_study(study: Study, progress: Progress = silent) -> SimulatedLog:
         simulation = build_simulation(
             study.controller, study.reference, study.simulation, robot, logs
         )
-        controller = simulation.controller
         found = logged_reference_of(simulation.references, logs[0])
     else:
         controller, _ = build_controller(study.controller, robot, logs)
+        simulation = Simulation(controller, **study.simulation.options())
         found = build_reference(study.reference)
-    width = study.simulation.width
-    loop = Loop(
-        idim,
-        controller,
-        found,
-        study.simulation.integrator,
-        study.simulation.substeps,
-        None if width is None else np.broadcast_to(np.asarray(width, dtype=float), (robot.n,)),
-        model=theta,
-    )
+    loop = simulation.loop(idim, found, model=theta)
     return simulate_log(loop, theta, build_sensors(study.noise, robot.n), progress)
 
 

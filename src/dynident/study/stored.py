@@ -114,23 +114,23 @@ class StoredResult:
     def theta(self) -> Array:
         """Standard parameters with the stored model's torques."""
         idim, document = self.idim, self.document
-        theta = np.zeros(len(idim.parameters))
         if document.standard is None:
+            theta = np.zeros(len(idim.parameters))
             theta[self.base.kept] = [row.value for row in document.parameters]
             return theta
-        theta[: idim.inertial] = self.phi().ravel()
-        drives = [joint.values() for joint in document.joints]
-        for index, parameter in enumerate(idim.parameters[idim.inertial :], start=idim.inertial):
-            theta[index] = drives[parameter.number - 1][parameter.symbol]
-        return theta
+        values = [joint.values() for joint in document.joints]
+        drives = [values[p.number - 1][p.symbol] for p in idim.drives]
+        return idim.join(self.phi(), np.array(drives))
 
     def phi(self) -> Array:
         """Inertial parameters of the stored links, shape (bodies, 10).
 
+        Whether they can be is asked elsewhere (`impossible`): torques need not know.
+
         Raises
         ------
         InputError
-            When the result has base parameters only, or bodies that cannot be.
+            When the result has base parameters only.
         """
         document = self.document
         if document.standard is None:
@@ -141,24 +141,18 @@ class StoredResult:
         rows = []
         for link in document.standard:
             xx, xy, yy, xz, yz, zz = link.inertia_com
-            phi = from_com(link.mass, link.com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-            size = phi[0] + np.trace(inertia_matrix(phi))
-            if smallest_eigenvalue(phi) < -ROUNDING * abs(size):
-                raise InputError(
-                    f"{self.path}: the inertia of {link.link} is not physically consistent; use "
-                    "--repair"
-                )
-            rows.append(phi)
+            rows.append(from_com(link.mass, link.com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
         return np.array(rows)
 
-    @property
-    def consistent(self) -> bool:
-        """Whether the result has links, all of them physically consistent."""
-        try:
-            self.phi()
-        except InputError:
-            return False
-        return True
+    def impossible(self) -> tuple[str, ...]:
+        """Stored links that are not physically consistent, as no real body is."""
+        document = self.document
+        if document.standard is None:
+            return ()
+        phi = self.phi()
+        size = np.abs(phi[:, 0] + np.trace(inertia_matrix(phi), axis1=1, axis2=2))
+        odd = smallest_eigenvalue(phi) < -ROUNDING * size
+        return tuple(row.link for row, no in zip(document.standard, odd, strict=True) if no)
 
     def refuse_other_robot(self) -> None:
         """Refuse a robot whose joints, links, drives or base parameters are other ones.
@@ -176,7 +170,7 @@ class StoredResult:
             return
         if tuple(row.link for row in document.standard) != robot.links:
             raise self.changed("its links")
-        drives = self.idim.parameters[self.idim.inertial :]
+        drives = self.idim.drives
         for number, joint in enumerate(document.joints, start=1):
             if set(joint.values()) != {p.symbol for p in drives if p.number == number}:
                 raise self.changed(f"the drive parameters of {joint.name}")
@@ -190,8 +184,14 @@ class StoredResult:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is odd about the robot, and whether it still is the one of the result."""
-        warnings = self.idim.robot.warnings
+        """What is odd about the robot and the links, and whether the robot is still the same."""
+        warnings = (
+            *self.idim.robot.warnings,
+            *(
+                f"{self.path}: the inertia of {link} is not physically consistent"
+                for link in self.impossible()
+            ),
+        )
         if tuple(row.regrouping for row in self.document.parameters) == self.base.regroupings:
             return warnings
         return (
@@ -273,7 +273,7 @@ def stored_figures(
     study, robot = stored.study, stored.idim.robot
     section = relocated(study.log[0], files)
     samples = study_samples(section, robot, study.prepare)
-    problem = Problem(robot, samples, study.robot.friction, study.robot.rotor)
+    problem = Problem.of(stored.base, samples)
     lowpass = lowpass_hz or stored.document.settings.lowpass_hz
     return StoredFigures(
         ValidationFigures(",".join(files), *model_figures(problem, stored.theta(), lowpass)),
@@ -328,10 +328,16 @@ def stored_urdf(
     InputError
         When the result has no consistent links and is not to be repaired.
     """
+    impossible = stored.impossible()
     if repair is None:
-        stored.phi()  # refuses what no model file can hold
+        stored.phi()  # refuses base parameters
+        if impossible:
+            raise InputError(
+                f"{stored.path}: the inertia of {impossible[0]} is not physically consistent; use "
+                "--repair"
+            )
         return standard_urdf(stored.idim, stored.theta())
-    if stored.consistent:
+    if stored.document.standard is not None and not impossible:
         document, notes = standard_urdf(stored.idim, stored.theta())
         return document, ("nothing to repair: the links are consistent", *notes)
     theta, notes = repaired(stored, repair)
@@ -344,6 +350,6 @@ def repaired(stored: StoredResult, knowledge: Knowledge) -> tuple[Array, tuple[s
     rows = stored.document.parameters
     beta = np.array([row.value for row in rows])
     std = np.array([row.std or 0.0 for row in rows])
-    held = nearest_to_base(stored.base, beta, std, knowledge)
-    assert held.theta is not None
-    return held.theta, (f"repaired: {moved_words(stored.base, beta, std, held.beta)}",)
+    point = nearest_to_base(stored.base, beta, std, knowledge)
+    assert point.theta is not None
+    return point.theta, (f"repaired: {moved_words(stored.base, beta, std, point.beta)}",)

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from dynident.consistency.constraints import CONSISTENCY
-from dynident.consistency.knowledge import CENTRES, HEAVIEST, PARAMETRISATIONS
-from dynident.consistency.prior import METRICS
+from dynident.api import EVERY_METHOD
 from dynident.core.errors import InputError
+from dynident.core.options import option_section, table
 from dynident.core.schema import Flag, Name, Number, Spec, Vector3, one_of, read_toml, validated
 from dynident.estimators import ESTIMATORS
-from dynident.estimators.least_squares import LOSSES
+from dynident.estimators.options import every_option, names_of
 from dynident.friction.models import FRICTIONS
 from dynident.recording.prepare import Samples, prepare
 from dynident.recording.read import read_log
-from dynident.regression.essential import RULES
-from dynident.regression.rows import ROWS
 from dynident.robot import load_robot
 from dynident.robot.model import Robot
 from dynident.robot.spec import DriveSpec, TransmissionSpec
@@ -145,52 +142,31 @@ class PrepareSection(Spec):
     derivatives: Literal["differences", "measured"] = "differences"
 
 
-class IdentifySection(Spec):
-    """``[identify]``: the method and its options.
+class MethodSection(Spec):
+    """``[identify]``: the method; its options are keys beside it, see `IdentifySection`.
 
     Attributes
     ----------
     method : str
         Name in `dynident.estimators.ESTIMATORS`.
-    prior : str, optional
-        Of constrained methods: "nominal" or "none".
-    metric : str, optional
-        Of the prior.
-    prior_weight : float or "held-out", optional
-        Of the prior.
-    consistency : str, optional
-        Of constrained methods: what consistency means.
-    parametrisation : str, optional
-        Of constrained methods: how the consistent set is searched.
-    bootstrap : int, optional
-        Of constrained methods: replicates of the block bootstrap.
-    loss : str, optional
-        Of irls: "huber" or "bisquare".
-    essential : str, optional
-        Of ols and wls: rule by which base parameters are eliminated.
-    rows : str
-        What is fitted: "decimated" rows, "all" samples, or those of a "noise-model".
-    gain_update : bool, optional
-        Of idim-iv, 2sls, didim: keep the simulated loop's bandwidth.
-    lowpass_hz : float, optional
-        Of the all-samples figures; the largest torque cutoff by default [Hz].
-    seed : int
-        Of the bootstrap.
     """
 
     method: Annotated[Name, one_of(ESTIMATORS)] = "pc-idim-ls"
-    prior: Annotated[Name, one_of(CENTRES)] | None = None
-    metric: Annotated[Name, one_of(METRICS)] | None = None
-    prior_weight: Annotated[Number, Field(ge=0.0, le=HEAVIEST)] | Literal["held-out"] | None = None
-    consistency: Annotated[Name, one_of(CONSISTENCY)] | None = None
-    parametrisation: Annotated[Name, one_of(PARAMETRISATIONS)] | None = None
-    bootstrap: Row | None = None
-    loss: Annotated[Name, one_of(LOSSES)] | None = None
-    essential: Annotated[Name, one_of(RULES)] | None = None
-    rows: Annotated[Name, one_of(ROWS)] = "decimated"
-    gain_update: Flag | None = None
-    lowpass_hz: Annotated[Number, Field(gt=0.0)] | None = None
-    seed: Annotated[int, Field(strict=True, ge=0)] = 0
+
+    def options(self) -> dict[str, Any]:
+        """What was given beside the method; the random generator's seed where it has one."""
+        given = self.model_dump(exclude={"method"}, exclude_none=True)
+        if "seed" not in names_of(self.method):
+            given.pop("seed", None)  # of the bootstrap alone: harmless elsewhere
+        return given
+
+
+if TYPE_CHECKING:
+    IdentifySection = MethodSection
+else:
+    IdentifySection = option_section(
+        "IdentifySection", MethodSection, {**every_option(), **table(EVERY_METHOD)}
+    )
 
 
 class Study(Spec):

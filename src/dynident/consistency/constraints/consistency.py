@@ -95,7 +95,7 @@ class PositiveDrives:
 class BasePositive:
     """Base parameters positive that no consistent robot can have negative (eq. 27).
 
-    The seed selects "the base parameters that must be greater than zero". They are those
+    The paper selects "the base parameters that must be greater than zero". They are those
     whose combination ``<F_j, J_j> + f^T drives`` has every F_j positive semidefinite and
     every f of a positive parameter at least zero: ``Izz1 + Ia1 + Iyy2`` is one of them,
     ``Ixx2 - Iyy2`` is not.
@@ -133,9 +133,7 @@ def never_negative(space: Space, row: Array) -> bool:
         dual = dual_matrix(row[10 * k : 10 * k + 10])
         if np.linalg.eigvalsh(congruence(dual, 1.0) * LENGTH**2)[0] < -ROUNDING * size:
             return False
-    for value, parameter in zip(
-        row[idim.inertial :], idim.parameters[idim.inertial :], strict=True
-    ):
+    for value, parameter in zip(idim.split(row)[1], idim.drives, strict=True):
         if abs(value) > ROUNDING * size and (not parameter.positive or value < 0.0):
             return False
     return True

@@ -1,0 +1,96 @@
+"""Flags of the methods' options, so that --help loads nothing else.
+
+Made by docs/make_options.py from the fields of the option families; do not edit.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Flag(NamedTuple):
+    """An option as the command line has it: its name, its kind and its help."""
+
+    name: str
+    kind: str
+    words: str
+
+
+FLAGS = (
+    Flag(
+        "essential",
+        "word",
+        "Of ols, wls: rule by which base parameters that the log does not determine are "
+        "eliminated (ratio, f-test, torque-range).",
+    ),
+    Flag(
+        "covariance",
+        "word",
+        "Of every method: what the rows' errors are taken to be; unless told otherwise "
+        "hac where the residuals are not white (sandwich, robust, hac).",
+    ),
+    Flag(
+        "loss",
+        "word",
+        "Of irls: of outliers; bisquare starts from Huber's answer (huber, bisquare).",
+    ),
+    Flag(
+        "gain_update",
+        "switch",
+        "Of idim-iv, 2sls, didim, pc-idim-iv, pc-didim: keep the bandwidth of the "
+        "simulated loop while the estimated inertia moves.",
+    ),
+    Flag(
+        "prior",
+        "word",
+        "Of pc-*: centre of the prior: the robot file's inertials (nominal, where it has "
+        "any) or none (nominal, none).",
+    ),
+    Flag(
+        "metric",
+        "word",
+        "Of pc-*: of the prior; pullback unless told otherwise (pullback, euclidean, "
+        "weighted, entropic).",
+    ),
+    Flag(
+        "prior_weight",
+        "number or word",
+        "Of pc-*: of the squared distance from the centre: 1, unless told otherwise, "
+        "believes each link within its own size; held-out lets blocks of the log choose.",
+    ),
+    Flag(
+        "consistency",
+        "word",
+        "Of pc-*: what consistency means (pseudo-inertia, inertia, base, none).",
+    ),
+    Flag(
+        "parametrisation",
+        "word",
+        "Of pc-*: how the consistent set is searched: under its cones, or by "
+        "log-Cholesky (cones, log-cholesky).",
+    ),
+    Flag(
+        "bootstrap",
+        "whole number",
+        "Of pc-*: replicates of the block bootstrap of the error bars where constraints "
+        "are active; 0 for the covariance on their faces.",
+    ),
+    Flag(
+        "seed",
+        "whole number",
+        "Of pc-*: of the bootstrap's random numbers.",
+    ),
+    Flag(
+        "rows",
+        "word",
+        "Of every method: what is fitted: decimated rows, all samples, or those of a "
+        "noise-model; errors are those of the decimated rows all the same (decimated, "
+        "all, noise-model).",
+    ),
+    Flag(
+        "lowpass_hz",
+        "number",
+        "Of every method: low-pass of the all-samples errors; the largest torque cutoff "
+        "unless told otherwise [Hz].",
+    ),
+)

@@ -1,0 +1,87 @@
+"""Compiled functions whose machine code is kept wherever it may be kept.
+
+Numba keeps it beside the source or in the user's cache directory. On machines where neither
+can be written (an installation of the administrator's and a service without a home, a
+container of which only ``/tmp`` can be written) it refuses to compile at all.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+
+Decorator = Callable[[Any], Any]
+
+NOTES = logging.getLogger(__name__)
+
+
+def compiled(**options: Any) -> Decorator:
+    """``numba.njit`` with a cache: beside the source, in the user's place, in a temporary one.
+
+    Parameters
+    ----------
+    **options
+        Those of ``numba.njit``, without ``cache``.
+    """
+
+    def decorate(function: Any) -> Any:
+        try:
+            return numba.njit(function, cache=True, **options)
+        except RuntimeError:  # no directory can be written
+            return numba.njit(function, cache=temporary_cache(), **options)
+
+    return decorate
+
+
+@cache
+def temporary_cache() -> bool:
+    """Have Numba keep machine code in the temporary directory; whether it can.
+
+    Logs once where that is.
+    """
+    try:
+        place = private_directory()
+    except OSError:
+        NOTES.warning(
+            "no directory can be written, so functions are compiled anew at every start; set "
+            "NUMBA_CACHE_DIR to one that can"
+        )
+        return False
+    numba.config.CACHE_DIR = str(place)  # type: ignore[attr-defined]
+    NOTES.warning(
+        "compiled functions are kept in %s, for neither the package's directory nor the user's "
+        "cache can be written; set NUMBA_CACHE_DIR to keep them elsewhere",
+        place,
+    )
+    return True
+
+
+def private_directory() -> Path:
+    """The same directory at every start, where it is ours alone; otherwise a new one.
+
+    What lies there is run: others may neither have made it nor write into it.
+
+    Raises
+    ------
+    OSError
+        When there is no temporary directory that can be written.
+    """
+    place = Path(tempfile.gettempdir()) / f"dynident-{os.getuid()}"
+    try:
+        place.mkdir(mode=0o700, exist_ok=True)
+        found = place.lstat()
+        ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+        if ours and not found.st_mode & 0o077:
+            tempfile.TemporaryFile(dir=place).close()
+            return place
+    except OSError:
+        pass  # there is a file of that name, or the directory of another
+    return Path(tempfile.mkdtemp(prefix="dynident-"))

@@ -1,0 +1,123 @@
+"""Options that stand once: a frozen family whose fields say all that is said of them.
+
+The study's section, the command line's flags, what is refused and the reference page are made
+from the fields: each is ``name: Annotated[type, words] = default``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, fields
+from functools import cache
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import numpy as np
+from pydantic import TypeAdapter, ValidationError, create_model
+
+from dynident.core.errors import InputError
+from dynident.core.schema import Spec, in_words
+
+
+@dataclass(frozen=True)
+class InPython:
+    """Marks an option that is an object: a study has sections for it, and no key."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One field of a family.
+
+    Attributes
+    ----------
+    name : str
+    type : Any
+        What it may be, as pydantic reads it.
+    default : Any
+    words : str
+        What it says, in a sentence.
+    in_python : bool
+        Whether it is an object that no key of a study can hold.
+    """
+
+    name: str
+    type: Any
+    default: Any
+    words: str
+    in_python: bool
+
+
+class Options:
+    """Base of the families: values are checked where they are given.
+
+    Raises
+    ------
+    InputError
+        For a value that its field does not admit, in one line.
+    """
+
+    def __post_init__(self) -> None:
+        for option in options_of(type(self)):  # type: ignore[arg-type]
+            value = getattr(self, option.name)
+            object.__setattr__(self, option.name, admitted(option, value))
+
+
+@cache
+def options_of(family: type) -> tuple[Option, ...]:
+    """The options of a family, in the order of its fields."""
+    hints = get_type_hints(family, include_extras=True)
+    return tuple(_option(field, hints[field.name]) for field in fields(family))
+
+
+def _option(field: Field[Any], hint: Any) -> Option:
+    kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    words = next((note for note in notes if isinstance(note, str)), "")
+    checks = [note for note in notes if not isinstance(note, str | InPython)]
+    if checks:
+        kind = Annotated[(kind, *checks)]
+    default = field.default
+    if default is MISSING and field.default_factory is not MISSING:
+        default = field.default_factory()
+    in_python = any(isinstance(note, InPython) for note in notes)
+    return Option(field.name, kind, default, words, in_python)
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def admitted(option: Option, value: object) -> Any:
+    """A value as its option has it, numbers of numpy as plain ones.
+
+    Raises
+    ------
+    InputError
+    """
+    if option.in_python or value is option.default:
+        return value
+    plain = value.item() if isinstance(value, np.generic) else value
+    try:
+        return _adapter(option.type).validate_python(plain)
+    except ValidationError as error:
+        raise InputError(f"{option.name} {in_words(error.errors(include_url=False))}") from error
+
+
+def chosen(family: type, given: Mapping[str, Any]) -> Any:
+    """A family with what was given of its options."""
+    names = [option.name for option in options_of(family)]
+    return family(**{name: given[name] for name in names if name in given})
+
+
+def table(families: Sequence[type]) -> dict[str, Option]:
+    """Options of several families by name, each name once."""
+    return {option.name: option for family in families for option in options_of(family)}
+
+
+def option_section(name: str, section: type[Spec], options: Mapping[str, Option]) -> type[Spec]:
+    """A section of a study with options as keys beside its own; what is not given is None."""
+    keys: dict[str, Any] = {
+        option.name: (option.type | None, None)
+        for option in options.values()
+        if not option.in_python
+    }
+    return create_model(name, __base__=section, __doc__=section.__doc__, **keys)

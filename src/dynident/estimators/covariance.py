@@ -1,0 +1,153 @@
+"""Covariances by name, whatever the method: what the rows' errors are taken to be.
+
+An estimate that is linear in its rows errs by ``beta - beta_true = gain sum_t u_t`` with the
+scores ``u_t = sum_g z_tg psi(e_tg / w_g) / w_g``: z are the regressor's rows or the
+instruments, w the sigmas that weighted them. Its covariance is ``gain S gain^T``, and the names
+say how S, the variance of the sum, is had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.options import Options
+from dynident.core.schema import Name, one_of
+from dynident.regression.problem import Regression
+from dynident.regression.statistics import (
+    Covariance,
+    Residuals,
+    automatic_lag,
+    score_covariance,
+    whiteness_rejected,
+)
+
+
+def identity(u: Array) -> Array:
+    """Psi of least squares."""
+    return u
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What the error of an estimate is a sum of.
+
+    Attributes
+    ----------
+    rows : Regression
+        With the instruments, where it has any.
+    beta : ndarray, shape (base parameters,)
+    weights : ndarray, shape (groups,)
+        The sigmas w that weighted the rows: ones for ordinary least squares.
+    sigma : ndarray, shape (groups,)
+        Standard deviations of the groups' errors.
+    residuals : Residuals
+    influence : callable
+        psi of an M-estimator; the identity for least squares.
+    """
+
+    rows: Regression
+    beta: Array
+    weights: Array
+    sigma: Array
+    residuals: Residuals
+    influence: Callable[[Array], Array] = field(default=identity, repr=False)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A covariance of the base parameters, in words and numbers.
+
+    Attributes
+    ----------
+    words : str
+    matrix : ndarray, shape (base parameters, base parameters)
+    memory : int
+        Instants over which scores were taken to be correlated.
+    """
+
+    words: str
+    matrix: Array
+    memory: int = 0
+
+
+def sandwich(scores: Scores, gain: Array) -> Spread:
+    """Errors that are white, with a sigma per group: ``S = sum_g (sigma_g / w_g^2)^2 Z_g^T Z_g``.
+
+    Weighted by these very sigmas it is ``(X^T Omega^-1 X)^-1`` of ardiani2024, eq. (9), and
+    ``(Z^T X)^-1 Z^T Omega Z (X^T Z)^-1`` of instruments, eq. (12) where Pi is the identity.
+    """
+    rows = scores.rows
+    factors = rows.instrument_factors if rows.instrumented else rows.factors
+    z = rows.scores
+    factor = np.vstack([
+        g.factor[:, :z] * (s / w**2)
+        for g, s, w in zip(factors.groups, scores.sigma, scores.weights, strict=True)
+    ])  # fmt: skip
+    half = gain @ factor.T
+    return Spread("white errors, a sigma per group", half @ half.T)
+
+
+def robust(scores: Scores, gain: Array) -> Spread:
+    """Errors that are independent in time and of any variance (White 1980): ``sum_t u u^T``."""
+    return Spread("errors independent in time", gain @ _summed(scores, 0) @ gain.T)
+
+
+def hac(scores: Scores, gain: Array) -> Spread:
+    """Errors that are correlated in time: Newey and West (1987), lag by Andrews (1991)."""
+    lag = automatic_lag(scores.residuals.error)
+    words = f"hac, Bartlett lag {lag}"
+    return Spread(words, gain @ _summed(scores, lag) @ gain.T, lag)
+
+
+def _summed(scores: Scores, lag: int) -> Array:
+    return score_covariance(scores.rows, scores.beta, scores.weights, lag, scores.influence)
+
+
+COVARIANCES: dict[str, Callable[[Scores, Array], Spread]] = {
+    "sandwich": sandwich,
+    "robust": robust,
+    "hac": hac,
+}
+"""How the errors of the rows are counted, by name."""
+
+CovarianceName = Annotated[Name, one_of(COVARIANCES)]
+
+
+@dataclass(frozen=True)
+class ErrorBars(Options):
+    """What error bars rest on: an option of every method."""
+
+    covariance: Annotated[
+        CovarianceName | None,
+        "what the rows' errors are taken to be; unless told otherwise `hac` where the residuals "
+        "are not white",
+    ] = None
+
+
+def spread_of(scores: Scores, gain: Array, bars: ErrorBars, white: str = "sandwich") -> Spread:
+    """The covariance of an estimate.
+
+    Parameters
+    ----------
+    scores : Scores
+    gain : ndarray, shape (base parameters, columns of the scores)
+    bars : ErrorBars
+    white : str
+        What is taken where the residuals are white and nothing else was asked for.
+    """
+    if bars.covariance is not None:
+        return COVARIANCES[bars.covariance](scores, gain)
+    if not whiteness_rejected(scores.residuals.error):
+        return COVARIANCES[white](scores, gain)
+    found = hac(scores, gain)
+    return Spread(f"{found.words} (residuals are not white)", found.matrix, found.memory)
+
+
+def named(kind: str, spread: Spread, literature: Array) -> Covariance:
+    """A covariance under its full name, beside the literature's standard deviations."""
+    return Covariance(f"{kind}: {spread.words}", np.asarray(spread.matrix), literature)

@@ -1,0 +1,47 @@
+"""Parquet files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from dynident.core.errors import InputError
+from dynident.recording.readers.table import Table, one_line
+
+CHUNK = 1 << 16
+"""Rows read at a time, so that a long file never stands in memory twice."""
+
+
+def read_parquet(path: Path) -> Table:
+    """Read a Parquet file through pyarrow; columns that are no numbers are skipped.
+
+    Raises
+    ------
+    InputError
+        When pyarrow is not installed or the file is not Parquet.
+    """
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise InputError(f"{path}: needs pyarrow; pip install dynident[parquet]") from error
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            schema = file.schema_arrow
+            types = {field.name: str(field.type) for field in schema}
+            numeric = re.compile(r"(double|float|halffloat|u?int)\d*")
+            names = tuple(name for name, kind in types.items() if numeric.fullmatch(kind))
+            values = np.empty((file.metadata.num_rows, len(names)))
+            stop = 0
+            for batch in file.iter_batches(batch_size=CHUNK, columns=list(names)):
+                start, stop = stop, stop + batch.num_rows
+                for column, name in enumerate(names):
+                    cells = batch.column(name).cast(pyarrow.float64(), safe=False)
+                    values[start:stop, column] = cells.to_numpy(zero_copy_only=False)
+    except pyarrow.ArrowException as error:
+        raise InputError(f"{path}: is not a Parquet file ({one_line(error)})") from error
+    others = (name for name in types if name not in names)
+    skipped = tuple((name, f"holds {types[name]}, not numbers") for name in others)
+    return Table(path, names, values, skipped=skipped)

@@ -1,0 +1,86 @@
+"""The table that every reader makes of a file, and what readers share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dynident.core.arrays import Array
+
+
+def count_rows(sample: int) -> int:
+    """1-based row of a sample in a file without lines."""
+    return sample + 1
+
+
+@dataclass(frozen=True)
+class Table:
+    """The numbers of one file.
+
+    Attributes
+    ----------
+    path : Path
+    names : tuple of str, or None
+        Names of the columns; None for a file without a header.
+    values : ndarray, shape (samples, columns)
+        As they stand in the file; read-only.
+    skipped : tuple of (name, reason)
+        Entries of the file that are no columns.
+    row : callable
+        1-based row of a sample, by its 0-based index: the line of a text file.
+    """
+
+    path: Path
+    names: tuple[str, ...] | None
+    values: Array
+    skipped: tuple[tuple[str, str], ...] = ()
+    row: Callable[[int], int] = count_rows
+
+    def __post_init__(self) -> None:
+        self.values.setflags(write=False)
+
+    def place(self, sample: int, column: int) -> str:
+        """File, row and column of a value, by 0-based indices."""
+        return f"{self.path}, row {self.row(sample)}, {column_label(self.names, column)}"
+
+
+def column_label(names: tuple[str, ...] | None, column: int) -> str:
+    """What messages call a column, by its 0-based index."""
+    return f"column {column + 1}" + (f" ({names[column]})" if names else "")
+
+
+def one_line(error: Exception) -> str:
+    """A library's reason without line breaks."""
+    return " ".join(str(error).split())
+
+
+def assemble(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> Table:
+    """Named arrays side by side.
+
+    The longest dimension of all arrays is the samples'. A 1-D array of that length is
+    the column of its name; a 2-D array ``key`` becomes ``key_1 … key_n``, transposed
+    where its samples lie along the second axis. All others are skipped with a reason.
+    """
+    numeric = {key: a for key, a in arrays.items() if a.dtype.kind in "fiub" and 0 < a.ndim < 3}
+    samples = max((max(array.shape) for array in numeric.values() if array.size > 1), default=0)
+    blocks: list[npt.NDArray[Any]] = []
+    names: list[str] = []
+    skipped = []
+    for key, array in arrays.items():
+        if key not in numeric:
+            skipped.append((key, "is not a numeric array of one or two dimensions"))
+        elif samples not in array.shape:
+            skipped.append((key, f"has shape {array.shape}, not {samples} samples"))
+        elif array.ndim == 1:
+            blocks.append(array[:, None])
+            names.append(key)
+        else:
+            blocks.append(array if len(array) == samples else array.T)
+            names += [f"{key}_{column + 1}" for column in range(blocks[-1].shape[1])]
+    values = np.concatenate(blocks, axis=1, dtype=np.float64) if blocks else np.empty((0, 0))
+    return Table(path, tuple(names), values, skipped=tuple(skipped))

@@ -1,0 +1,194 @@
+"""Delimited text."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.recording.readers.table import Table, column_label, one_line
+
+COMMENTS = ("#", "%")
+
+NUMBER = re.compile(
+    r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?|nan)", re.ASCII | re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How a text file is written; `trailing`: every row ends with the delimiter."""
+
+    delimiter: str
+    names: tuple[str, ...] | None
+    first_line: int
+    columns: int
+    trailing: bool
+
+
+def read_text(path: Path) -> Table:
+    """Read delimited text: comma, semicolon, tab or blanks, with or without a header.
+
+    Lines that start with ``#`` or ``%`` are comments; the last one before the first
+    row is the header where it names as many columns as there are.
+
+    Raises
+    ------
+    InputError
+        For an empty file, a cell that is no number, a row of another length.
+    """
+    layout = _layout(path)
+    try:
+        values = _parse(path, layout)
+    except ValueError as error:
+        raise _diagnosis(path, layout, error) from error
+    return Table(path, layout.names, values, row=partial(_line, path, layout.first_line))
+
+
+def _line(path: Path, first_line: int, sample: int) -> int:
+    """1-based line of a sample, comments counted."""
+    lines = (line for line, _ in _body(path, first_line))
+    return next(islice(lines, sample, None), first_line + sample)
+
+
+def _layout(path: Path) -> _Layout:
+    head, comment = _head(path)
+    if not head:
+        raise InputError(f"{path}: is empty; expected a header and rows of numbers")
+    if "\0" in head[0][1]:
+        raise InputError(f"{path}, row {head[0][0]}: is not text; export the log as CSV (UTF-8)")
+    delimiter = next((mark for mark in ";\t," if mark in head[-1][1]), " ")
+    first = _cells(_content(head[0][1]), delimiter)
+    has_header = 2 * sum(map(_is_number, first)) < len(first)
+    if has_header and len(head) < 2:
+        raise InputError(f"{path}: has a header but no rows")
+    first_line, text = head[has_header]
+    data = _cells(_content(text), delimiter)
+    trailing = len(data) > 1 and not data[-1]
+    columns = len(data) - trailing
+    named = _cells(head[0][1] if has_header else comment, delimiter)
+    named = named[:-1] if trailing and named and not named[-1] else named
+    if has_header and len(named) != columns:
+        raise InputError(
+            f"{path}, row {first_line}: has {columns} columns, "
+            f"but the header in row {head[0][0]} names {len(named)}"
+        )
+    fits = len(named) == columns and not any(map(_is_number, named)) and all(named)
+    names = tuple(named) if has_header or fits else None
+    return _Layout(delimiter, names, first_line, columns, trailing)
+
+
+def _head(path: Path) -> tuple[list[tuple[int, str]], str]:
+    """The first two lines that count, with their numbers; the last comment before."""
+    comment = ""
+    head: list[tuple[int, str]] = []
+    with _open(path) as lines:
+        for number, line in enumerate(lines, 1):
+            text = line.strip()
+            if text.startswith(COMMENTS):
+                comment = comment if head else text.lstrip("".join(COMMENTS)).strip()
+            elif text:
+                head.append((number, line.rstrip("\r\n")))
+            if len(head) == 2:
+                break
+    return head, comment
+
+
+def _parse(path: Path, layout: _Layout) -> Array:
+    """The numbers, straight into one array."""
+    if layout.trailing:
+        _refuse_beyond(path, layout)
+    marks = _comment_marks(path)
+    return np.loadtxt(
+        path,
+        delimiter=None if layout.delimiter == " " else layout.delimiter,
+        comments=marks[0] if len(marks) == 1 else marks or None,
+        skiprows=layout.first_line - 1,
+        usecols=range(layout.columns) if layout.trailing else None,
+        quotechar='"' if len(marks) < 2 else None,
+        encoding="utf-8-sig",
+        ndmin=2,
+    )
+
+
+def _comment_marks(path: Path) -> list[str]:
+    """Which comment characters a file has; none is the fastest to read."""
+    found: set[bytes] = set()
+    with path.open("rb") as file:
+        while block := file.read(1 << 22):
+            found |= {mark.encode() for mark in COMMENTS if mark.encode() in block}
+    return sorted(mark.decode() for mark in found)
+
+
+def _refuse_beyond(path: Path, layout: _Layout) -> None:
+    """Rows that end with a delimiter have nothing behind it."""
+    for _, text in _body(path, layout.first_line):
+        cells = _cells(text, layout.delimiter)
+        if len(cells) != layout.columns + 1 or cells[-1]:
+            raise ValueError("a row is not as long as the first")
+
+
+def _diagnosis(path: Path, layout: _Layout, error: ValueError) -> InputError:
+    """The first row that is not as the others, found by reading again slowly."""
+    expected = layout.columns + layout.trailing
+    short = ""
+    for line, text in _body(path, layout.first_line):
+        if short:  # rows follow, so it is not the last one that was cut off
+            return InputError(short)
+        cells = _cells(text, layout.delimiter)
+        place = f"{path}, row {line}"
+        if len(cells) != expected:
+            place += f", column {min(len(cells), expected) + 1}"
+            short = f"{place}: has {len(cells)} columns where the first row has {expected}"
+            if len(cells) > expected:
+                return InputError(short)
+            continue
+        for column, cell in enumerate(cells[: layout.columns]):
+            if not _is_number(cell):
+                what = f"{cell!r} is not a number" if cell else "is empty"
+                comma = _is_number(cell.replace(",", "."))
+                hint = "; write decimals with a point" if comma else ""
+                return InputError(f"{place}, {column_label(layout.names, column)}: {what}{hint}")
+    if short:
+        return InputError(f"{short}; the log was cut off, delete this last row")
+    return InputError(f"{path}: is not a table of numbers ({one_line(error)})")
+
+
+def _body(path: Path, first_line: int) -> Iterator[tuple[int, str]]:
+    """Rows of samples with their 1-based lines."""
+    with _open(path) as lines:
+        for number, line in enumerate(lines, 1):
+            text = _content(line)
+            if number >= first_line and text.strip():
+                yield number, text
+
+
+def _content(line: str) -> str:
+    """A row without a comment."""
+    for mark in COMMENTS:
+        line = line.partition(mark)[0]
+    return line.rstrip("\r\n")
+
+
+def _open(path: Path) -> Any:
+    return path.open(encoding="utf-8-sig", errors="replace")
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    if delimiter == " ":
+        return [cell.strip('"') for cell in line.split()]
+    row = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
+    return [cell.strip() for cell in row]
+
+
+def _is_number(cell: str) -> bool:
+    return NUMBER.fullmatch(cell) is not None

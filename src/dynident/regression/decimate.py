@@ -1,0 +1,137 @@
+"""Decimated rows: filtered alike, one in so many kept, slow ones dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.recording.filters import DecimationFilter
+from dynident.recording.prepare import Samples
+
+SHORTEST_BLOCK = 64
+"""Samples that a filter takes in at a time, at least."""
+
+
+class Decimator:
+    """Streams columns through a `DecimationFilter`, carrying the unfinished outputs.
+
+    Parameters
+    ----------
+    filter : DecimationFilter
+    start, stop : int
+        Samples that will be pushed, in order and without gaps.
+    width : int
+        Columns.
+    """
+
+    def __init__(self, filter: DecimationFilter, start: int, stop: int, width: int) -> None:
+        self.filter = filter
+        self.start = start
+        self.count = filter.outputs(stop - start)
+        self.first = 0
+        self.open = np.zeros((0, width))
+
+    def push(self, a: int, rows: Array) -> tuple[np.ndarray, Array]:
+        """Add samples ``a, a + 1, ...`` and return the outputs that are now complete.
+
+        Returns
+        -------
+        centres : ndarray of int, shape (k,)
+            Sample index of each output.
+        outputs : ndarray, shape (k, width)
+        """
+        f, local, end = self.filter, a - self.start, a - self.start + len(rows)
+        if len(f.taps) == 1 and f.step == 1:
+            return np.arange(a, a + len(rows)), rows
+        reached = min(self.count, (end - 1) // f.step + 1)
+        width = rows.shape[1]
+        if reached > self.first + len(self.open):
+            new = np.zeros((reached - self.first - len(self.open), width))
+            self.open = np.vstack([self.open, new])
+        # output k sees samples k step ... k step + 2 half of the run
+        block = max(8 * f.step, SHORTEST_BLOCK)
+        for begin in range(0, len(rows), block):
+            piece = rows[begin : begin + block]
+            at = local + begin
+            low = max(0, -(-(at - 2 * f.half) // f.step))
+            high = min(self.count, (at + len(piece) - 1) // f.step + 1)
+            if high <= low:
+                continue
+            offset = (at - np.arange(low, high) * f.step)[:, None] + np.arange(len(piece))
+            inside = (offset >= 0) & (offset < len(f.taps))
+            weights = np.where(inside, f.taps[np.clip(offset, 0, len(f.taps) - 1)], 0.0)
+            self.open[low - self.first : high - self.first] += weights @ piece
+        done = min(self.count, max(0, (end - 1 - 2 * f.half) // f.step + 1))
+        finished, self.open = self.open[: done - self.first], self.open[done - self.first :]
+        centres = self.start + f.half + np.arange(self.first, done) * f.step
+        self.first = done
+        return centres, finished
+
+
+class GroupDecimator:
+    """Streams the rows of all groups over one run of a log through their filters and gates.
+
+    Groups that share a filter go through it together.
+
+    Parameters
+    ----------
+    log : Samples
+        Whose filters and gate the groups have, one each.
+    start, stop : int
+        The run.
+    widths : sequence of int
+        Columns of each group.
+    """
+
+    def __init__(self, log: Samples, start: int, stop: int, widths: Sequence[int]) -> None:
+        self._log, self._widths = log, tuple(widths)
+        self._banks = [
+            (members, Decimator(f, start, stop, sum(widths[g] for g in members)))
+            for f, members in banks(log.filters)
+        ]
+
+    def push(
+        self, a: int, blocks: Sequence[Sequence[Array]]
+    ) -> tuple[tuple[Array, ...], tuple[np.ndarray, ...]]:
+        """Add samples ``a, a + 1, ...`` and return the rows that are now complete.
+
+        Parameters
+        ----------
+        a : int
+        blocks : sequence of sequence of ndarray
+            Each group's columns, in pieces of shapes (stretch, any).
+
+        Returns
+        -------
+        rows : tuple of ndarray, shapes (k_g, width of the group)
+        sample : tuple of ndarray of int, shapes (k_g,)
+            The sample at the centre of each row's filter window.
+        """
+        log = self._log
+        rows: list[Array] = [np.empty(0)] * len(blocks)
+        sample: list[np.ndarray] = [np.empty(0)] * len(blocks)
+        for members, decimator in self._banks:
+            pieces = [piece for g in members for piece in blocks[g]]
+            centres, out = decimator.push(a, np.hstack(pieces))
+            column = 0
+            for g in members:
+                width = self._widths[g]
+                moving = log.moving[centres, g]
+                rows[g], sample[g] = out[moving, column : column + width], centres[moving]
+                column += width
+        return tuple(rows), tuple(sample)
+
+
+def banks(filters: Sequence[DecimationFilter]) -> list[tuple[DecimationFilter, list[int]]]:
+    """Filters that differ, each with the groups that have it."""
+    found: list[tuple[DecimationFilter, list[int]]] = []
+    for g, f in enumerate(filters):
+        for known, members in found:
+            if known.step == f.step and np.array_equal(known.taps, f.taps):
+                members.append(g)
+                break
+        else:
+            found.append((f, [g]))
+    return found

@@ -1,0 +1,116 @@
+"""Which rows a method fits: decimated ones, every sample, or whitened ones.
+
+Decimation is the literature's choice (brunot2019, eq. 6). Every sample is the strict framework of
+output error, whose covariance holds for white errors only. The noise model of ardiani2024,
+appendix VI-A, filters X, Z and y of each joint by ``H_j^-1(z^-1)`` instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.options import Options
+from dynident.core.schema import Name, one_of
+from dynident.recording.filters import DecimationFilter
+from dynident.regression.factors import Factors
+from dynident.regression.problem import Problem
+from dynident.regression.statistics import autocovariance, residuals
+
+LARGEST_ORDER = 60
+
+
+def decimated(problem: Problem) -> Problem:
+    """The rows as the samples were prepared."""
+    return problem
+
+
+def every_sample(problem: Problem) -> Problem:
+    """Rows without filter and decimation."""
+    return problem.on(
+        [
+            replace(log, filters=(DecimationFilter.design(log.rate, log.rate),) * len(log.filters))
+            for log in problem.samples
+        ]
+    )
+
+
+def whitened(problem: Problem) -> Problem:
+    """Every sample, filtered so that least-squares errors are white (appendix VI-A).
+
+    An autoregressive model of each joint's error, its order by Schwarz' criterion; the
+    inverse of H_j is then a filter of finite length.
+    """
+    full = every_sample(problem)
+    factors: Factors = problem.factors
+    beta = factors.weighted(factors.ones).solve()
+    errors = residuals(full, beta).error
+    taps = [inverse_filter(autoregression(error)) for error in errors]
+    return full.on(
+        [
+            replace(log, filters=tuple(DecimationFilter(0.5 * log.rate, 1, own) for own in taps))
+            for log in full.samples
+        ]
+    )
+
+
+def autoregression(error: Array) -> Array:
+    """Coefficients of ``e_t = -a_1 e_(t-1) - ... + w_t`` by Levinson's recursion.
+
+    Parameters
+    ----------
+    error : ndarray, shape (r,)
+
+    Returns
+    -------
+    ndarray, shape (order,)
+        The even order of smallest ``r log(variance) + order log(r)``, at most
+        `LARGEST_ORDER` and a tenth of the rows.
+    """
+    r = len(error)
+    if r == 0:
+        return np.zeros(0)
+    largest = min(LARGEST_ORDER, r // 10)
+    c = autocovariance(error, largest)
+    best, chosen = r * np.log(max(c[0], 1e-300)), np.zeros(0)
+    a, variance = np.zeros(0), float(c[0])
+    for order in range(1, largest + 1):
+        if variance <= 0.0:
+            break
+        reflection = -(c[order] + a @ c[order - 1 : 0 : -1]) / variance
+        a = np.concatenate([a + reflection * a[::-1], [reflection]])
+        variance *= 1.0 - reflection**2
+        score = r * np.log(max(variance, 1e-300)) + order * np.log(r)
+        if order % 2 == 0 and score < best:
+            best, chosen = score, a
+    return chosen
+
+
+def inverse_filter(a: Array) -> Array:
+    """Taps of ``1 + a_1 z^-1 + ...``, oldest sample first, of odd length."""
+    return np.concatenate([a[::-1], [1.0]])
+
+
+ROWS: dict[str, Callable[[Problem], Problem]] = {
+    "decimated": decimated,
+    "all": every_sample,
+    "noise-model": whitened,
+}
+"""Kinds of rows by name."""
+
+Kind = Annotated[Name, one_of(ROWS)]
+
+
+@dataclass(frozen=True)
+class RowKind(Options):
+    """Which rows are fitted."""
+
+    rows: Annotated[
+        Kind,
+        "what is fitted: `decimated` rows, `all` samples, or those of a `noise-model`; errors are "
+        "those of the decimated rows all the same",
+    ] = "decimated"

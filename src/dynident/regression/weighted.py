@@ -1,0 +1,87 @@
+"""Least squares on factors: sigmas that weigh the groups, and what the rows leave open."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError
+from dynident.regression.factors import UNEXCITED, Factors, System
+from dynident.regression.problem import Regression
+
+RESOLUTION = 1e-5
+"""Smallest sigma that is believed, relative to the largest rms torque of a joint."""
+SHARE = 0.2
+"""Share in the weakest directions, relative to the largest, above which it is named."""
+MAX_ITERATIONS = 100
+TOLERANCE = 1e-6
+
+
+def weighted_solution(factors: Factors) -> tuple[Array, Array, int]:
+    """WLS estimate, sigmas and rounds; minimum norm where the rows leave beta open.
+
+    Raises
+    ------
+    ComputationError
+        When sigma does not settle.
+    """
+    sigma = factors.ones
+    for iteration in range(1, MAX_ITERATIONS + 1):
+        system = factors.weighted(sigma)
+        beta = system.solve()
+        new = group_sigma(factors, beta, sigma)
+        settled = np.all(np.abs(new - sigma) <= TOLERANCE * new)
+        sigma = new
+        if settled:
+            return beta, sigma, iteration
+    raise ComputationError(f"the joints' sigmas did not settle in {MAX_ITERATIONS} rounds; try ols")
+
+
+def group_sigma(factors: Factors, beta: Array, weights: Array) -> Array:
+    """Standard deviation of each group's error.
+
+    ``sigma_j^2 = ||e_j||^2 / (r_j - h_j)`` with the leverage ``h_j`` of the group's rows
+    under the weights that gave beta: the share of the parameters spent on them.
+    """
+    system = factors.weighted(weights)
+    inverse = system.inverse()
+    sigma = np.empty(len(factors.groups))
+    largest = np.sqrt(np.max(factors.squared_torques / np.maximum(1.0, factors.counts)))
+    for j, (group, weight) in enumerate(zip(factors.groups, weights, strict=True)):
+        leverage = float(np.sum((group.factor[:, :-1] @ inverse / weight) ** 2))
+        freedom = max(group.rows - leverage, 0.1 * group.rows, 1.0)
+        sigma[j] = np.sqrt(group.squared_residual(beta) / freedom)
+    # a noise-free simulation must neither divide by zero nor drown a prior in rounding
+    return np.asarray(np.maximum(sigma, RESOLUTION * max(largest, np.finfo(float).tiny)))
+
+
+def require_excitation(problem: Regression, system: System) -> None:
+    """Refuse rows that leave a combination of base parameters open.
+
+    Raises
+    ------
+    ComputationError
+        Naming the combination.
+    """
+    condition, _, _ = system.condition()
+    if condition > UNEXCITED:
+        raise ComputationError(
+            f"the log does not excite {weakest_combination(problem, system)} (condition "
+            f"{condition:.1e}); record a richer motion, or use pc-idim-ls with a prior"
+        )
+
+
+def weakest_combination(problem: Regression, system: System) -> str:
+    """The base parameters that the rows determine worst, in words."""
+    _, rank, weak = system.condition()
+    order = np.argsort(-weak, kind="stable")
+    main = [problem.base.names[k] for k in order if weak[k] > SHARE * weak[order[0]]]
+    shown = ", ".join(main[:6]) + (f" and {len(main) - 6} more" if len(main) > 6 else "")
+    if len(main) == 1:
+        return shown
+    return f"{len(weak) - rank or 'a'} combination{'s' * (len(weak) - rank > 1)} of {shown}"
+
+
+def literature_std(system: System) -> Array:
+    """Standard deviations by ``(X^T Omega^-1 X)^-1`` (ardiani2024, eq. 9)."""
+    return np.asarray(np.sqrt(np.sum(system.inverse() ** 2, axis=1)))

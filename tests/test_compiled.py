@@ -1,0 +1,125 @@
+"""Compiled functions run wherever the package and the home cannot be written."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import dynident
+from dynident.core import compiled
+
+SOURCE = Path(dynident.__file__).parent
+
+
+@pytest.fixture
+def barred(tmp_path: Path) -> dict[str, str]:
+    """Environment of a copy of the package that can write neither beside itself nor at home.
+
+    Files stand where directories would be made, which holds for the administrator too. On a
+    machine of several users it is permissions that are missing: the same OSError to Numba.
+    """
+    skipped = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(SOURCE, tmp_path / "src" / "dynident", ignore=skipped)
+    for folder in [p for p in (tmp_path / "src").rglob("*") if p.is_dir()]:
+        (folder / "__pycache__").touch()
+    (tmp_path / "src" / "dynident" / "__pycache__").touch()
+    (tmp_path / "nobody").touch()
+    (tmp_path / "tmp").mkdir()
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "COV_"))}
+    return {
+        **kept,
+        "PYTHONPATH": str(tmp_path / "src"),
+        "HOME": str(tmp_path / "nobody" / "home"),
+        "XDG_CACHE_HOME": str(tmp_path / "nobody" / "cache"),
+        "TMPDIR": str(tmp_path / "tmp"),
+    }
+
+
+def python(environment: dict[str, str], *argv: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *argv], env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_machine_code_is_kept_in_a_temporary_directory_where_no_other_can_be(
+    barred: dict[str, str], tmp_path: Path
+) -> None:
+    place = tmp_path / "tmp" / f"dynident-{os.getuid()}"
+    command = ["-m", "dynident", "identify", "--robot", "none.urdf", "--log", "none.csv"]
+    done = python(barred, *command)
+    assert done.returncode == 2
+    note, error = done.stderr.splitlines()
+    assert note.startswith(f"note: compiled functions are kept in {place}, for neither the package")
+    assert error.startswith("error: none.urdf")
+    filtering = (
+        "import numpy as np; from dynident.recording.filters import zero_phase_lowpass as f;"
+        "assert abs(f(np.ones((100, 1)), 1.0, 10.0) - 1.0).max() < 1e-9"
+    )
+    done = python(barred, "-c", filtering)
+    # a library warns through logging, which a program may show
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert {path.suffix for path in place.rglob("filters._filter*")} == {".nbi", ".nbc"}
+    assert place.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """Nothing settled yet, and a temporary directory of one's own."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr("numba.config.CACHE_DIR", "")
+    compiled.temporary_cache.cache_clear()
+    yield tmp_path
+    compiled.temporary_cache.cache_clear()
+
+
+def sourceless() -> object:
+    """A function for which Numba finds no directory: it has no file."""
+    names: dict[str, object] = {}
+    exec(compile("def double(x):\n    return 2 * x\n", "<nowhere>", "exec"), names)
+    return names["double"]
+
+
+def test_without_any_directory_functions_are_compiled_at_every_start(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full() -> Path:
+        raise OSError("no usable temporary directory")
+
+    monkeypatch.setattr(compiled, "private_directory", full)
+    with caplog.at_level(logging.WARNING, "dynident"):
+        first, second = (compiled.compiled(nogil=True)(sourceless()) for _ in range(2))
+    assert first(3) == second(3) == 6
+    assert [r.getMessage().partition(";")[0] for r in caplog.records] == [
+        "no directory can be written, so functions are compiled anew at every start"
+    ]
+
+
+def test_the_directory_is_the_same_at_every_start(fresh: Path) -> None:
+    place = compiled.private_directory()
+    assert place == fresh / f"dynident-{os.getuid()}" == compiled.private_directory()
+    assert place.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("kind", ["open", "link", "file"])
+def test_what_others_may_have_put_there_is_not_run(fresh: Path, kind: str) -> None:
+    usual = fresh / f"dynident-{os.getuid()}"
+    if kind == "open":
+        usual.mkdir()
+        usual.chmod(0o777)
+    elif kind == "link":
+        (fresh / "theirs").mkdir(mode=0o700)
+        usual.symlink_to(fresh / "theirs")
+    else:
+        usual.touch()
+    place = compiled.private_directory()
+    assert place.parent == fresh
+    assert place not in (usual, fresh / "theirs")
+    assert place.stat().st_mode & 0o777 == 0o700

@@ -1,0 +1,122 @@
+"""Options stand once: their fields make the study's keys, the flags, the page and the refusals."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError, dataclass
+from typing import Annotated
+
+import numpy as np
+import pytest
+import toy
+
+from dynident.api import EVERY_METHOD, identify
+from dynident.cli.flags import FLAGS
+from dynident.consistency.knowledge import Knowledge
+from dynident.core.errors import InputError
+from dynident.core.options import InPython, Options, chosen, option_section, options_of, table
+from dynident.core.schema import Spec, validated
+from dynident.estimators import ESTIMATORS
+from dynident.estimators.options import (
+    check_options,
+    estimate,
+    every_option,
+    families,
+    in_effect,
+    methods_with,
+    names_of,
+)
+from dynident.recording.prepare import prepare
+from dynident.regression.problem import Problem
+from dynident.study.study import IdentifySection
+
+
+@dataclass(frozen=True)
+class Cooking(Options):
+    """A family of a test."""
+
+    minutes: Annotated[int, "how long"] = 3
+    pan: Annotated[object, InPython(), "what in"] = None
+
+
+def problem():
+    return Problem(toy.arm(2), prepare(toy.log(toy.arm(2), noise=0.1)[0], 10.0))
+
+
+def every():
+    return {**every_option(), **table(EVERY_METHOD)}
+
+
+def test_a_family_is_frozen_and_checks_its_values():
+    assert Cooking(minutes=np.int64(5)).minutes == 5
+    assert type(Cooking(minutes=np.int64(5)).minutes) is int
+    with pytest.raises(InputError, match="minutes is 'long' but should be a valid integer"):
+        Cooking(minutes="long")
+    with pytest.raises(FrozenInstanceError):
+        Cooking().minutes = 4
+
+
+def test_an_option_has_what_its_field_says():
+    minutes, pan = options_of(Cooking)
+    assert (minutes.name, minutes.default, minutes.words) == ("minutes", 3, "how long")
+    assert pan.in_python
+    assert not minutes.in_python
+    assert chosen(Cooking, {"minutes": 4, "salt": True}) == Cooking(4)
+
+
+def test_a_section_has_the_options_that_a_file_can_hold():
+    section = option_section("CookingSection", Spec, table([Cooking]))
+    assert list(section.model_fields) == ["minutes"]
+    assert validated(section, {}, "a.toml").minutes is None
+    with pytest.raises(InputError, match=r"a.toml: unknown key 'minute'; did you mean 'minutes'"):
+        validated(section, {"minute": 3}, "a.toml")
+
+
+def test_every_option_says_what_it_is():
+    for option in every().values():
+        assert option.words, option.name
+        assert not option.words.endswith("."), option.name
+
+
+def test_the_study_and_the_flags_have_the_options():
+    plain = {name for name, option in every().items() if not option.in_python}
+    assert set(IdentifySection.model_fields) == {"method"} | plain
+    assert {flag.name for flag in FLAGS} == plain
+
+
+@pytest.mark.parametrize("method", ESTIMATORS)
+def test_what_a_method_does_not_have_is_refused_with_those_that_have_it(method):
+    for name in every_option():
+        having = methods_with(name)
+        assert having
+        if name in names_of(method):
+            assert method in having
+            continue
+        with pytest.raises(InputError, match=f"method {method} has no option '{name}'; ") as error:
+            check_options(method, {name: 1})
+        assert all(other in str(error.value) for other in having)
+
+
+def test_unknown_names_are_refused_with_the_nearest():
+    with pytest.raises(InputError, match="method 'wsl' is not known; did you mean 'wls'"):
+        identify(problem(), "wsl")
+    with pytest.raises(InputError, match="no method has an option 'pryor'; did you mean 'prior'"):
+        identify(problem(), pryor="none")
+    with pytest.raises(InputError, match="rows 'every' is not known"):
+        identify(problem(), rows="every")
+
+
+def test_plain_keywords_and_families_are_the_same():
+    rows = problem()
+    by_keywords = estimate(rows, "pc-idim-ls", prior="none", bootstrap=0)
+    knowledge = Knowledge(prior="none")
+    by_family = ESTIMATORS["pc-idim-ls"](rows, knowledge, families("pc-idim-ls")["bootstrap"](0))
+    np.testing.assert_array_equal(by_keywords.beta, by_family.beta)
+    np.testing.assert_array_equal(by_keywords.covariance.matrix, by_family.covariance.matrix)
+
+
+def test_a_result_tells_the_options_in_effect():
+    told = identify(problem(), "irls").settings
+    assert told["loss"] == "huber"
+    assert told["rows"] == "decimated"
+    assert in_effect("pc-idim-ls", {"bootstrap": 20})["bootstrap"] == 20
+    assert in_effect("pc-idim-ls", {})["seed"] == 0
