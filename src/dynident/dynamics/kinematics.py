@@ -7,31 +7,10 @@ no term of its own.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import njit
 
 from dynident.core.arrays import Array
-
-OPTIONS: dict[str, Any] = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "fastmath": {"contract"},
-}
-"""Compiled once and cached; products and sums may fuse, nothing is reordered."""
-NO_COUNTS: dict[str, Any] = {**OPTIONS, "_nrt": False}
-
-jit = njit(**OPTIONS)
-"""For functions that allocate."""
-
-inner = njit(**NO_COUNTS)
-"""For functions that allocate nothing: counting references to the arrays that they are given
-would cost more than what most of them do."""
-
-spliced = njit(**NO_COUNTS, forceinline=True)
-"""And for those that only pass on what they are given, whole structures of arrays."""
+from dynident.core.jit import inner
 
 
 def joint_functions(q: Array, floating: bool) -> tuple[Array, Array, Array]:

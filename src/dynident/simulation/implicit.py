@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.dynamics.kinematics import inner
+from dynident.core.jit import inner
 from dynident.simulation.ports import DONE, NOT_POSITIVE, STUCK
 from dynident.simulation.state import inverse_terms, resist, sensitivity, solve_dense, tangent
 

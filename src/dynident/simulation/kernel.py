@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.dynamics.kinematics import inner
+from dynident.core.jit import inner
 from dynident.simulation.implicit import implicit_stage
 from dynident.simulation.law import decide, interpolate, measure, next_state, state_tangent
 from dynident.simulation.ports import (

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
-from dynident.dynamics.kinematics import inner
+from dynident.core.jit import inner
 from dynident.simulation.law import measure
 
 DONE, NOT_POSITIVE, DIVERGED, STUCK = 0, 1, 2, 3

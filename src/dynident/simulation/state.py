@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from dynident.core.jit import inner, spliced
 from dynident.dynamics.cholesky import factorise, solve, solve_columns
-from dynident.dynamics.kinematics import inner, spliced
 from dynident.dynamics.spatial import accelerate, gather, move
 from dynident.dynamics.tangent import inertial_columns, linearise
 
