@@ -14,6 +14,7 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
 from dynident.dynamics.idim import Idim
+from dynident.dynamics.inverse import mass_matrix
 
 
 class Plant(NamedTuple):
@@ -144,3 +145,24 @@ def build_plant(
         column=np.array(column, dtype=np.int64),
         share=np.array(share, dtype=float).reshape(-1, 4),
     )
+
+
+def mean_inertia(idim: Idim, theta: Array, q: Array) -> Array:
+    """Mean diagonal of the joint-space mass matrix, rotors included.
+
+    Parameters
+    ----------
+    idim : Idim
+    theta : ndarray, shape (standard parameters,)
+    q : ndarray, shape (samples, nq)
+        Configurations to average over.
+
+    Returns
+    -------
+    ndarray, shape (dof,)
+        [kg m^2 or kg]
+    """
+    bodies = theta[: idim.inertial].reshape(-1, 10)
+    rotors = build_plant(idim, theta, np.ones(idim.robot.n)).rotors
+    M = mass_matrix(idim.tree, bodies, np.ascontiguousarray(q))
+    return np.asarray(np.mean(np.diagonal(M, axis1=1, axis2=2), axis=0) + np.diag(rotors))
