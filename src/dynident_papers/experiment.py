@@ -265,6 +265,12 @@ def run_experiment(
     motion = rollout(experiment.loop, experiment.twin.theta, progress)
     q, tau = logged(experiment.sensors, reference.rate, motion.measured, motion.tau, motion.q)
     recording = Recording(
-        name, reference.rate, q=q, tau=tau, qref=reference.q.copy(), dqref=reference.dq.copy()
+        name,
+        reference.rate,
+        q=q,
+        tau=tau,
+        qref=reference.q,
+        dqref=reference.dq,
+        drives=experiment.twin.robot.drives,
     )
     return Run(recording, motion)

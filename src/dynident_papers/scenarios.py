@@ -196,7 +196,8 @@ class Bench:
         for reference in references:
             trial = Experiment(self.twin, self.controller(), reference, exact, self.width)
             true = run_experiment(trial, "noise-free").motion
-            log = Recording("noise-free", self.rate, q=true.q.copy(), tau=true.tau)
+            drives = self.robot.drives
+            log = Recording("noise-free", self.rate, q=true.q, tau=true.tau, drives=drives)
             logs.append(prepare(log, BANDWIDTH.tolist(), drop_below=(SLOW * self.width).tolist()))
             motions.append((true.q, true.dq, true.ddq))
         return Problem(self.robot, logs, FRICTION).along(motions, self.width)
@@ -281,7 +282,15 @@ class Bench:
         found = []
         for seed, reference in enumerate(self.checks, start=10):
             log = self.record(scenario, reference, seed)
-            stored = Recording(log.name, VALIDATION_RATE, log.q[::step].copy(), log.tau[::step])
+            stored = replace(
+                log,
+                rate=VALIDATION_RATE,
+                q=log.q[::step],
+                tau=log.tau[::step],
+                qref=None,
+                dqref=None,
+                segments=(),
+            )
             slow = (SLOW * self.width).tolist()
             samples = prepare(stored, BANDWIDTH.tolist(), drop_below=slow)
             found.append(Problem(self.robot, samples, FRICTION))
