@@ -65,7 +65,7 @@ def record(
     motion = rollout(seen, theta, progress)
     joints = motion.q[:, motion.q.shape[1] - loop.idim.robot.n :]
     q, tau = logged(sensors, loop.rate, motion.measured, motion.tau, joints)
-    reference = loop.reference
-    return Recorded(
-        Recording(name, loop.rate, q=q, tau=tau, qref=reference.q, dqref=reference.dq), motion
-    )
+    reference, drives = loop.reference, loop.idim.robot.drives
+    qref, dqref = reference.q, reference.dq
+    recording = Recording(name, loop.rate, q=q, tau=tau, qref=qref, dqref=dqref, drives=drives)
+    return Recorded(recording, motion)

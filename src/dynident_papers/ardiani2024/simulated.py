@@ -201,7 +201,8 @@ class Bench:
         exact = encoders(self.twin, count=0.0)
         for reference in references:
             true = record(self.loop(reference), self.twin.theta, exact).motion
-            log = Recording("noise-free", self.rate, q=true.q.copy(), tau=true.tau)
+            drives = self.robot.drives
+            log = Recording("noise-free", self.rate, q=true.q, tau=true.tau, drives=drives)
             logs.append(self.prepared(log))
             motions.append((true.q, true.dq, true.ddq))
         return Problem(self.robot, logs, FRICTION).along(motions, self.width)
@@ -287,7 +288,8 @@ class Bench:
         found = []
         for seed, reference in enumerate(self.checks, start=10):
             log = self.log(scenario, reference, seed)
-            stored = Recording(log.name, VALIDATION_RATE, log.q[::step].copy(), log.tau[::step])
+            q, tau = log.q[::step], log.tau[::step]
+            stored = Recording(log.name, VALIDATION_RATE, q, tau, drives=log.drives)
             found.append(Problem(self.robot, self.prepared(stored), FRICTION))
         return tuple(found)
 
