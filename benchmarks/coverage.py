@@ -6,22 +6,21 @@ Run from the top of the project: python benchmarks/coverage.py [RUNS]
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import numpy as np
+from common import FIGURES, ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-import toy  # noqa: E402
+import toy
 
-from dynident.consistency.knowledge import Knowledge  # noqa: E402
-from dynident.core.inertia import from_com, to_com  # noqa: E402
-from dynident.dynamics.idim import Idim, build_idim  # noqa: E402
-from dynident.estimators import ESTIMATORS  # noqa: E402
-from dynident.recording.prepare import prepare  # noqa: E402
-from dynident.recording.recording import Recording  # noqa: E402
-from dynident.regression.problem import Problem  # noqa: E402
+from dynident.consistency.knowledge import Knowledge
+from dynident.core.inertia import from_com, to_com
+from dynident.dynamics.idim import Idim, build_idim
+from dynident.estimators import ESTIMATORS
+from dynident.recording.prepare import prepare
+from dynident.recording.recording import Recording
+from dynident.regression.problem import Problem
 
 
 def coloured(rng: np.random.Generator, shape: tuple[int, int], rho: float) -> np.ndarray:
@@ -61,7 +60,7 @@ def shares(
         idim = build_idim(robot)
         theta = on_the_boundary(idim, theta)
         torque = idim.torque(theta, *motion)
-    ours, seeds, active = [], [], 0
+    ours, literature, active = [], [], 0
     for run in range(runs):
         rng = np.random.default_rng(run)
         tau = torque + coloured(rng, torque.shape, rho) * noise
@@ -71,10 +70,10 @@ def shares(
         estimate = ESTIMATORS[method](problem, **options)
         error = np.abs(estimate.beta - problem.base.matrix @ theta)
         ours.append(error < 1.96 * estimate.covariance.std)
-        seeds.append(error < 1.96 * estimate.covariance.seed)
+        literature.append(error < 1.96 * estimate.covariance.seed)
         active += bool(estimate.active)
     worst = 100.0 * float(np.min(np.mean(ours, axis=0)))
-    return 100.0 * float(np.mean(ours)), worst, 100.0 * float(np.mean(seeds)), active
+    return 100.0 * float(np.mean(ours)), worst, 100.0 * float(np.mean(literature)), active
 
 
 def main() -> None:
@@ -114,7 +113,7 @@ def main() -> None:
             cells = [f"{share:.1f}" for share in found[:3]]
             lines.append(f"| {label} | {name} | {' | '.join(cells)} | {found[3]} |")
     text = "\n".join(lines) + "\n"
-    (ROOT / "docs" / "figures" / "coverage.md").write_text(text)
+    (FIGURES / "coverage.md").write_text(text)
     sys.stdout.write(text)
 
 
