@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -296,11 +297,17 @@ def test_contradictions_are_named(loop, method):
 # what consistency means
 
 
+@cache
+def exact_log(theta, seconds):
+    """A motion that is exactly known, and its torques."""
+    clean = toy.motion(2, seconds)
+    return clean, build_idim(toy.arm(2)).torque(np.array(theta), *clean)
+
+
 def exact_problem(theta, noise=0.05, seed=0, seconds=6.0, bandwidth=20.0):
     """A two-joint arm on an exactly known motion, with white torque noise."""
     robot = toy.arm(2)
-    clean = toy.motion(2, seconds)
-    tau = build_idim(robot).torque(theta, *clean)
+    clean, tau = exact_log(tuple(theta), seconds)
     tau = tau + np.random.default_rng(seed).normal(size=tau.shape) * noise
     samples = prepare(Recording("exact", toy.RATE, clean[0], tau), bandwidth)
     exact = dict(zip(("q", "dq", "ddq"), clean, strict=True))
@@ -421,7 +428,7 @@ def test_the_weight_of_every_metric_draws_towards_the_file(loop, metric):
     assert np.all(np.diff(gaps) < 1e-9), gaps
     assert gaps[-1] < 2e-3
     free = ESTIMATORS["pc-idim-ls"](wrong, NONE)
-    np.testing.assert_array_equal(found[0.0].beta, free.beta)
+    assert torque_gap(problem, found[0.0].beta, free.beta) < 1e-12
     assert found[0.0].prior == "none"
     assert METRICS[metric].words in found[1.0].prior
     assert "weight" in found[1e4].prior
@@ -447,7 +454,7 @@ def test_held_out_blocks_choose_a_weight_that_the_file_deserves():
     assert f"weight {chosen['right']:.3g}" in estimate.prior
     # the same weight given as a number is the same estimate
     again = ESTIMATORS["pc-idim-ls"](problem, Knowledge(prior_weight=chosen["right"]))
-    np.testing.assert_array_equal(again.beta, estimate.beta)
+    assert torque_gap(problem, again.beta, estimate.beta) < 1e-9
 
 
 def test_blocks_are_all_rows_once(loop):
@@ -509,7 +516,7 @@ def example(noise=1.0, seed=0):
 def test_sensitivities_give_the_spread_of_a_monte_carlo(constraints, moved):
     """On the faces of constraints that always hold: bootstrap = 0."""
     knowledge = Knowledge(constraints=constraints)
-    betas, stds, active = replicates(knowledge, 120)
+    betas, stds, active = replicates(knowledge, 80)
     assert active.all()
     spread, claimed = betas.std(axis=0, ddof=1), stds.mean(axis=0)
     names = exact_problem(truth_of()).base.names
@@ -517,7 +524,7 @@ def test_sensitivities_give_the_spread_of_a_monte_carlo(constraints, moved):
     assert np.all(spread[fixed] < 1e-8)
     assert np.all(claimed[fixed] < 1e-8)
     ratio = np.delete(claimed / np.maximum(spread, 1e-12), fixed)
-    # 120 runs know a standard deviation to 6.5 %
+    # 80 runs know a standard deviation to 8 %
     assert np.all((ratio > 0.78) & (ratio < 1.3)), ratio
     if moved:
         free = np.array([ESTIMATORS["wls"](exact_problem(truth_of(), 1.0, s, bandwidth=10.0))
@@ -530,7 +537,7 @@ def test_bootstrap_spreads_like_a_monte_carlo_on_the_boundary():
     """The true value lies on a bound: half of all estimates stick to it."""
     _, k, value, _ = example()
     knowledge = replace(BASE, constraints=(Bounds(("fv2",), lower=value),))
-    betas, stds, active = replicates(knowledge, 150)
+    betas, stds, active = replicates(knowledge, 100)
     assert 0.3 < active.mean() < 0.7
     spread = betas.std(axis=0, ddof=1)
     found = []

@@ -106,13 +106,13 @@ def test_sampled_pid_is_forward_euler_and_meets_the_continuous_one():
     past = np.concatenate([[0.0], np.cumsum(qref)[:-1]])
     np.testing.assert_allclose(out, 4.0 * qref + 8.0 / 50.0 * past, atol=1e-12)
     gaps = []
-    for rate in (100.0, 1000.0):
+    for rate in (50.0, 250.0):
         w = smooth(int(rate), rate)
-        exact = smooth(int(rate) * 20, rate * 20)
-        fine = respond(pid(4.0, 8.0, 1.0), exact, 1.0 / (rate * 20))[::20]
+        exact = smooth(int(rate) * 10, rate * 10)
+        fine = respond(pid(4.0, 8.0, 1.0), exact, 1.0 / (rate * 10))[::10]
         gaps.append(np.max(np.abs(respond(pid(4.0, 8.0, 1.0, rate=rate), w) - fine)))
-    assert gaps[1] < 0.12 * gaps[0]  # first order
-    assert gaps[1] < 5e-3
+    assert gaps[1] < 0.24 * gaps[0]  # first order
+    assert gaps[1] < 0.02
 
 
 def test_cascade_with_integral_velocity_loop():
@@ -125,7 +125,7 @@ def test_cascade_with_integral_velocity_loop():
     np.testing.assert_allclose(out, kv * error + ki * past / 1000.0, atol=1e-10)
 
 
-def closed_loop(controller, seconds=6.0, h=1e-3, target=1.0):
+def closed_loop(controller, seconds=25.0, h=5e-3, target=1.0):
     """Positions and outputs of a unit mass with viscous friction under a sampled controller."""
     z = np.zeros((1, controller.states))
     q = dq = 0.0
@@ -142,9 +142,9 @@ def closed_loop(controller, seconds=6.0, h=1e-3, target=1.0):
 
 
 def test_back_calculation_keeps_the_integral_from_winding_up():
-    gains = {"kp": 8.0, "ki": 10.0, "kd": 4.0, "limit": 1.0, "rate": 1000.0}
-    with_it, u = closed_loop(pid(**gains), 25.0)
-    without, _ = closed_loop(pid(**gains, tracking_time=np.inf), 25.0)
+    gains = {"kp": 8.0, "ki": 10.0, "kd": 4.0, "limit": 1.0, "rate": 200.0}
+    with_it, u = closed_loop(pid(**gains))
+    without, _ = closed_loop(pid(**gains, tracking_time=np.inf))
     assert np.max(np.abs(u)) <= 1.0
     assert np.max(without) - 1.0 > 3.0 * (np.max(with_it) - 1.0)
     assert with_it[-1] == pytest.approx(1.0, abs=1e-3)

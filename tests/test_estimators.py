@@ -1,3 +1,5 @@
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -60,56 +62,43 @@ def test_prepared_logs_give_the_truth_within_the_filters_error(method):
     np.testing.assert_allclose(estimate.beta, truth, atol=2e-3 * np.abs(truth).max())
 
 
-def coverage(method, runs, noise, **options):
-    inside, total = 0, 0
-    robot = toy.arm(2)
+COVERED = {
+    "ols": {},
+    "wls": {},
+    "irls": {},
+    "pc-idim-ls": {"prior": "none"},
+}
+
+
+@cache
+def coverage(runs):
+    """Share of 95 % intervals that hold the truth, by method, over logs with their own noise."""
+    robot, noise = toy.arm(2), np.array([0.5, 5.0])
+    clean, theta = toy.log(robot)
+    exact = {"q": clean.q, "dq": clean.dq, "ddq": clean.ddq}
+    inside = {method: [] for method in COVERED}
     for run in range(runs):
-        recording, theta = toy.log(robot, noise=noise, seed=0)
         rng = np.random.default_rng(1000 + run)
-        tau = build_tau(problem_theta=theta, robot=robot, noise=noise, rng=rng)
-        samples = prepare(Recording("mc", toy.RATE, recording.q, tau), 10.0)
-        exact = {"q": recording.q, "dq": recording.dq, "ddq": recording.ddq}
-        problem = Problem(robot, type(samples)(**{**vars(samples), **exact}))
-        estimate = estimate_by_name(problem, method, **options)
+        tau = clean.tau + rng.normal(size=clean.tau.shape) * noise
+        samples = prepare(Recording("mc", toy.RATE, clean.q, tau), 10.0)
+        problem = Problem(robot, replace(samples, **exact))
         truth = problem.base.matrix @ theta
-        inside += int(np.sum(np.abs(estimate.beta - truth) < 1.96 * estimate.covariance.std))
-        total += len(truth)
-    return inside / total
+        for method, options in COVERED.items():
+            estimate = estimate_by_name(problem, method, **options)
+            inside[method].append(np.abs(estimate.beta - truth) < 1.96 * estimate.covariance.std)
+    return {method: np.mean(held) for method, held in inside.items()}
 
 
-def build_tau(problem_theta, robot, noise, rng):
-    recording, _ = toy.log(robot, noise=0.0)
-    return recording.tau + rng.normal(size=recording.tau.shape) * noise
-
-
-@pytest.mark.parametrize(
-    ("method", "options"),
-    [
-        ("ols", {}),
-        ("wls", {}),
-        ("irls", {}),
-        ("pc-idim-ls", {"prior": "none"}),
-    ],
-)
-def test_intervals_cover_under_unequal_noise(method, options):
+@pytest.mark.parametrize("method", COVERED)
+def test_intervals_cover_under_unequal_noise(method):
     # the joints' noises differ tenfold: eq. (9) with equal weights would cover a few per cent
-    share = coverage(method, 60, np.array([0.5, 5.0]), **options)
-    assert 0.92 < share < 0.98
+    assert 0.92 < coverage(60)[method] < 0.98
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("method", "options"),
-    [
-        ("ols", {}),
-        ("wls", {}),
-        ("irls", {}),
-        ("pc-idim-ls", {"prior": "none"}),
-    ],
-)
-def test_intervals_cover_in_many_runs(method, options):
-    share = coverage(method, 500, np.array([0.5, 5.0]), **options)
-    assert 0.93 < share < 0.97
+@pytest.mark.parametrize("method", COVERED)
+def test_intervals_cover_in_many_runs(method):
+    assert 0.93 < coverage(500)[method] < 0.97
 
 
 def test_weights_find_the_noise_of_each_joint():

@@ -117,7 +117,7 @@ def test_metrics_differ_in_what_they_call_near():
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_consistent_robots_come_back_bit_for_bit(metric):
+def test_consistent_robots_come_back_as_they_are(metric):
     for name in ("ur5", "panda", "solo12"):
         robot = load_robot(robots.urdf(name), floating=name == "solo12")
         found = nearest_consistent(robot, metric=metric)

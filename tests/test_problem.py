@@ -49,7 +49,7 @@ def test_packed_rows_are_the_dense_regressor():
     for row, (entries, columns) in enumerate(packing.joints):
         rebuilt = np.zeros((len(q), len(chosen)))
         rebuilt[:, columns] = out[:, entries]
-        np.testing.assert_array_equal(rebuilt, dense[:, row, chosen])
+        np.testing.assert_allclose(rebuilt, dense[:, row, chosen], rtol=1e-14, atol=1e-14)
 
 
 def test_rows_of_a_noise_free_log_fit_exactly():

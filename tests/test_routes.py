@@ -181,7 +181,8 @@ def test_essential_difference_leaves_the_rest_at_cad():
     np.testing.assert_allclose(M[gone] @ theta, M[gone] @ cad, atol=1e-10)
     idle = ~np.any(M[kept] != 0.0, axis=0)
     assert np.any(idle)
-    np.testing.assert_array_equal(theta[idle], cad[idle])
+    # a column of zeros has no share of a smallest change, but for its rounding
+    np.testing.assert_allclose(theta[idle], cad[idle], atol=1e-13 * np.abs(theta - cad).max())
     # least squares in the essential base parameters: their columns see no error
     error = given.system.b - given.system.A @ M @ theta
     reach = np.linalg.norm(given.system.A[:, kept], axis=0) * np.linalg.norm(error)

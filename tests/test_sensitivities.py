@@ -142,15 +142,23 @@ LOOPS = {
 }
 
 
-@pytest.mark.parametrize("name", LOOPS)
-@pytest.mark.parametrize("robot", FIXED)
+MODELLED = [name for name, (_, settings) in LOOPS.items() if "compensation" in settings]
+
+
+@pytest.mark.parametrize(
+    ("robot", "name"),
+    # a controller sees its own joint, but for a model of the robot
+    [("tree", name) for name in LOOPS] + [("coupled", name) for name in ("pd", *MODELLED)],
+)
 def test_of_every_controller(robot, name):
     kind, settings = LOOPS[name]
     assert_differences_agree(*case(robot, kind, **settings))
 
 
-@pytest.mark.parametrize("name", INTEGRATORS)
-@pytest.mark.parametrize("robot", FIXED)
+@pytest.mark.parametrize(
+    ("robot", "name"),
+    [("coupled", name) for name in INTEGRATORS] + [("chain", "ode3"), ("tree", "sdirk2")],
+)
 def test_of_every_integrator_and_parameter(robot, name):
     outside = np.random.default_rng(1).normal(size=(SAMPLES, ROBOTS[robot].n))
     options = {"integrator": name, "substeps": 2, "external": outside}
@@ -166,9 +174,8 @@ def test_of_every_integrator_under_a_continuous_controller(name):
 
 @pytest.mark.parametrize("integrator", ["ode3", "sdirk2"])
 @pytest.mark.parametrize("friction", [*FRICTIONS, "effect", "dry"])
-@pytest.mark.parametrize("robot", FIXED)
-def test_of_every_friction(robot, friction, integrator):
-    n, pull = ROBOTS[robot].n, PULL
+def test_of_every_friction(friction, integrator):
+    n, pull = ROBOTS["coupled"].n, PULL
     options = {"integrator": integrator}
     if friction == "effect":
         options["elements"] = effect(np.linspace(1.0, 2.0, n), np.linspace(0.1, 0.2, n))
@@ -178,7 +185,7 @@ def test_of_every_friction(robot, friction, integrator):
         options["width"] = np.full(n, 0.01)
         friction, pull = "coulomb-viscous-asymmetric", 1e-6
     soft = {"kp": 30.0, "kd": 2.0, "rate": RATE, "velocity": "differences"}
-    assert_differences_agree(*case(robot, "pd", friction, options, **soft), pull)
+    assert_differences_agree(*case("coupled", "pd", friction, options, **soft), pull)
 
 
 NONLINEAR = ("stribeck", "spring", "dahl", "lugre")
@@ -258,7 +265,7 @@ SATURATED = {
 
 
 @pytest.mark.parametrize("clock", SATURATED)
-@pytest.mark.parametrize("robot", FIXED)
+@pytest.mark.parametrize("robot", ["coupled", "tree"])
 def test_of_a_controller_that_is_limited_now_and_then(robot, clock):
     """The motion bends where a decision passes from limited to unlimited.
 
@@ -339,6 +346,13 @@ def test_robots_at_rest_whose_weight_is_known_feel_their_friction_alone():
     np.testing.assert_allclose(ours[..., 1], 0.0, atol=1e-12)
 
 
+def assert_same(ours, theirs):
+    """But for rounding, which grows along the motion: a loop over other columns may be compiled
+    into other sums, and a wrong column is off by its size.
+    """
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12 * np.abs(theirs).max(initial=0.0))
+
+
 def test_only_what_is_wanted_is_handed_out_and_the_motion_is_the_same():
     loop, theta, columns = case("coupled", "pid", **PD, ki=90.0, rate=RATE, delay=1.0 / RATE)
     (whole,) = sensitive_rollout(loop, theta, columns)
@@ -347,18 +361,18 @@ def test_only_what_is_wanted_is_handed_out_and_the_motion_is_the_same():
         for name in SENSITIVITIES:
             given, expected = getattr(part, f"by_{name}"), getattr(whole, f"by_{name}")
             assert given.shape == (SAMPLES * (name in wanted), 4, len(columns))
-            np.testing.assert_array_equal(given, expected[: len(given)])
+            assert_same(given, expected[: len(given)])
     plain = rollout(loop, theta)
     for name in ("q", "dq", "ddq", "tau", "measured"):
-        np.testing.assert_array_equal(getattr(plain, name), getattr(whole.motion, name))
+        assert_same(getattr(plain, name), getattr(whole.motion, name))
 
 
 def test_columns_come_in_the_order_asked_for():
     loop, theta, columns = case("tree", "p-pi", kp=9.0, kv=12.0, ki=60.0)
     forward, backward = exact(loop, theta, columns), exact(loop, theta, columns[::-1])
-    np.testing.assert_array_equal(forward, backward[..., ::-1])
+    assert_same(backward[..., ::-1], forward)
     for k in (0, 7, len(columns) - 1):
-        np.testing.assert_array_equal(exact(loop, theta, [columns[k]])[..., 0], forward[..., k])
+        assert_same(exact(loop, theta, [columns[k]])[..., 0], forward[..., k])
 
 
 NUMBERS = "columns .* have to be different numbers from 0 to 41"
@@ -384,7 +398,7 @@ def test_columns_and_names_that_do_not_exist_are_refused(columns, wanted, messag
 
 def test_half_a_column_is_refused():
     loop, theta, _ = case("chain", "pd", **PD)
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match=NUMBERS):
         list(sensitive_rollout(loop, theta, [1.5]))
 
 
