@@ -252,7 +252,7 @@ def test_verdict_doubts_a_model_that_does_not_generalise():
     worse = tuple(replace(f, overall_percent=60.0) for f in result().validation[0].entries)
     held_out = replace(result().validation[0], entries=worse, nominal=())
     found = levels(replace(result(), validation=(held_out,)))
-    assert found["FeasiblePoint-out error 60.00 %"] == "note"
+    assert found["Held-out error 60.00 %"] == "note"
 
 
 def test_missing_numbers_are_dashes():

@@ -58,7 +58,7 @@ def identify(
     method : str
         Name in `dynident.estimators.ESTIMATORS`.
     validation : sequence of Samples
-        FeasiblePoint-out logs.
+        Held-out logs.
     progress : callable
         See `Progress`.
     **options

@@ -40,7 +40,7 @@ from dynident.results.text import (
 from dynident.results.words import common, counted, number, percent
 
 GENERALISES = 1.5
-"""FeasiblePoint-out error over fitted error up to which the page does not raise a doubt."""
+"""Held-out error over fitted error up to which the page does not raise a doubt."""
 ROUNDING = 1e-15
 INERTIA_ENTRIES = {
     "xx": (0, 0),
@@ -207,7 +207,7 @@ def held_out_statement(result: Result, log: ValidationFigures) -> Statement:
             text += ": other motions, other conditions, or a model fitted to too little"
     if nominal is not None and found.overall_percent >= nominal.overall_percent:
         level = "bad"
-    return Statement(level, f"FeasiblePoint-out error {percent(found.overall_percent)} %", text)
+    return Statement(level, f"Held-out error {percent(found.overall_percent)} %", text)
 
 
 def excitation_statement(result: Result, rows: Sequence[BaseRow]) -> Statement:
