@@ -99,7 +99,12 @@ def emps_tables(lines):
         "| width [m/s] | idim-iv | didim | clie | cloe | didim, all rows | clie, all rows |",
         "|---|---|---|---|---|---|---|",
     ]
-    every = problem.on([replace(log, drop_below=(0.0,)) for log in problem.samples])
+    every = problem.on(
+        [
+            replace(log, drop_below=(0.0,), moving=np.ones_like(log.moving))
+            for log in problem.samples
+        ]
+    )
     for width in WIDTHS:
         simulation = Simulation(
             controller, width=width, start=START, substeps=2 if width < 2e-4 else 1

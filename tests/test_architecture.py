@@ -51,8 +51,8 @@ ROOMS: dict[str, set[str]] = {
         "core", "robot", "dynamics", "consistency", "results", "study", "dynident_papers",
     },
     "dynident_papers": {
-        "core", "conic", "robot", "recording", "dynamics", "regression", "consistency",
-        "simulation", "estimators", "results", "api",
+        "core", "conic", "robot", "friction", "recording", "dynamics", "regression",
+        "consistency", "simulation", "estimators", "results", "api",
     },
 }  # fmt: skip
 

@@ -466,10 +466,9 @@ def test_blocks_are_all_rows_once(loop):
 def test_held_out_needs_rows_in_every_block(loop):
     problem, _, _ = loop
     still = [
-        replace(log, gate=np.where(np.arange(len(log.q))[:, None] < 900, log.dq, 0.0),
-                drop_below=np.full(2, 0.05))
+        replace(log, moving=log.moving & (np.arange(len(log.q))[:, None] < 900))
         for log in problem.samples
-    ]  # fmt: skip
+    ]
     with pytest.raises(ComputationError, match="held-out' needs rows of every joint in each of 5"):
         ESTIMATORS["pc-idim-ls"](problem.on(still), Knowledge(prior_weight="held-out"))
 

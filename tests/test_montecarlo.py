@@ -130,8 +130,7 @@ def test_coulomb_friction_biases_instruments_in_many_runs(robot):
     noise = "positions and torque"
     every, moving = outcomes(robot, mc.COULOMB, noise, MANY, IV, mc.MOVING)
     assert mc.clearly_biased(every)
-    if robot == "2R arm":
-        assert np.max(np.abs(moving.bias)) < 0.2 * np.max(np.abs(every.bias))
-    else:
-        # rows are dropped by the joints' speeds; drive 6 turns with the sum of two
-        assert moving.names[int(np.argmax(np.abs(moving.bias)))] in ("fvm6", "fcm6")
+    # on the twin it is the drive that turns with two joints which biases, and which is gated too
+    worst = every.names[int(np.argmax(np.abs(every.bias)))]
+    assert robot == "2R arm" or worst in ("fvm6", "fcm6")
+    assert np.max(np.abs(moving.bias)) < 0.25 * np.max(np.abs(every.bias))

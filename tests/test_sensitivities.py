@@ -8,13 +8,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import toy
-from test_simulation import ROBOTS, closed, replayed, still, wave
+from frictions import registered, values
+from test_simulation import ROBOTS, closed, effect, replayed, still, wave
 
 from dynident.core.errors import InputError, RolloutError
 from dynident.dynamics.base import base_parameters
+from dynident.dynamics.idim import build_idim
 from dynident.simulation.controller import CONTROLLERS, pd
 from dynident.simulation.integrators import INTEGRATORS
+from dynident.simulation.loop import Loop
 from dynident.simulation.rollout import SENSITIVITIES, rollout, sensitive_rollout
+
+__all__ = ["registered"]
 
 RATE = 250.0
 SAMPLES = 100
@@ -49,7 +54,11 @@ def exact(loop, theta, columns):
     )
 
 
-def moved(loop, theta):
+def moved(loop, parameters):
+    """Motion of standard parameters, and of the friction's shapes if they come after them."""
+    theta, shape = np.split(parameters, [len(loop.idim.parameters)])
+    if len(shape):
+        loop = replace(loop, idim=loop.idim.shaped(shape))
     motion = rollout(loop, theta)
     return np.stack([motion.q, motion.dq, motion.ddq, motion.tau])
 
@@ -61,7 +70,7 @@ def assert_differences_agree(loop, theta, columns, pull=PULL):
     order in d. The step is such that the robot moves by `pull`: rounding is then a like share
     of every column, whether its parameter means much or little.
     """
-    ours = exact(loop, theta, columns)
+    ours = exact(loop, theta[: len(loop.idim.parameters)], columns)
     assert np.isfinite(ours).all()
     reach = np.abs(ours[0]).max(axis=(0, 1))
     largest = np.abs(ours).max(axis=(1, 2, 3))
@@ -75,7 +84,8 @@ def assert_differences_agree(loop, theta, columns, pull=PULL):
         size = np.abs(quotient).max(axis=(1, 2))
         # a parameter without effect has rounding for its quotient
         bound = 1e-7 * size + 1e-10 * largest
-        assert np.all(error <= bound), (loop.idim.names[column], error / size, size / largest)
+        name = [*loop.idim.names, *(each.name for each in loop.idim.shape_parameters)][column]
+        assert np.all(error <= bound), (name, error / size, size / largest)
         motions += around
     return motions
 
@@ -155,13 +165,13 @@ def test_of_every_integrator_under_a_continuous_controller(name):
 
 
 @pytest.mark.parametrize("integrator", ["ode3", "sdirk2"])
-@pytest.mark.parametrize("friction", [*FRICTIONS, "stribeck", "dry"])
+@pytest.mark.parametrize("friction", [*FRICTIONS, "effect", "dry"])
 @pytest.mark.parametrize("robot", FIXED)
 def test_of_every_friction(robot, friction, integrator):
     n, pull = ROBOTS[robot].n, PULL
     options = {"integrator": integrator}
-    if friction == "stribeck":
-        options["stribeck"] = (np.linspace(1.0, 2.0, n), np.linspace(0.1, 0.2, n))
+    if friction == "effect":
+        options["elements"] = effect(np.linspace(1.0, 2.0, n), np.linspace(0.1, 0.2, n))
         friction = "coulomb-viscous"
     if friction == "dry":
         # a sign that turns within a sample bends the motion on a smaller scale
@@ -169,6 +179,55 @@ def test_of_every_friction(robot, friction, integrator):
         friction, pull = "coulomb-viscous-asymmetric", 1e-6
     soft = {"kp": 30.0, "kd": 2.0, "rate": RATE, "velocity": "differences"}
     assert_differences_agree(*case(robot, "pd", friction, options, **soft), pull)
+
+
+NONLINEAR = ("stribeck", "spring", "dahl", "lugre")
+
+
+def shaped_case(robot, friction, options=None, kind="pd", **settings):
+    """A loop whose friction has shapes, with a column of every kind of parameter and shape."""
+    robot = ROBOTS[robot]
+    idim = build_idim(robot, friction)
+    idim = idim.shaped(np.linspace(0.9, 1.2, len(idim.shape)) * np.array(idim.shape) + 0.01)
+    control = CONTROLLERS[kind](n=robot.n, **settings)
+    theta = values(idim)
+    options = {"width": np.full(robot.n, 0.2), "model": 0.8 * theta, **(options or {})}
+    loop = Loop(idim, control, wave(robot.n, SAMPLES / RATE, RATE), **options)
+    symbols = dict.fromkeys(each.parameter.symbol for each in idim.shape_parameters)
+    chosen = [
+        next(k for k, s in enumerate(idim.shape_parameters) if s.parameter.symbol == symbol)
+        for symbol in symbols
+    ]
+    shapes = [len(theta) + k for k in (*chosen, len(idim.shape) - 1)]
+    parameters = np.concatenate([theta, idim.shape])
+    return loop, parameters, [*one_of_each(idim), *dict.fromkeys(shapes)]
+
+
+@pytest.mark.usefixtures("registered")
+@pytest.mark.parametrize("name", INTEGRATORS)
+@pytest.mark.parametrize("friction", NONLINEAR)
+@pytest.mark.parametrize("robot", FIXED)
+def test_of_shapes_and_of_friction_that_remembers(robot, friction, name):
+    outside = np.random.default_rng(1).normal(size=(SAMPLES, ROBOTS[robot].n))
+    options = {"integrator": name, "substeps": 2, "external": outside}
+    # friction curves bend on a smaller scale than the robot
+    assert_differences_agree(*shaped_case(robot, friction, options, **PD, rate=RATE), 1e-6)
+
+
+@pytest.mark.usefixtures("registered")
+@pytest.mark.parametrize("friction", NONLINEAR)
+@pytest.mark.parametrize("name", ["pid", "differences", "slow and late", "computed torque"])
+def test_of_shapes_under_other_controllers(name, friction):
+    kind, settings = LOOPS[name]
+    assert_differences_agree(*shaped_case("coupled", friction, kind=kind, **settings), 1e-6)
+
+
+@pytest.mark.usefixtures("registered")
+def test_of_shapes_alone_are_those_among_others():
+    loop, parameters, columns = shaped_case("coupled", "lugre", **PD)
+    theta = parameters[: len(loop.idim.parameters)]
+    every, some = exact(loop, theta, columns), exact(loop, theta, columns[-2:])
+    np.testing.assert_allclose(some, every[..., -2:], atol=1e-12 * np.abs(some).max())
 
 
 @pytest.mark.parametrize("robot", FIXED)

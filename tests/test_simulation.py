@@ -12,6 +12,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 import toy
+from frictions import STRIBECK, registered, values
 from numba import typeof
 from robots import bodies, relative
 from scipy.integrate import solve_ivp
@@ -21,16 +22,18 @@ from test_dynamics import BRANCHED
 from dynident.core.errors import ComputationError, InputError, RolloutError
 from dynident.dynamics import forward_dynamics
 from dynident.dynamics.idim import build_idim
-from dynident.friction.models import FRICTIONS, VISCOUS
 from dynident.robot.urdf import from_pinocchio
 from dynident.simulation import rollout as module
 from dynident.simulation.controller import CONTROLLERS, next_state, output, p, pd, pid, state_space
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.loop import Loop
+from dynident.simulation.plant import Element
 from dynident.simulation.ports import DONE
 from dynident.simulation.reference import Reference, fourier
 from dynident.simulation.rollout import rollout
 from dynident.simulation.sensors import quantised
+
+__all__ = ["registered"]
 
 RATE = 500.0
 SLANTED = (0.5, -0.3, -9.81)
@@ -98,6 +101,12 @@ def standard(idim):
     values |= {"fcp": 2.5, "fcn": 1.5, "fcpm": 0.8, "fcnm": 1.3}
     drive = [values[k.symbol] * (1.0 + 0.1 * k.number) for k in idim.parameters[idim.inertial :]]
     return np.concatenate([idim.robot.nominal.ravel(), drive])
+
+
+def effect(excess, speed):
+    """A Stribeck effect on the joints' drives, beside their friction."""
+    pairs = enumerate(zip(excess, speed, strict=True))
+    return tuple(Element(j, STRIBECK, (0.0, 0.0, fs, 0.0), (vs,)) for j, (fs, vs) in pairs)
 
 
 # ---- the plant, once more: Pinocchio's bodies, friction and rotors by parameter name
@@ -169,9 +178,10 @@ class Plant:
             sign = np.tanh(v / self.loop.width[j])
             f = value["off"] + value["fv"] * v + value["fc"] * sign
             f += 0.5 * value["fcp"] * (1.0 + sign) - 0.5 * value["fcn"] * (1.0 - sign)
-            if self.loop.stribeck is not None and turns.sum() == 1.0:
-                excess, speed = (each[j] for each in self.loop.stribeck)
-                f += excess * np.exp(-((v / speed) ** 2)) * sign
+            for element in self.loop.elements:
+                if element.joint == j and turns.sum() == 1.0:
+                    excess, (speed,) = element.linear[2], element.shape
+                    f += excess * np.exp(-((v / speed) ** 2)) * sign
             torque[self.first :] += turns * f
         return torque
 
@@ -408,13 +418,7 @@ def test_one_step_a_sample_keeps_the_order_of_the_integrator(name, robot, kind):
 # ---- torques that balance
 
 
-DRIVES = {
-    "coulomb-viscous": {},
-    "coulomb-viscous-asymmetric": {},
-    "viscous-offset": {},
-    "none": {},
-    "stribeck": {"stribeck": (2.0, 0.15)},
-}
+DRIVES = ("coulomb-viscous", "coulomb-viscous-asymmetric", "viscous-offset", "none", "effect")
 
 
 @pytest.mark.parametrize("friction", DRIVES)
@@ -423,9 +427,9 @@ def test_recorded_torques_balance_at_every_sample(name, friction):
     robot = ROBOTS[name]
     rng = np.random.default_rng(1)
     options = {"external": rng.normal(size=(300, robot.dof))}
-    if friction == "stribeck":
+    if friction == "effect":
         friction = "coulomb-viscous"
-        options["stribeck"] = (rng.uniform(1.0, 2.0, robot.n), rng.uniform(0.1, 0.2, robot.n))
+        options["elements"] = effect(rng.uniform(1.0, 2.0, robot.n), rng.uniform(0.1, 0.2, robot.n))
     loop, theta = closed(robot, pd(120.0, 15.0, n=robot.n), friction=friction, **options)
     assert_balanced(loop, theta, rollout(loop, theta))
 
@@ -740,7 +744,7 @@ def test_steady_torque_is_the_static_friction_curve(speed, friction):
         pd(4000.0, 100.0),
         steady,
         friction,
-        stribeck=(np.array([excess]), np.array([fade])),
+        elements=effect([excess], [fade]),
         width=np.array([width]),
     )
     motion = rollout(loop, theta)
@@ -1077,8 +1081,7 @@ UNCHECKED = {
     "start of two axes": {"q0": np.zeros((3, 3))},
     "speeds of two axes": {"dq0": np.zeros((3, 1))},
     "width of two axes": {"width": np.ones((3, 1))},
-    "half an effect": {"stribeck": (np.ones(3),)},
-    "excess that is no number": {"stribeck": (np.full(3, np.nan), np.ones(3))},
+    "an element of another joint": {"elements": (Element(3, STRIBECK, (1.0, 1.0, 1.0, 0.0)),)},
     "infinite counts": {"count": np.full(3, np.inf)},
 }
 
@@ -1096,11 +1099,30 @@ def test_a_start_without_an_orientation_is_refused():
         rollout(replace(loop, q0=np.zeros(12)), theta)
 
 
-def test_friction_without_a_smooth_form_is_refused(monkeypatch):
-    monkeypatch.setitem(FRICTIONS, "viscous", (replace(VISCOUS, smooth=None),))
-    loop, theta = closed(ROBOTS["chain"], pd(80.0, 9.0, n=3), friction="viscous")
-    with pytest.raises(InputError, match="'viscous' cannot be simulated: its term fv has no"):
-        rollout(loop, theta)
+@pytest.mark.usefixtures("registered")
+@pytest.mark.parametrize("friction", ["loaded", "warm"])
+def test_friction_that_depends_on_what_is_not_simulated_is_refused(friction):
+    need = {"loaded": "load", "warm": "temperature"}[friction]
+    idim = build_idim(ROBOTS["chain"], friction)
+    loop = Loop(idim, pd(80.0, 9.0, n=3), wave(3))
+    with pytest.raises(InputError, match=f"depends on the {need} of its drive cannot be simul"):
+        rollout(loop, values(idim))
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"linear": (1.0, 1.0)}, "an element of joint 2 needs 4 finite parameters and 1 finite"),
+        ({"linear": (1.0, 1.0, np.nan, 0.0)}, "needs 4 finite parameters"),
+        ({"shape": (0.1, 0.2)}, "4 finite parameters and 1 finite shapes"),
+        ({"shape": (np.nan,)}, "1 finite shapes"),
+        ({"shape": (0.0,)}, r"joint 2: vs is 0 but has to be from 0\.001 to 10 rad/s"),
+    ],
+    ids=str,
+)
+def test_elements_with_values_of_another_model_are_refused(parts, message):
+    with pytest.raises(InputError, match=message):
+        Element(**{"joint": 1, "model": STRIBECK, "linear": (1.0, 1.0, 1.0, 0.0), **parts})
 
 
 @pytest.mark.parametrize(
@@ -1109,9 +1131,6 @@ def test_friction_without_a_smooth_form_is_refused(monkeypatch):
         ({"count": np.array([1e-3])}, "an encoder's counts need 3 finite values"),
         ({"count": np.array([1e-3, -1e-3, 0.0])}, "counts need 3 finite values, positive or zero"),
         ({"count": np.array([1e-3, np.nan, 0.0])}, "counts need 3 finite values, positive or zero"),
-        ({"stribeck": (np.ones(2), np.ones(2))}, "a Stribeck effect needs 3 excesses"),
-        ({"stribeck": (np.ones(3), np.array([1.0, 0.0, 1.0]))}, "positive speeds"),
-        ({"stribeck": (np.ones(3), np.array([1.0, np.nan, 1.0]))}, "positive speeds"),
     ],
     ids=str,
 )
@@ -1146,7 +1165,6 @@ SIGNALS = {
     "count": np.ones(3),
     "noise": np.zeros((300, 3)),
     "external": np.zeros((300, 3)),
-    "stribeck": np.ones(3),
     "q0": np.zeros(3),
     "dq0": np.zeros(3),
 }
@@ -1167,7 +1185,6 @@ def test_one_compilation_serves_all(monkeypatch, what, layout):
     other.setflags(write=False)
     for arrays in (dict(SIGNALS), {**SIGNALS, what: other}):
         theta, gravity = arrays.pop("theta"), arrays.pop("gravity")
-        arrays["stribeck"] = (arrays["stribeck"], arrays["stribeck"])
         idim = build_idim(replace(ROBOTS["chain"], gravity=gravity))
         next(module.sensitive_rollout(Loop(idim, control, wave(3), **arrays), theta, [0, 3]))
     assert types[0] == types[1]

@@ -24,6 +24,7 @@ from dynident_papers.experiment import (
     disturbance,
     encoders,
     run_experiment,
+    stribeck,
     twin_controller,
     tx40_reference,
 )
@@ -171,7 +172,7 @@ def made(twin: Twin, setting: Setting, scale: Scale) -> Case:
         encoders(twin, torque=setting.log_noise * rms, seed=SEED),
         (scale.width if setting.plant_width is None else setting.plant_width) * VELOCITY,
         external=disturbance(setting.disturbance * rms, reference, CUTOFF, SEED),
-        stribeck=(setting.stribeck * coulomb, STRIBECK_SPEED * VELOCITY),
+        elements=stribeck(setting.stribeck * coulomb, STRIBECK_SPEED * VELOCITY),
         model=push,
         substeps=steps * scale.sharpness,
     )

@@ -9,10 +9,12 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.dynamics.inverse import mass_matrix
+from dynident.friction.kernel import BY_SPEED, BY_STATE, VALUE
+from dynident.friction.model import FrictionModel, Linear, Shape
 from dynident.recording.recording import Recording
 from dynident.simulation.controller import Controller, pd
 from dynident.simulation.loop import Loop
-from dynident.simulation.plant import build_plant
+from dynident.simulation.plant import Element, build_plant
 from dynident.simulation.reference import Reference, bang_bang
 from dynident.simulation.rollout import Motion, rollout
 from dynident.simulation.sensors import Sensors, logged, position_noise
@@ -173,6 +175,37 @@ def disturbance(rms: Array, reference: Reference, cutoff: float, seed: int) -> A
     return np.asarray(out * rms)
 
 
+def stribeck_law(at, shape, z, out):  # type: ignore[no-untyped-def]
+    """``exp(-(v / vs)^2) s(v)``."""
+    v, speed = at.speed, shape[0]
+    fall = np.exp(-((v / speed) ** 2))
+    out[0, VALUE] = fall * at.sign
+    out[0, BY_SPEED] = fall * (at.slope - 2.0 * v / speed**2 * at.sign)
+    out[0, BY_STATE] = 2.0 * v**2 / speed**3 * fall * at.sign
+
+
+STRIBECK = FrictionModel(
+    (Linear("fs", "Nm", positive=False),),
+    (Shape("vs", "rad/s", 0.1, 1e-6, 1e3),),
+    stribeck_law,
+)
+"""Friction at standstill above fc, and the speed at which it has fallen to 1/e of that."""
+
+
+def stribeck(excess: Array, speed: Array) -> tuple[Element, ...]:
+    """A Stribeck effect on the joints' drives.
+
+    Parameters
+    ----------
+    excess : ndarray, shape (n,)
+        [Nm]
+    speed : ndarray, shape (n,)
+        [rad/s]
+    """
+    pairs = enumerate(zip(excess.tolist(), speed.tolist(), strict=True))
+    return tuple(Element(j, STRIBECK, (fs,), (vs,)) for j, (fs, vs) in pairs)
+
+
 @dataclass(frozen=True)
 class Experiment:
     """A motion of the twin, and what is imperfect about it.
@@ -188,8 +221,8 @@ class Experiment:
         Speed over which the plant's Coulomb friction changes sign [rad/s].
     external : ndarray, shape (samples, n), optional
         Torques that act and are not logged [Nm].
-    stribeck : (excess, speed), each ndarray of shape (n,), optional
-        Of the plant's friction [Nm], [rad/s].
+    elements : tuple of Element
+        Of the plant, beside its friction.
     model : ndarray, shape (standard parameters,), optional
         That the controller compensates with, where it does.
     substeps : int
@@ -203,7 +236,7 @@ class Experiment:
     sensors: Sensors
     width: Array | float
     external: Array | None = None
-    stribeck: tuple[Array, Array] | None = None
+    elements: tuple[Element, ...] = ()
     model: Array | None = None
     substeps: int = 1
     integrator: str = "ode3"
@@ -222,7 +255,7 @@ class Experiment:
             self.external,
             noise=position_noise(self.sensors, len(self.reference.q)),
             count=self.sensors.count,
-            stribeck=self.stribeck,
+            elements=self.elements,
             model=self.model,
         )
 

@@ -31,6 +31,7 @@ from dynident_papers.experiment import (
     encoders,
     mean_inertia,
     run_experiment,
+    stribeck,
 )
 from dynident_papers.twin import Twin, load_twin
 
@@ -250,7 +251,7 @@ class Bench:
             encoders(twin, scenario.seen),
             self.width,
             external=disturbance(1e-2 * SHARES * self.rms, reference, CORNER, seed),
-            stribeck=(scenario.stribeck * fc, np.full(n, STRIBECK_SPEED)),
+            elements=stribeck(scenario.stribeck * fc, np.full(n, STRIBECK_SPEED)),
         )
         log = run_experiment(trial, scenario.label).recording
         return replace(log, q=quantised(log.q, np.full(n, np.radians(scenario.stored))))

@@ -14,8 +14,8 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import ComputationError
 from dynident.core.text import combination
-from dynident.dynamics.idim import Idim, Parameter
-from dynident.friction.models import FRICTIONS
+from dynident.dynamics.idim import Conditions, Idim, Parameter
+from dynident.friction.model import Trace
 
 KEEP_FIRST = ("Izz", "Ixx", "Ixy", "Ixz", "Iyz", "mx", "my")
 KEEP_LAST = ("Iyy", "mz", "m")
@@ -93,7 +93,8 @@ class BaseParameters:
 
 def keep_order(idim: Idim) -> list[int]:
     """Standard parameters in the order in which they are tried for keeping."""
-    friction = [term.symbol for term in FRICTIONS[idim.friction]]
+    models = (friction.model for friction in idim.frictions)
+    friction = list(dict.fromkeys(each.symbol for model in models for each in model.parameters))
     drive = ["Ia", "Iam", *friction, *(f"{symbol}m" for symbol in friction)]
     rank = {symbol: k for k, symbol in enumerate((*KEEP_FIRST, *drive, *KEEP_LAST))}
     return sorted(
@@ -121,6 +122,17 @@ def random_states(idim: Idim, samples: int, seed: int) -> tuple[Array, Array, Ar
     return q, rng.normal(size=(samples, dof)), rng.normal(scale=3.0, size=(samples, dof))
 
 
+def random_conditions(idim: Idim, samples: int, seed: int) -> Conditions:
+    """States, loads and temperatures that excite all friction, whatever moves it there."""
+    rng = np.random.default_rng(seed)
+    load, temperature = rng.normal(size=(2, samples, len(idim.gears)))
+    traces = []
+    for friction in idim.frictions:
+        m, shapes = len(friction.model.state), len(friction.model.shape)
+        traces.append(Trace(rng.normal(size=(samples, m)), np.zeros((samples, m, shapes))))
+    return Conditions(tuple(traces), load, temperature)
+
+
 def base_parameters(idim: Idim, seed: int = 0) -> BaseParameters:
     """Structural base parameters of a model.
 
@@ -141,7 +153,8 @@ def base_parameters(idim: Idim, seed: int = 0) -> BaseParameters:
     """
     columns = len(idim.parameters)
     samples = 10 + int(np.ceil(1.5 * columns / idim.tree.dof))
-    W = idim.regressor(*random_states(idim, samples, seed)).reshape(-1, columns)
+    states = random_states(idim, samples, seed)
+    W = idim.regressor(*states, random_conditions(idim, samples, seed)).reshape(-1, columns)
     norms = np.linalg.norm(W, axis=0)
     acting = norms > TOLERANCE * norms.max()
     basis = np.zeros((columns, len(W)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynident.dynamics.kinematics import inner
+from dynident.core.jit import inner
 
 
 @inner

@@ -6,8 +6,8 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
+from dynident.core.jit import jit
 from dynident.dynamics.cholesky import factorise, solve
-from dynident.dynamics.kinematics import jit
 from dynident.dynamics.spatial import accelerate, gather, move
 from dynident.dynamics.tangent import linearise
 from dynident.dynamics.tree import Tree

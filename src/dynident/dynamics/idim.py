@@ -8,7 +8,7 @@ then the drives' rotor inertia and friction. Packed rows hold only the entries o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -21,7 +21,8 @@ from dynident.core.text import nearest
 from dynident.dynamics import build_tree, inverse_dynamics
 from dynident.dynamics.regressor import fill_regressor
 from dynident.dynamics.tree import Tree
-from dynident.friction.models import FRICTIONS, Term
+from dynident.friction.model import FrictionModel, Shape, Signals, Trace
+from dynident.friction.models import FRICTIONS
 from dynident.robot.model import Robot
 
 ROTOR = "Ia"
@@ -44,22 +45,109 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class DriveColumn:
-    """A drive's parameter and how it acts: ``turns * f(turns @ dq)`` on the joints.
+class ShapeParameter:
+    """One shape parameter of one drive's friction; `bounds` says where it may be."""
 
-    ``term`` is None for the rotor inertia, which acts through ``turns @ ddq``.
+    parameter: Parameter
+    bounds: Shape
+
+    @property
+    def name(self) -> str:
+        """``vs3``, ``vsm6``."""
+        return self.parameter.name
+
+
+@dataclass(frozen=True)
+class Gear:
+    """A drive, and how it turns: with ``turns @ q``.
+
+    Attributes
+    ----------
+    number : int
+        Of its joint.
+    turns : ndarray, shape (n,)
+    coupled : bool
+        Whether it is the motor of a coupled drive; else the joint's own. Symbols of its
+        parameters end in m.
+    """
+
+    number: int
+    turns: Array
+    coupled: bool
+
+    def symbol(self, symbol: str) -> str:
+        """That of the drive's own parameter."""
+        return f"{symbol}m" if self.coupled else symbol
+
+
+@dataclass(frozen=True)
+class DriveFriction:
+    """A friction model on one drive.
+
+    Attributes
+    ----------
+    gear : int
+        Which of the model's `gears`.
+    model : FrictionModel
+    terms : tuple of int
+        Which of its parameters the drive has.
+    shape : slice
+        Its shape parameters among all.
+    """
+
+    gear: int
+    model: FrictionModel
+    terms: tuple[int, ...]
+    shape: slice
+
+
+@dataclass(frozen=True)
+class DriveColumn:
+    """A drive's parameter and how it acts: ``turns * f(turns @ q, turns @ dq)`` on the joints.
+
+    ``gear`` says which of the model's gears, ``friction`` and ``term`` which of its frictions
+    and which of the columns of that; they are None for the rotor inertia, which acts through
+    ``turns @ ddq``.
     """
 
     parameter: Parameter
+    gear: int
     turns: Array
-    term: Term | None
+    friction: int | None = None
+    term: int | None = None
 
-    def values(self, dq: Array, ddq: Array, width: Array | None = None) -> Array:
-        """``f`` at each sample, shape (samples,); `width` smooths the sign, joint by joint."""
-        if self.term is None:
-            return np.asarray(ddq @ self.turns)
-        own = None if width is None else float(width[self.parameter.number - 1])
-        return self.term.values(dq @ self.turns, own)
+
+@dataclass(frozen=True)
+class Conditions:
+    """What acts on the friction of the drives beside their motion, along that motion.
+
+    Attributes
+    ----------
+    traces : tuple of Trace, optional
+        States of each of the model's `frictions`, from `Idim.follow`.
+    load : ndarray, shape (samples, drives), optional
+        Torque of the rigid bodies that each of the `gears` bears [Nm or N].
+    temperature : ndarray, shape (samples, drives), optional
+    """
+
+    traces: tuple[Trace, ...] | None = None
+    load: Array | None = None
+    temperature: Array | None = None
+
+    def rows(self, some: slice) -> Conditions:
+        """Those of some of the samples."""
+        traces = self.traces
+        if traces is not None:
+            traces = tuple(Trace(each.z[some], each.by_shape[some]) for each in traces)
+        return Conditions(
+            traces,
+            None if self.load is None else self.load[some],
+            None if self.temperature is None else self.temperature[some],
+        )
+
+
+FREE = Conditions()
+"""Of friction that depends on the motion alone."""
 
 
 @dataclass(frozen=True)
@@ -95,11 +183,41 @@ class Idim:
         Name in `FRICTIONS`.
     rotor : bool
         Whether the drives' rotor inertias ``Ia`` are parameters.
+    shape : tuple of float, optional
+        Values of `shape_parameters`; the models' usual ones by default.
+
+    Raises
+    ------
+    InputError
+        When the shape has another length, or a value beyond its bounds.
     """
 
     robot: Robot
     friction: str
     rotor: bool
+    shape: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        known = self.shape_parameters
+        if not self.shape:
+            starts = tuple(each.bounds.start for each in known)
+            object.__setattr__(self, "shape", starts)
+        if len(self.shape) != len(known):
+            raise InputError(
+                f"{self.robot.name}: friction {self.friction!r} has {len(known)} shape parameters, "
+                f"got {len(self.shape)} values"
+            )
+        for each, value in zip(known, self.shape, strict=True):
+            low, high = each.bounds.lower, each.bounds.upper
+            if not low <= value <= high:
+                raise InputError(
+                    f"{self.robot.name}: {each.name} is {value:g} but has to be from {low:g} to "
+                    f"{high:g} {each.bounds.unit}"
+                )
+
+    def shaped(self, values: Sequence[float] | Array) -> Idim:
+        """The same model at other values of the `shape_parameters`."""
+        return replace(self, shape=tuple(float(value) for value in values))
 
     @cached_property
     def tree(self) -> Tree:
@@ -107,26 +225,45 @@ class Idim:
         return build_tree(self.robot)
 
     @cached_property
+    def gears(self) -> tuple[Gear, ...]:
+        """The joints' own drives, then the motors of coupled ones."""
+        n, drives = self.robot.n, self.robot.drives
+        own = [Gear(j + 1, np.eye(n)[j], coupled=False) for j in range(n)]
+        return (
+            *own,
+            *(Gear(j + 1, drives.turns[j], coupled=True) for j in range(n) if drives.coupled(j)),
+        )
+
+    @cached_property
+    def frictions(self) -> tuple[DriveFriction, ...]:
+        """The friction model of each of the gears; a coupled drive's own lacks some terms."""
+        model, found, shapes = FRICTIONS[self.friction], [], 0
+        for gear, each in enumerate(self.gears):
+            terms = tuple(
+                k for k, p in enumerate(model.parameters) if p.coupled or not each.coupled
+            )
+            if terms:
+                shape = slice(shapes, shapes + len(model.shape))
+                found.append(DriveFriction(gear, model, terms, shape))
+                shapes = shape.stop
+        return tuple(found)
+
+    @cached_property
     def drive_columns(self) -> tuple[DriveColumn, ...]:
         """Rotor inertia and friction, joint by joint; a coupled drive's own after them."""
         columns = []
-        drives = self.robot.drives
-        for j in range(self.robot.n):
-            own = np.eye(self.robot.n)[j]
-            terms = FRICTIONS[self.friction]
-            coupled = drives.coupled(j)
-            if self.rotor and not coupled:
-                columns.append(DriveColumn(Parameter(ROTOR, j + 1, True), own, None))
-            columns += [DriveColumn(Parameter(t.symbol, j + 1, t.positive), own, t) for t in terms]
-            if coupled:
-                turns = drives.turns[j]
-                if self.rotor:
-                    rotor = Parameter(f"{ROTOR}m", j + 1, True)
-                    columns.append(DriveColumn(rotor, turns, None))
-                for term in terms:
-                    if term.positive:  # an offset of the drive is one of the joints'
-                        own_term = Parameter(f"{term.symbol}m", j + 1, True)
-                        columns.append(DriveColumn(own_term, turns, term))
+        frictions = {each.gear: (k, each) for k, each in enumerate(self.frictions)}
+        moved = {gear.number for gear in self.gears if gear.coupled}
+        for g, gear in sorted(enumerate(self.gears), key=lambda item: item[1].number):
+            if self.rotor and (gear.coupled or gear.number not in moved):
+                rotor = Parameter(gear.symbol(ROTOR), gear.number, positive=True)
+                columns.append(DriveColumn(rotor, g, gear.turns))
+            if g in frictions:
+                k, friction = frictions[g]
+                for term in friction.terms:
+                    each = friction.model.parameters[term]
+                    own = Parameter(gear.symbol(each.symbol), gear.number, each.positive)
+                    columns.append(DriveColumn(own, g, gear.turns, k, term))
         return tuple(columns)
 
     @cached_property
@@ -134,6 +271,16 @@ class Idim:
         """All standard parameters: bodies first (10 each), then the drives'."""
         bodies = [Parameter(s, k) for k in self.robot.numbers for s in INERTIAL]
         return (*bodies, *(column.parameter for column in self.drive_columns))
+
+    @cached_property
+    def shape_parameters(self) -> tuple[ShapeParameter, ...]:
+        """Shape parameters of the drives' friction, that the columns are not linear in."""
+        return tuple(
+            ShapeParameter(Parameter(gear.symbol(shape.symbol), gear.number), shape)
+            for friction in self.frictions
+            for gear in (self.gears[friction.gear],)
+            for shape in friction.model.shape
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -149,6 +296,11 @@ class Idim:
     def drives(self) -> tuple[Parameter, ...]:
         """The drives' parameters, those after the bodies'."""
         return self.parameters[self.inertial :]
+
+    @property
+    def has_states(self) -> bool:
+        """Whether friction remembers: its columns are those of a motion, not of an instant."""
+        return any(friction.model.state for friction in self.frictions)
 
     @cached_property
     def positive(self) -> npt.NDArray[np.bool_]:
@@ -175,6 +327,19 @@ class Idim:
     def is_consistent(self, theta: Array) -> bool:
         """Whether every body, rotor and friction parameter of a full set can exist."""
         return is_consistent(self.split(theta)[0]) and bool(np.all(theta[self.positive] > 0.0))
+
+    def linear(self, theta: Array) -> tuple[Array, ...]:
+        """Values of each of the `frictions`' linear parameters in a full set, zero if it has none.
+
+        Returns
+        -------
+        tuple of ndarray, shapes (parameters of the friction's model,)
+        """
+        values = tuple(np.zeros(len(each.model.parameters)) for each in self.frictions)
+        for value, column in zip(self.split(theta)[1], self.drive_columns, strict=True):
+            if column.friction is not None and column.term is not None:
+                values[column.friction][column.term] = value
+        return values
 
     def packing(self, columns: Sequence[int] | Integers) -> Packing:
         """Layout of packed rows for some of the standard parameters.
@@ -211,6 +376,20 @@ class Idim:
             joints.append((slice(start, width), np.array([c for c, _ in row], dtype=np.int64)))
         return Packing(slot, tuple(drive), tuple(joints), width)
 
+    @cached_property
+    def shape_packing(self) -> tuple[tuple[slice, Integers], ...]:
+        """Layout of packed rows of the shape parameters, as `Packing.joints` has it."""
+        first = self.tree.dof - self.robot.n
+        entries: list[list[int]] = [[] for _ in range(self.tree.dof)]
+        for friction in self.frictions:
+            for j in np.flatnonzero(self.gears[friction.gear].turns):
+                entries[first + int(j)] += range(friction.shape.start, friction.shape.stop)
+        stops = np.cumsum([len(row) for row in entries])
+        return tuple(
+            (slice(int(stop) - len(row), int(stop)), np.array(row, dtype=np.int64))
+            for stop, row in zip(stops, entries, strict=True)
+        )
+
     def fill(
         self,
         packing: Packing,
@@ -219,6 +398,7 @@ class Idim:
         ddq: Array,
         out: Array,
         width: Array | None = None,
+        conditions: Conditions = FREE,
     ) -> None:
         """Packed regressor rows into `out`, shape (samples, packing.width).
 
@@ -226,50 +406,211 @@ class Idim:
         ----------
         width : ndarray, shape (n,), optional
             Smooths the sign of Coulomb friction as a simulation does [rad/s or m/s].
+        conditions : Conditions, optional
+            That friction with states, load or temperature depends on.
+
+        Raises
+        ------
+        InputError
+            When the friction depends on conditions that are missing.
         """
         fill_regressor(self.tree, packing.slot, q, dq, ddq, out)
         first = self.tree.dof - self.robot.n
-        dq, ddq = dq[:, first:], ddq[:, first:]
-        computed: dict[str, Array] = {}
+        columns: dict[int, Array] = {}
         for column, joint, slot in packing.drive:
-            name = column.parameter.name
-            if name not in computed:
-                computed[name] = column.values(dq, ddq, width)
-            np.multiply(computed[name], column.turns[joint], out=out[:, slot])
+            if column.friction is None:
+                values = ddq[:, first:] @ column.turns
+            else:
+                k = column.friction
+                if k not in columns:
+                    signals = self.signals(k, q, dq, width, conditions)
+                    columns[k] = self.frictions[k].model.columns(signals, self._shape_of(k))
+                values = columns[k][:, column.term]
+            np.multiply(values, column.turns[joint], out=out[:, slot])
 
-    def regressor(self, q: Array, dq: Array, ddq: Array) -> Array:
+    def fill_by_shape(
+        self,
+        theta: Array,
+        q: Array,
+        dq: Array,
+        out: Array,
+        width: Array | None = None,
+        conditions: Conditions = FREE,
+    ) -> None:
+        """``d (IDM_f theta) / d shape`` into `out`, packed as `shape_packing` says.
+
+        Parameters
+        ----------
+        theta : ndarray, shape (standard parameters,)
+        width, conditions
+            See `fill`.
+        """
+        linear = self.linear(theta)
+        slot = 0
+        slopes: dict[int, Array] = {}
+        for j in range(self.robot.n):
+            for k, friction in enumerate(self.frictions):
+                turns = self.gears[friction.gear].turns[j]
+                if turns == 0.0:
+                    continue
+                if k not in slopes:
+                    signals = self.signals(k, q, dq, width, conditions)
+                    by_shape = friction.model.by_shape(signals, self._shape_of(k))
+                    slopes[k] = np.einsum("tks,k->ts", by_shape, linear[k])
+                stop = slot + len(friction.model.shape)
+                np.multiply(slopes[k], turns, out=out[:, slot:stop])
+                slot = stop
+
+    def signals(
+        self,
+        friction: int,
+        q: Array,
+        dq: Array,
+        width: Array | None = None,
+        conditions: Conditions = FREE,
+    ) -> Signals:
+        """What one of the `frictions` sees of a motion of the joints."""
+        gear = self.frictions[friction].gear
+        turns, number = self.gears[gear].turns, self.gears[gear].number
+        n = self.robot.n
+        given = conditions
+        return Signals(
+            q[:, q.shape[1] - n :] @ turns,
+            dq[:, dq.shape[1] - n :] @ turns,
+            None if width is None else float(width[number - 1]),
+            None if given.load is None else given.load[:, gear],
+            None if given.temperature is None else given.temperature[:, gear],
+            None if given.traces is None else given.traces[friction],
+        )
+
+    def follow(
+        self,
+        q: Array,
+        dq: Array,
+        rate: float,
+        width: Array | None = None,
+        conditions: Conditions = FREE,
+        previous: Conditions | None = None,
+    ) -> Conditions:
+        """The conditions with the states of all friction, followed along a motion.
+
+        Parameters
+        ----------
+        q, dq : ndarray, shapes (samples, nq), (samples, dof)
+            A stretch without gaps.
+        rate : float
+            [Hz]
+        width
+            See `fill`.
+        conditions : Conditions
+            Load and temperature on this stretch, where friction depends on them.
+        previous : Conditions, optional
+            What `follow` returned for the stretch before; without, the motion starts here.
+        """
+        if not self.has_states:
+            return conditions
+        traces = []
+        for k, friction in enumerate(self.frictions):
+            signals = self.signals(k, q, dq, width, conditions)
+            before = None if previous is None or previous.traces is None else previous.traces[k]
+            traces.append(friction.model.follow(signals, rate, self._shape_of(k), before))
+        return replace(conditions, traces=tuple(traces))
+
+    def borne(self, rigid: Array) -> Array:
+        """Loads of the drives under torques of the rigid bodies, shape (samples, drives).
+
+        The motors share the joints' torques, ``turns^-T tau``; what rubs in the joint of a
+        coupled drive, beside its motor, bears the joint's.
+        """
+        joints = rigid[:, self.tree.dof - self.robot.n :]
+        drives = self.robot.drives
+        motors = np.linalg.solve(drives.turns.T, joints.T).T
+        loads = []
+        for gear in self.gears:
+            j = gear.number - 1
+            loads.append(joints[:, j] if drives.coupled(j) and not gear.coupled else motors[:, j])
+        return np.column_stack(loads)
+
+    def _shape_of(self, friction: int) -> Array:
+        return np.array(self.shape[self.frictions[friction].shape])
+
+    def regressor(self, q: Array, dq: Array, ddq: Array, conditions: Conditions = FREE) -> Array:
         """The full regressor ``IDM_f``, shape (samples, dof, parameters)."""
         packing = self.packing(range(len(self.parameters)))
         packed = np.empty((len(q), packing.width))
-        self.fill(packing, q, dq, ddq, packed)
+        self.fill(packing, q, dq, ddq, packed, conditions=conditions)
         dense = np.zeros((len(q), self.tree.dof, len(self.parameters)))
         for row, (entries, columns) in enumerate(packing.joints):
             dense[:, row, columns] = packed[:, entries]
         return dense
 
-    def torque(self, theta: Array, q: Array, dq: Array, ddq: Array) -> Array:
-        """Torques of standard parameters ``theta``, shape (samples, dof)."""
+    def torque(
+        self,
+        theta: Array,
+        q: Array,
+        dq: Array,
+        ddq: Array,
+        width: Array | None = None,
+        conditions: Conditions = FREE,
+    ) -> Array:
+        """Torques of standard parameters ``theta``, shape (samples, dof).
+
+        Parameters
+        ----------
+        width, conditions
+            See `fill`. A load that is not given is that of theta's own bodies.
+        """
         phi, _ = self.split(theta)
         tau = np.empty((len(q), self.tree.dof))
+        loaded = conditions.load is None and any(
+            "load" in friction.model.needs for friction in self.frictions
+        )
         for a in range(0, len(q), STRETCH):  # what lies between stays in the cache
             s = slice(a, a + STRETCH)
             tau[s] = inverse_dynamics(self.tree, phi, q[s], dq[s], ddq[s])
-            tau[s] += self.drive_torque(theta, dq[s], ddq[s])
+            here = conditions.rows(s)
+            if loaded:
+                here = replace(here, load=self.borne(tau[s]))
+            tau[s] += self.drive_torque(theta, q[s], dq[s], ddq[s], width, here)
         return tau
 
-    def drive_torque(self, theta: Array, dq: Array, ddq: Array) -> Array:
-        """The drives' share of the torque: rotors and friction, shape (samples, dof)."""
+    def drive_torque(
+        self,
+        theta: Array,
+        q: Array,
+        dq: Array,
+        ddq: Array,
+        width: Array | None = None,
+        conditions: Conditions = FREE,
+    ) -> Array:
+        """The drives' share of the torque: rotors and friction, shape (samples, dof).
+
+        Parameters
+        ----------
+        width, conditions
+            See `fill`.
+        """
         first = self.tree.dof - self.robot.n
         tau = np.zeros((len(dq), self.tree.dof))
-        for value, column in zip(theta[self.inertial :], self.drive_columns, strict=True):
-            if value != 0.0:
-                signal = value * column.values(dq[:, first:], ddq[:, first:])
-                for j in np.flatnonzero(column.turns):
-                    tau[:, first + j] += column.turns[j] * signal
+        for value, column in zip(self.split(theta)[1], self.drive_columns, strict=True):
+            if column.friction is None and value != 0.0:
+                signal = value * (ddq[:, first:] @ column.turns)
+                tau[:, first:] += signal[:, None] * column.turns
+        for k, linear in enumerate(self.linear(theta)):
+            if np.any(linear != 0.0):
+                friction = self.frictions[k]
+                signals = self.signals(k, q, dq, width, conditions)
+                signal = friction.model.columns(signals, self._shape_of(k)) @ linear
+                tau[:, first:] += signal[:, None] * self.gears[friction.gear].turns
         return tau
 
 
-def build_idim(robot: Robot, friction: str = "coulomb-viscous", rotor: bool | None = None) -> Idim:
+def build_idim(
+    robot: Robot,
+    friction: str = "coulomb-viscous",
+    rotor: bool | None = None,
+    shape: Sequence[float] | Array = (),
+) -> Idim:
     """The identification model of a robot.
 
     Parameters
@@ -279,12 +620,15 @@ def build_idim(robot: Robot, friction: str = "coulomb-viscous", rotor: bool | No
         Name in `FRICTIONS`. ``"none"`` is the bare rigid body.
     rotor : bool, optional
         Whether each drive has a rotor inertia; by default unless friction is "none".
+    shape : sequence of float, optional
+        Values of the friction's shape parameters, drive by drive; usual ones by default.
 
     Raises
     ------
     InputError
-        When the friction model is not known.
+        When the friction model is not known, or does not have such shapes.
     """
     if friction not in FRICTIONS:
         raise InputError(f"friction {friction!r} is not known{nearest(friction, FRICTIONS)}")
-    return Idim(robot, friction, friction != "none" if rotor is None else rotor)
+    rotors = friction != "none" if rotor is None else rotor
+    return Idim(robot, friction, rotors, tuple(float(value) for value in shape))

@@ -7,30 +7,10 @@ no term of its own.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.compiled import compiled
-
-OPTIONS: dict[str, Any] = {
-    "nogil": True,
-    "error_model": "numpy",
-    "fastmath": {"contract"},
-}
-"""Compiled once and cached; products and sums may fuse, nothing is reordered."""
-NO_COUNTS: dict[str, Any] = {**OPTIONS, "_nrt": False}
-
-jit = compiled(**OPTIONS)
-"""For functions that allocate."""
-
-inner = compiled(**NO_COUNTS)
-"""For functions that allocate nothing: counting references to the arrays that they are given
-would cost more than what most of them do."""
-
-spliced = compiled(**NO_COUNTS, forceinline=True)
-"""And for those that only pass on what they are given, whole structures of arrays."""
+from dynident.core.jit import inner
 
 
 def joint_functions(q: Array, floating: bool) -> tuple[Array, Array, Array]:

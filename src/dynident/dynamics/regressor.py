@@ -11,12 +11,11 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
+from dynident.core.jit import inner, jit
 from dynident.dynamics.kinematics import (
     base_motion,
     base_rotation,
     body_motion,
-    inner,
-    jit,
     joint_functions,
     joint_placement,
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.dynamics.kinematics import inner
+from dynident.core.jit import inner
 
 
 @inner

@@ -10,7 +10,7 @@ shrinks to twelve numbers about a fixed point::
 
 from __future__ import annotations
 
-from dynident.dynamics.kinematics import inner
+from dynident.core.jit import inner
 from dynident.dynamics.regressor import screw_entries
 from dynident.dynamics.spatial import push
 

@@ -56,8 +56,6 @@ class Samples:
         As they were asked for.
     qref, dqref : ndarray, shape (samples, n), or None
         References, where the log has them.
-    gate : ndarray, shape (samples, n), or None
-        Speeds that `drop_below` looks at; dq unless given.
     warnings : tuple of str
     """
 
@@ -80,7 +78,6 @@ class Samples:
     derivatives: str = "differences"
     qref: Array | None = None
     dqref: Array | None = None
-    gate: Array | None = None
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

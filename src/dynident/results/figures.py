@@ -232,10 +232,10 @@ def torque_series(
         body = idim.torque(gravity_only, q, dq, ddq)
         values = {
             "measured": log.tau[start:stop],
-            "inertia": body - moving + idim.drive_torque(rotors, dq, ddq),
+            "inertia": body - moving + idim.drive_torque(rotors, q, dq, ddq),
             "velocity": moving - gravity,
             "gravity": gravity,
-            "friction": idim.drive_torque(friction, dq, ddq),
+            "friction": idim.drive_torque(friction, q, dq, ddq),
         }
         if nominal is not None:
             values["nominal"] = idim.torque(nominal, q, dq, ddq)

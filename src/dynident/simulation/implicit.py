@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.dynamics.kinematics import inner
+from dynident.core.jit import inner
 from dynident.simulation.ports import DONE, NOT_POSITIVE, STUCK
-from dynident.simulation.state import inverse_terms, resist, sensitivity, solve_dense, tangent
+from dynident.simulation.state import drag, inverse_terms, sensitivities, solve_dense, tangent
 
 NEWTON = 60
 CLOSE = 1e-13
@@ -16,11 +16,12 @@ SMALLEST_STEP = 1e-6
 
 
 @inner
-def implicit_stage(tree, plant, s, g, q, dq, SQ, SV, kq, kv):  # type: ignore[no-untyped-def]
+def implicit_stage(tree, plant, s, g, q, dq, memory, SQ, SV, SM, kq, kv):  # type: ignore[no-untyped-def]
     """Solve ``ID(q + g dq', dq', ddq) = torques``, ``dq' = dq + g ddq``, for ddq (Newton).
 
-    On a fixed base; s.guess is where the iteration starts. q, dq become those of the stage,
-    kq and kv its rates; SV and s.X the sensitivities of dq' and of ddq.
+    On a fixed base; states of friction are held, s.guess is where the iteration starts. q, dq
+    become those of the stage, kq and kv its rates; SV and s.X the sensitivities of dq' and of
+    ddq.
     """
     dof, n = len(dq), len(s.now)
     trial, step, q0, v0, M, K, D = s.trial, s.step, s.q0, s.v0, s.M, s.K, s.D
@@ -34,7 +35,7 @@ def implicit_stage(tree, plant, s, g, q, dq, SQ, SV, kq, kv):  # type: ignore[no
             dq[i] = v0[i] + g * trial[i]
             q[i] = q0[i] + g * dq[i]
         inverse_terms(tree, plant.phi, plant.rotors, s, q, dq)
-        resist(plant.gears, plant.friction, plant.width, dq, s.tau)
+        drag(plant, s, q, dq, memory)
         size = 0.0
         for i in range(dof):
             r = s.external[i] - s.tau[i]
@@ -53,7 +54,7 @@ def implicit_stage(tree, plant, s, g, q, dq, SQ, SV, kq, kv):  # type: ignore[no
         previous, damping = size, 1.0
         for i in range(dof):
             kv[i] = trial[i]
-        tangent(tree, plant, s, dq, trial)
+        tangent(tree, plant, s, trial)
         for i in range(dof):
             for j in range(dof):
                 M[i, j] += g * (D[i, j] + g * K[i, j])
@@ -69,7 +70,7 @@ def implicit_stage(tree, plant, s, g, q, dq, SQ, SV, kq, kv):  # type: ignore[no
                 dq[i] = v0[i] + g * trial[i]
                 q[i] = q0[i] + g * dq[i]
                 kq[i] = dq[i]
-            if s.X.shape[1] and not differentiate(tree, plant, s, g, q, dq, SQ, SV):
+            if s.X.shape[1] and not differentiate(tree, plant, s, g, q, dq, SQ, SV, SM):
                 return NOT_POSITIVE, 0
             return DONE, -1
     worst = 0
@@ -80,13 +81,13 @@ def implicit_stage(tree, plant, s, g, q, dq, SQ, SV, kq, kv):  # type: ignore[no
 
 
 @inner
-def differentiate(tree, plant, s, g, q, dq, SQ, SV):  # type: ignore[no-untyped-def]
+def differentiate(tree, plant, s, g, q, dq, SQ, SV, SM):  # type: ignore[no-untyped-def]
     """``(M + g D + g^2 K) d ddq = U - W - K (dq0 + g dv0) - D dv0`` at the solution."""
     dof, columns = s.X.shape
     for i in range(dof):
         for c in range(columns):
             SQ[i, c] += g * SV[i, c]
-    sensitivity(s.K, s.D, s.W, s.U, SQ, SV, s.X)
+    sensitivities(plant, s, SQ, SV, SM)
     inverse_terms(tree, plant.phi, plant.rotors, s, q, dq)
     for i in range(dof):
         for j in range(dof):

@@ -36,11 +36,21 @@ class Integrator:
         """Whether each stage is an equation to solve."""
         return bool(self.a[0, 0] != 0.0)
 
+    def propagator(self, Z: Array) -> Array:
+        """``R(Z)`` of the linear system ``y' = A y``, Z = h A: what a step makes of y.
+
+        Parameters
+        ----------
+        Z : ndarray, shape (n, n)
+        """
+        n, stages = len(Z), len(self.b)
+        ones = np.tile(np.eye(n), (stages, 1))
+        inner = np.linalg.solve(np.eye(n * stages) - np.kron(self.a, Z), ones)
+        return np.asarray(np.eye(n) + np.kron(self.b, Z) @ inner)
+
     def amplification(self, z: complex) -> complex:
         """``R(z)`` of the test equation ``y' = lambda y``, z = h lambda (Hairer, IV.3)."""
-        stages = len(self.b)
-        ones = np.ones(stages)
-        return complex(1.0 + z * self.b @ np.linalg.solve(np.eye(stages) - z * self.a, ones))
+        return complex(self.propagator(np.array([[z]]))[0, 0])
 
 
 def tableau(rows: list[list[float]], b: list[float], order: int) -> Integrator:

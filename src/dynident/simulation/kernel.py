@@ -9,20 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.dynamics.kinematics import inner
+from dynident.core.jit import inner
 from dynident.simulation.implicit import implicit_stage
 from dynident.simulation.law import decide, interpolate, measure, next_state, state_tangent
-from dynident.simulation.ports import (
-    DIVERGED,
-    DONE,
-    NOT_POSITIVE,
-    add_matrix,
-    add_vector,
-    copy_matrix,
-    copy_vector,
-    store,
-)
-from dynident.simulation.state import respond
+from dynident.simulation.ports import DIVERGED, DONE, NOT_POSITIVE, store
+from dynident.simulation.state import remember, respond, turn
+from dynident.simulation.vectors import add_matrix, add_vector, copy_matrix, copy_vector
 
 FASTEST = 1e5
 """Speed above which a rollout is given up [rad/s or m/s]."""
@@ -79,11 +71,11 @@ def advance(tree, plant, law, a, b, c, substeps, h, inputs, state, s, start, sto
         DONE, or why not, when, and at which velocity.
     """
     noise, counts, external = inputs.noise, inputs.counts, inputs.external
-    q, dq, z, ring, at = state.q, state.dq, state.z, state.ring, state.at
-    SQ, SV, SZ, SU = state.SQ, state.SV, state.SZ, state.SU
+    q, dq, z, ring, at, memory = state.q, state.dq, state.z, state.ring, state.at, state.memory
+    SQ, SV, SZ, SU, SM = state.SQ, state.SV, state.SZ, state.SU, state.SM
     qs, dqs, zs, Qs, Vs, Zs, now, U = s.qs, s.dqs, s.zs, s.Qs, s.Vs, s.Zs, s.now, s.U
     kq, kv, kz, KQ, KV, KZ = s.kq, s.kv, s.kz, s.KQ, s.KV, s.KZ
-    stages, nq, dof = len(b), len(q), len(dq)
+    stages, nq, dof, each = len(b), len(q), len(dq), plant.elements
     n, m, columns = z.shape[0], z.shape[1], SQ.shape[1]
     first, joints = dof - n, nq - n
     hold, delay = law.hold, law.delay
@@ -118,6 +110,15 @@ def advance(tree, plant, law, a, b, c, substeps, h, inputs, state, s, start, sto
                 if columns:
                     copy_matrix(s.Snow, SU[at[0]])
                     copy_matrix(SU[oldest], U[first:])
+            # ---- the friction's states, held over the step where they are in its middle
+            if memory.shape[1]:
+                part = 0.5 if k == 0 and sub == 0 else 1.0
+                turn(plant.gears, plant.width, plant.rough, dq, s.speed, s.sign)
+                remember(
+                    plant.gears, plant.width, each.gear, each.address, each.counts, each.shape,
+                    each.parameter, s.speed, s.sign, part * h, q, memory, SQ, SV, SM, s.table,
+                    s.fresh,
+                )  # fmt: skip
             # ---- the stages of the integrator
             for i in range(stages):
                 part = (sub + c[i]) / substeps
@@ -163,7 +164,7 @@ def advance(tree, plant, law, a, b, c, substeps, h, inputs, state, s, start, sto
                     # an implicit integrator's sample is where it stands, not its stage
                     if len(external):
                         interpolate(external, k, sub / substeps if sample else part, s.external)
-                    failed = respond(tree, plant, s, qs, dqs, Qs, Vs, kv[i])
+                    failed = respond(tree, plant, s, qs, dqs, memory, Qs, Vs, SM, kv[i])
                     if failed >= 0:
                         runaway = fastest(dqs)
                         if runaway >= 0:
@@ -180,7 +181,7 @@ def advance(tree, plant, law, a, b, c, substeps, h, inputs, state, s, start, sto
                         interpolate(external, k, part, s.external)
                     copy_vector(kv[max(0, i - 1)], s.guess)
                     status, failed = implicit_stage(
-                        tree, plant, s, h * a[i, i], qs, dqs, Qs, Vs, kq[i], kv[i]
+                        tree, plant, s, h * a[i, i], qs, dqs, memory, Qs, Vs, SM, kq[i], kv[i]
                     )
                     if status != DONE:
                         runaway = fastest(dqs)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.dynamics.kinematics import inner, spliced
+from dynident.core.jit import inner, spliced
 from dynident.simulation.state import inverse_terms, model_tangent
 
 PLAIN, GRAVITY, COMPUTED_TORQUE = 0, 1, 2

@@ -12,6 +12,7 @@ from dynident.core.text import nearest
 from dynident.dynamics.idim import Idim
 from dynident.simulation.controller import Controller
 from dynident.simulation.integrators import INTEGRATORS
+from dynident.simulation.plant import Element
 from dynident.simulation.reference import Reference
 
 WIDTH_SHARE = 0.01
@@ -41,8 +42,8 @@ class Loop:
         Of the positions that the controllers see [rad or m].
     count : ndarray, shape (n,), optional
         Encoder resolution; zero for none [rad or m].
-    stribeck : (excess, speed), optional
-        See `dynident.simulation.plant.build_plant`.
+    elements : tuple of Element
+        What acts on the drives beside the model's friction.
     model : ndarray, shape (standard parameters,), optional
         Of the controller's model compensation.
     q0, dq0 : ndarray, shapes (nq,) and (dof,), optional
@@ -59,7 +60,7 @@ class Loop:
     external: Array | None = None
     noise: Array | None = None
     count: Array | None = None
-    stribeck: tuple[Array, Array] | None = None
+    elements: tuple[Element, ...] = ()
     model: Array | None = None
     q0: Array | None = None
     dq0: Array | None = None

@@ -1,12 +1,13 @@
 """A robot with parameter values, as the rollout's kernel reads it.
 
-Sensitivities are asked for by columns: the base parameters (or any other standard ones)
-whose share in the torque the kernel has to differentiate.
+Sensitivities are asked for by columns: the base parameters (or any other standard ones, or
+shapes of the friction) whose share in the torque the kernel has to differentiate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,52 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
 from dynident.dynamics.idim import Idim
+from dynident.friction.kernel import Elements, address
+from dynident.friction.model import FrictionModel
+
+
+@dataclass(frozen=True)
+class Element:
+    """Something more that acts on a joint's drive: a friction model with its values.
+
+    Attributes
+    ----------
+    joint : int
+        Index of the joint on whose own drive it acts.
+    model : FrictionModel
+    linear : tuple of float
+        Values of the model's `parameters`.
+    shape : tuple of float
+        Of its `shape`; usual ones by default.
+
+    Raises
+    ------
+    InputError
+        When the values are not those of the model, or no numbers.
+    """
+
+    joint: int
+    model: FrictionModel
+    linear: tuple[float, ...]
+    shape: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.shape:
+            object.__setattr__(self, "shape", self.model.start)
+        wanted = len(self.model.parameters), len(self.model.shape)
+        if (len(self.linear), len(self.shape)) != wanted or not np.all(
+            np.isfinite([*self.linear, *self.shape])
+        ):
+            raise InputError(
+                f"an element of joint {self.joint + 1} needs {wanted[0]} finite parameters and "
+                f"{wanted[1]} finite shapes"
+            )
+        for each, value in zip(self.model.shape, self.shape, strict=True):
+            if not each.lower <= value <= each.upper:
+                raise InputError(
+                    f"an element of joint {self.joint + 1}: {each.symbol} is {value:g} but has to "
+                    f"be from {each.lower:g} to {each.upper:g} {each.unit}"
+                )
 
 
 class Plant(NamedTuple):
@@ -26,15 +73,19 @@ class Plant(NamedTuple):
         ``sum_i Ia_i g_i g_i^T`` over the drives' gears g_i.
     gears : ndarray, shape (drives, n)
         How each drive turns with the joints: one's own first, then the coupled ones.
-    friction : ndarray, shape (drives, 5)
-        ``f(v) = a + b v + (c + d exp(-(v / e)^2)) s(v)``, s the smoothed sign; d and e are
-        the excess and the speed of a Stribeck effect.
+    friction : ndarray, shape (drives, 3)
+        ``f(v) = a + b v + c s(v)``, s the smoothed sign: all that is linear in these.
     width : ndarray, shape (drives,)
         ``s(v) = tanh(v / width)`` [rad/s or m/s].
+    rough : ndarray of int, shape (drives,)
+        Where anything depends on the sign.
+    elements : Elements
+        All other friction.
     slot : ndarray of int, shape (bodies, 10)
         Column of each inertial parameter among those differentiated, or -1.
     gear, column : ndarray of int, shape (c,)
-        Drive of each drive parameter that is differentiated, and its column.
+        Drive of each rotor and of each linear part of the friction that is differentiated,
+        and its column.
     share : ndarray, shape (c, 4)
         Its torque: ``share . (1, v, s(v), dv/dt)``.
     """
@@ -44,6 +95,8 @@ class Plant(NamedTuple):
     gears: Array
     friction: Array
     width: Array
+    rough: Integers
+    elements: Elements
     slot: Integers
     gear: Integers
     column: Integers
@@ -55,7 +108,7 @@ def build_plant(
     theta: Array,
     width: Array,
     columns: Sequence[int] | Integers = (),
-    stribeck: tuple[Array, Array] | None = None,
+    elements: Sequence[Element] = (),
 ) -> Plant:
     """Sort a model's standard parameters into what the kernel reads.
 
@@ -68,79 +121,164 @@ def build_plant(
     width : ndarray, shape (n,)
         Speed over which each drive's Coulomb friction changes sign [rad/s or m/s].
     columns : sequence of int
-        Standard parameters to differentiate by, in the order of the sensitivities.
-    stribeck : (excess, speed), each ndarray of shape (n,), optional
-        Friction above fc at standstill [Nm or N], and the speed at which it has fallen to
-        1/e of that: a plant that the linear model does not have.
+        Parameters to differentiate by, in the order of the sensitivities: indices of standard
+        parameters, and after these of the model's `shape_parameters`.
+    elements : sequence of Element
+        What acts on the drives beside the model's friction: a plant that the linear model
+        does not have.
 
     Raises
     ------
     InputError
-        When a width is not positive, a friction term has no smooth form, or values or columns
-        do not fit the model.
+        When a width is not positive, friction depends on signals that a simulation does not
+        have, or values, columns or elements do not fit the model.
     """
-    count = len(idim.parameters)
+    count, shapes = len(idim.parameters), len(idim.shape)
     if np.shape(theta) != (count,) or not np.all(np.isfinite(theta)):
         raise InputError(f"{idim.robot.name}: parameter values have to be {count} finite numbers")
     chosen = [int(c) for c in columns]
     whole = all(c == k for c, k in zip(columns, chosen, strict=True))
-    if not whole or len(set(chosen)) < len(chosen) or any(not 0 <= c < count for c in chosen):
+    last = count + shapes - 1
+    if not whole or len(set(chosen)) < len(chosen) or any(not 0 <= c <= last for c in chosen):
         raise InputError(
-            f"columns to differentiate by have to be different numbers from 0 to {count - 1}"
+            f"columns to differentiate by have to be different numbers from 0 to {last}"
         )
-    if stribeck is not None and (
-        len(stribeck) != 2
-        or any(np.shape(part) != (idim.robot.n,) for part in stribeck)
-        or not np.all(np.isfinite(stribeck))
-        or not np.all(np.asarray(stribeck[1]) > 0.0)
-    ):
-        raise InputError(f"a Stribeck effect needs {idim.robot.n} excesses and positive speeds")
     n, first = idim.robot.n, idim.tree.dof - idim.robot.n
     if np.shape(width) != (n,) or not np.all(np.asarray(width) > 0.0):
         raise InputError(f"the smoothing width of the sign needs {n} positive values")
-    rows = [(j, np.eye(n)[j]) for j in range(n)]
-    rows += [(j, idim.robot.drives.turns[j]) for j in range(n) if idim.robot.drives.coupled(j)]
-    gears = np.array([turns for _, turns in rows])
-    friction = np.zeros((len(rows), 5))
-    friction[:, 4] = 1.0
+    place = {c: k for k, c in enumerate(chosen)}
     rotors = np.zeros((idim.tree.dof, idim.tree.dof))
     gear, column, share = [], [], []
-    position = {c: k for k, c in enumerate(chosen)}
-    for d, drive in enumerate(idim.drive_columns):
-        index = idim.inertial + d
-        joint = drive.parameter.number - 1
-        own = bool(np.array_equal(drive.turns, gears[joint]))
-        at = joint if own else next(i for i in range(n, len(rows)) if rows[i][0] == joint)
-        if drive.term is None:
-            weights = np.array([0.0, 0.0, 0.0, 1.0])
-            turns = np.concatenate([np.zeros(first), drive.turns])
-            rotors += theta[index] * np.outer(turns, turns)
-        else:
-            if drive.term.smooth is None:
-                raise InputError(
-                    f"friction {idim.friction!r} cannot be simulated: its term "
-                    f"{drive.term.symbol} has no smooth form"
-                )
-            weights = np.array([*drive.term.smooth, 0.0])
-            friction[at, :3] += theta[index] * weights[:3]
-        if index in position:
-            gear.append(at)
-            column.append(position[index])
-            share.append(weights)
-    if stribeck is not None:
-        friction[:n, 3], friction[:n, 4] = stribeck
+    of_term: list[dict[int, int]] = [{} for _ in idim.frictions]
+    for index, drive in enumerate(idim.drive_columns, idim.inertial):
+        if drive.friction is not None and drive.term is not None:
+            if index in place:
+                of_term[drive.friction][drive.term] = place[index]
+            continue
+        turns = np.concatenate([np.zeros(first), drive.turns])
+        rotors += theta[index] * np.outer(turns, turns)
+        if index in place:
+            gear.append(drive.gear)
+            column.append(place[index])
+            share.append((0.0, 0.0, 0.0, 1.0))
+    acting = []
+    for k, values in enumerate(idim.linear(theta)):
+        found = idim.frictions[k]
+        own = range(count + found.shape.start, count + found.shape.stop)
+        of_shape = {shape: place[c] for shape, c in enumerate(own) if c in place}
+        acting.append(
+            Acting(found.gear, found.model, values, idim.shape[found.shape], of_term[k], of_shape)
+        )
+    for element in elements:
+        if not 0 <= element.joint < n:
+            raise InputError(f"an element acts on joint {element.joint + 1} of {n}")
+        acting.append(
+            Acting(element.joint, element.model, np.array(element.linear), element.shape, {}, {})
+        )
+    friction = np.zeros((len(idim.gears), 3))
+    for each in acting:
+        for term, parameter in enumerate(each.model.parameters):
+            if parameter.weights is None:
+                continue
+            friction[each.gear] += each.linear[term] * np.array(parameter.weights)
+            if term in each.of_term:
+                gear.append(each.gear)
+                column.append(each.of_term[term])
+                share.append((*parameter.weights, 0.0))
+    laws = [each for each in acting if each.acts]
+    rough = friction[:, 2] != 0.0
+    rough[[g for g, weights in zip(gear, share, strict=True) if weights[2] != 0.0]] = True
+    rough[[each.gear for each in laws]] = True
     slot = np.full((idim.tree.bodies, 10), -1)
-    for index, k in position.items():
+    for index, k in place.items():
         if index < idim.inertial:
             slot[index // 10, index % 10] = k
     return Plant(
         phi=np.array(idim.split(theta)[0], dtype=float),
         rotors=rotors,
-        gears=np.ascontiguousarray(gears),
+        gears=np.array([each.turns for each in idim.gears]),
         friction=friction,
-        width=np.array([width[joint] for joint, _ in rows], dtype=float),
+        width=np.array([width[each.number - 1] for each in idim.gears], dtype=float),
+        rough=rough.astype(np.int64),
+        elements=build_elements(laws),
         slot=slot,
         gear=np.array(gear, dtype=np.int64),
         column=np.array(column, dtype=np.int64),
         share=np.array(share, dtype=float).reshape(-1, 4),
     )
+
+
+@dataclass(frozen=True)
+class Acting:
+    """A friction model on a drive with its values, and the columns of what is differentiated.
+
+    Attributes
+    ----------
+    gear : int
+    model : FrictionModel
+    linear : ndarray, shape (parameters,)
+    shape : tuple of float
+    of_term, of_shape : dict of int to int
+        Columns of some of its linear parameters and shapes.
+    """
+
+    gear: int
+    model: FrictionModel
+    linear: Array
+    shape: tuple[float, ...]
+    of_term: dict[int, int]
+    of_shape: dict[int, int]
+
+    @property
+    def acts(self) -> bool:
+        """Whether the model's law has to be called: not for columns of zeros that nobody asks."""
+        rows = self.model.rows
+        return bool(np.any(self.linear[list(rows)] != 0.0)) or any(k in rows for k in self.of_term)
+
+
+def build_elements(laws: Sequence[Acting]) -> Elements:
+    """Friction models with laws as the kernel reads them.
+
+    Raises
+    ------
+    InputError
+        When a law reads a signal that a simulation does not have.
+    """
+    models = [each.model for each in laws]
+    for model in models:
+        if model.needs:
+            raise InputError(
+                f"friction that depends on the {' and the '.join(model.needs)} of its drive cannot "
+                "be simulated"
+            )
+    rows = [len(model.rows) for model in models]
+    terms = [
+        (e, row, each.of_term[term])
+        for e, each in enumerate(laws)
+        for row, term in enumerate(each.model.rows)
+        if term in each.of_term
+    ]
+    shapes = [
+        (e, rows[e] + shape, column)
+        for e, each in enumerate(laws)
+        for shape, column in each.of_shape.items()
+    ]
+    addresses = [(address(model.law), address(model.step)) for model in models]
+    counts = [(len(model.rows), len(model.state)) for model in models]
+    return Elements(
+        gear=np.array([each.gear for each in laws], dtype=np.int64),
+        address=np.array(addresses, dtype=np.int64).reshape(-1, 2),
+        counts=np.array(counts, dtype=np.int64).reshape(-1, 2),
+        values=padded([each.linear[list(each.model.rows)] for each in laws]),
+        shape=padded([np.array(each.shape) for each in laws]),
+        rest=padded([np.array(model.state) for model in models]),
+        parameter=np.array([*terms, *shapes], dtype=np.int64).reshape(-1, 3),
+    )
+
+
+def padded(rows: Sequence[Array]) -> Array:
+    """Rows of different lengths as a matrix, filled up with zeros."""
+    matrix = np.zeros((len(rows), max((len(row) for row in rows), default=0)))
+    for row, values in zip(matrix, rows, strict=True):
+        row[: len(values)] = values
+    return matrix

@@ -7,8 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
-from dynident.dynamics.kinematics import inner
+from dynident.core.jit import inner
+from dynident.friction.kernel import BY_STATE, Elements
 from dynident.simulation.law import measure
+from dynident.simulation.vectors import copy_matrix, copy_vector
 
 DONE, NOT_POSITIVE, DIVERGED, STUCK = 0, 1, 2, 3
 """How a rollout ends."""
@@ -53,8 +55,11 @@ class State(NamedTuple):
         Torques that have been decided and not yet overwritten.
     at : ndarray of int, shape (1,)
         Place of the newest one.
-    SQ, SV, SZ, SU : ndarray, shapes (dof, c), (dof, c), (n, m, c), (delay + 1, n, c)
-        Sensitivities of all these.
+    memory : ndarray, shape (elements, most states)
+        Of the friction.
+    SQ, SV, SZ, SU, SM : ndarray, shapes (dof, c), (dof, c), (n, m, c), (delay + 1, n, c) and \
+(elements, most states, c)
+        Sensitivities of q, dq, z, ring and memory.
     """
 
     q: Array
@@ -62,10 +67,12 @@ class State(NamedTuple):
     z: Array
     ring: Array
     at: Integers
+    memory: Array
     SQ: Array
     SV: Array
     SZ: Array
     SU: Array
+    SM: Array
 
 
 class Outputs(NamedTuple):
@@ -102,7 +109,8 @@ class Scratch(NamedTuple):
     alone (own) and composite (C), what accelerations add (extra), B and T of `linearise`.
     Of the joint space: M, tau, the derivatives K, D, the regressor W, accelerations'
     sensitivities X, torques' U. Of the controllers: inputs w, outputs v, unlimited raw,
-    torques u. Of the stages: states (qs, dqs, zs), rates (kq, kv, kz), sensitivities of
+    torques u. Of the drives: speed, sign, the elements' tables, sensitivities of a state after
+    its step (fresh). Of the stages: states (qs, dqs, zs), rates (kq, kv, kz), sensitivities of
     both (Qs, Vs, Zs, KQ, KV, KZ).
     """
 
@@ -142,6 +150,10 @@ class Scratch(NamedTuple):
     measured: Array
     Sraw: Array
     Snow: Array
+    speed: Array
+    sign: Array
+    table: Array
+    fresh: Array
     zs: Array
     Zs: Array
     qs: Array
@@ -156,8 +168,12 @@ class Scratch(NamedTuple):
     KZ: Array
 
 
-def build_scratch(bodies: int, state: State, stages: int) -> Scratch:
-    """Room for a tree of that many bodies and an integrator of that many stages."""
+def build_scratch(
+    bodies: int, elements: Elements, drives: int, state: State, stages: int
+) -> Scratch:
+    """Room for a tree of that many bodies, its drives and an integrator of that many stages."""
+    e, states = elements.rest.shape
+    most = max(elements.values.shape[1], states)
     nq, dof, (n, m), c = len(state.q), len(state.dq), state.z.shape, state.SQ.shape[1]
     shapes = {
         "R": (bodies, 3, 3), "p": (bodies, 3), "S": (dof, 6), "V": (bodies, 6), "A": (bodies, 6),
@@ -167,41 +183,13 @@ def build_scratch(bodies: int, state: State, stages: int) -> Scratch:
         "X": (dof, c), "U": (dof, c), "still": (dof,), "guess": (dof,), "external": (dof,),
         "trial": (dof,), "step": (dof, 1), "q0": (dof,), "v0": (dof,), "w": (n, 5), "v": (n,),
         "raw": (n,), "u": (n,), "now": (n,), "measured": (n,), "Sraw": (n, c), "Snow": (n, c),
+        "speed": (drives,), "sign": (drives,), "fresh": (states, c),
+        "table": (e, most, BY_STATE + states + elements.shape.shape[1]),
         "zs": (n, m), "Zs": (n, m, c), "qs": (nq,), "dqs": (dof,), "Qs": (dof, c), "Vs": (dof, c),
         "kq": (stages, nq), "kv": (stages, dof), "kz": (stages, n, m), "KQ": (stages, dof, c),
         "KV": (stages, dof, c), "KZ": (stages, n, m, c),
     }  # fmt: skip
     return Scratch(**{name: np.zeros(shape) for name, shape in shapes.items()})
-
-
-@inner
-def copy_vector(x, out):  # type: ignore[no-untyped-def]
-    """``out[:] = x``; slices would allocate."""
-    for i in range(len(x)):
-        out[i] = x[i]
-
-
-@inner
-def copy_matrix(x, out):  # type: ignore[no-untyped-def]
-    """``out[:] = x`` of two axes."""
-    for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            out[i, j] = x[i, j]
-
-
-@inner
-def add_vector(factor, x, out):  # type: ignore[no-untyped-def]
-    """``out += factor x``."""
-    for i in range(len(x)):
-        out[i] += factor * x[i]
-
-
-@inner
-def add_matrix(factor, x, out):  # type: ignore[no-untyped-def]
-    """``out += factor x`` of two axes."""
-    for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            out[i, j] += factor * x[i, j]
 
 
 @inner

@@ -15,7 +15,7 @@ from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.kernel import advance
 from dynident.simulation.law import COMPUTED_TORQUE, GRAVITY, PLAIN, Law
 from dynident.simulation.loop import Loop
-from dynident.simulation.plant import build_plant
+from dynident.simulation.plant import Plant, build_plant
 from dynident.simulation.ports import (
     DIVERGED,
     DONE,
@@ -128,7 +128,7 @@ def sensitive_rollout(
     loop : Loop
     theta : ndarray, shape (standard parameters,)
     columns : sequence of int
-        Standard parameters to differentiate by.
+        Standard parameters to differentiate by, and after them the model's `shape_parameters`.
     wanted : sequence of str
         Which of `SENSITIVITIES` to hand out.
 
@@ -148,9 +148,9 @@ def sensitive_rollout(
             raise InputError(f"sensitivity {name!r} is not known{nearest(name, SENSITIVITIES)}")
     n, dof, c = robot.n, robot.dof, len(columns)
     assert loop.width is not None
-    plant = build_plant(idim, theta, loop.width, columns, loop.stribeck)
+    plant = build_plant(idim, theta, loop.width, columns, loop.elements)
     law = clocked(loop)
-    state = initial_state(loop, law, c)
+    state = initial_state(loop, law, plant, c)
     inputs = Inputs(
         reference=np.ascontiguousarray([loop.reference.q, loop.reference.dq, loop.reference.ddq]),
         forward=feed_forward(loop),
@@ -161,7 +161,7 @@ def sensitive_rollout(
     )
     scheme = INTEGRATORS[loop.integrator]
     h = 1.0 / (loop.rate * loop.substeps)
-    room = build_scratch(idim.tree.bodies, state, len(scheme.b))
+    room = build_scratch(idim.tree.bodies, plant.elements, len(plant.gears), state, len(scheme.b))
     for start in range(0, loop.samples, STRETCH):
         stop = min(start + STRETCH, loop.samples)
         rows = stop - start
@@ -203,8 +203,8 @@ def clocked(loop: Loop) -> Law:
     return Law(*arrays, hold, delay, compensation, phi, rotors)  # type: ignore[arg-type, call-arg]
 
 
-def initial_state(loop: Loop, law: Law, columns: int) -> State:
-    """The robot on its reference, controllers at rest there."""
+def initial_state(loop: Loop, law: Law, plant: Plant, columns: int) -> State:
+    """The robot on its reference, controllers at rest there, and friction in its first state."""
     robot = loop.idim.robot
     n, dof, m = robot.n, robot.dof, law.C.shape[1]
     base = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]) if robot.floating else np.zeros(0)
@@ -229,10 +229,12 @@ def initial_state(loop: Loop, law: Law, columns: int) -> State:
         z=resting_states(loop.controller, np.asarray(q)[len(q) - n :]),
         ring=np.zeros((law.delay + 1, n)),
         at=np.zeros(1, dtype=np.int64),
+        memory=plant.elements.rest.copy(),
         SQ=np.zeros((dof, columns)),
         SV=np.zeros((dof, columns)),
         SZ=np.zeros((n, m, columns)),
         SU=np.zeros((law.delay + 1, n, columns)),
+        SM=np.zeros((*plant.elements.rest.shape, columns)),
     )
 
 
@@ -257,7 +259,8 @@ def feed_forward(loop: Loop) -> Array:
     if loop.controller.compensation != "feed-forward" or loop.model is None:
         return np.zeros((0, n))
     along = loop.reference
-    return loop.idim.torque(loop.model, along.q, along.dq, along.ddq)
+    conditions = loop.idim.follow(along.q, along.dq, along.rate)
+    return loop.idim.torque(loop.model, along.q, along.dq, along.ddq, conditions=conditions)
 
 
 def given(signal: Array | None, samples: int, width: int, what: str) -> Array:

@@ -6,12 +6,15 @@ Coulomb friction is steepest.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics.forward import derivatives
 from dynident.dynamics.inverse import mass_matrix
+from dynident.friction.kernel import BY_POSITION, BY_SPEED, BY_STATE, Elements, fill_tables
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.loop import Loop
 from dynident.simulation.plant import build_plant
@@ -21,8 +24,29 @@ SLOWEST_GROWTH = 1e-3
 """Growth that a loop may have and still count as at rest [1/s]."""
 
 
-def linear_plant(loop: Loop, theta: Array, steep: bool) -> tuple[Array, Array, Array]:
-    """``M ddq + D ddq' + K dq = tau`` about the start: M, D, K of the joints.
+@dataclass(frozen=True)
+class LinearPlant:
+    """``M ddq + D dq + K q + B z = tau`` about a standstill, and the friction's states.
+
+    Attributes
+    ----------
+    M, D, K : ndarray, shape (dof, dof)
+    B : ndarray, shape (dof, states)
+    by_z, by_q, by_dq : ndarray, shapes (states, states), (states, dof), (states, dof)
+        What a step of the integration makes of the states.
+    """
+
+    M: Array
+    D: Array
+    K: Array
+    B: Array
+    by_z: Array
+    by_q: Array
+    by_dq: Array
+
+
+def linear_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
+    """The robot of a loop about its start, at rest.
 
     Parameters
     ----------
@@ -37,17 +61,14 @@ def linear_plant(loop: Loop, theta: Array, steep: bool) -> tuple[Array, Array, A
     idim, n = loop.idim, loop.idim.robot.n
     dof = idim.robot.dof
     assert loop.width is not None
-    plant = build_plant(idim, theta, loop.width, (), loop.stribeck)
+    plant = build_plant(idim, theta, loop.width, (), loop.elements)
     q = np.zeros(dof + idim.robot.floating)
     if idim.robot.floating:
         q[6] = 1.0
     q[len(q) - n :] = loop.reference.q[0] if loop.q0 is None else loop.q0[len(loop.q0) - n :]
     still = np.zeros((1, dof))
     M = mass_matrix(idim.tree, plant.phi, q[None])[0] + plant.rotors
-    K, D = (part[0] for part in derivatives(idim.tree, plant.phi, q[None], still, still))
-    slope = plant.friction[:, 1].copy()
-    if steep:
-        slope += (plant.friction[:, 2] + plant.friction[:, 3]) / plant.width
+    K, D = (part[0].copy() for part in derivatives(idim.tree, plant.phi, q[None], still, still))
     values, vectors = np.linalg.eigh(M)
     if values[0] <= 0.0:
         name = named(loop, np.concatenate([vectors[:, 0], vectors[:, 0]]))
@@ -55,9 +76,41 @@ def linear_plant(loop: Loop, theta: Array, steep: bool) -> tuple[Array, Array, A
             f"the mass matrix is not positive definite where the motion starts ({name}): these "
             "parameters are no robot's"
         )
-    D = D.copy()
-    D[dof - n :, dof - n :] += plant.gears.T @ (slope[:, None] * plant.gears)
-    return M, D, K
+    gears = np.hstack([np.zeros((len(plant.gears), dof - n)), plant.gears])
+    slope = plant.friction[:, 1] + steep * plant.friction[:, 2] / plant.width
+    D += gears.T @ (slope[:, None] * gears)
+    elements = plant.elements
+    states = int(elements.counts[:, 1].sum())
+    B, by_z = np.zeros((dof, states)), np.zeros((states, states))
+    by_q, by_dq = np.zeros((2, states, dof))
+    h, z = 1.0 / (loop.rate * loop.substeps), 0
+    for e, i in enumerate(elements.gear):
+        m, g = int(elements.counts[e, 1]), gears[i]
+        at = (q[len(q) - n :] @ plant.gears[i], 1.0 - steep, steep / plant.width[i])
+        table = elements.values[e] @ standing(elements, e, 0, at, 0.0)
+        D += table[BY_SPEED] * np.outer(g, g)
+        K += table[BY_POSITION] * np.outer(g, g)
+        if m:
+            own = slice(z, z := z + m)
+            B[:, own] = np.outer(g, table[BY_STATE : BY_STATE + m])
+            step = standing(elements, e, 1, at, h)
+            by_z[own, own] = step[:, BY_STATE : BY_STATE + m]
+            by_q[own] = np.outer(step[:, BY_POSITION], g)
+            by_dq[own] = np.outer(step[:, BY_SPEED], g)
+    return LinearPlant(M, D, K, B, by_z, by_q, by_dq)
+
+
+def standing(
+    elements: Elements, e: int, which: int, at: tuple[float, float, float], period: float
+) -> Array:
+    """Table of element e's law (0) or step (1) at rest: at a position, with a sign and a slope."""
+    rows = elements.values.shape[1] if which == 0 else int(elements.counts[e, 1])
+    columns = BY_STATE + elements.counts[e, 1] + elements.shape.shape[1]
+    table = np.zeros((1, rows, columns))
+    inputs = (np.array([value]) for value in (0.0, *at, 0.0, 0.0))
+    address, z = elements.address[e, which], elements.rest[e : e + 1]
+    fill_tables(address, *inputs, period, elements.shape[e], z, table)
+    return np.asarray(table[0])
 
 
 def check_integration(loop: Loop, theta: Array) -> None:
@@ -69,9 +122,8 @@ def check_integration(loop: Loop, theta: Array) -> None:
         Naming the joint that is too stiff, and what to change.
     """
     scheme = INTEGRATORS[loop.integrator]
-    if scheme.implicit:
-        return
-    M, D, K = linear_plant(loop, theta, steep=True)
+    plant = linear_plant(loop, theta, steep=True)
+    M, D, K = plant.M, plant.D, plant.K
     n, dof = loop.idim.robot.n, len(M)
     joints = slice(dof - n, dof)
     if loop.controller.rate is None:
@@ -82,19 +134,37 @@ def check_integration(loop: Loop, theta: Array) -> None:
     system = np.block(
         [[np.zeros((dof, dof)), np.eye(dof)], [-np.linalg.solve(M, K), -np.linalg.solve(M, D)]]
     )
-    values, vectors = np.linalg.eig(system)
     h = 1.0 / (loop.rate * loop.substeps)
-    for k in np.argsort(values.real):
-        if values[k].real >= 0.0:
-            break
-        if abs(scheme.amplification(h * values[k])) > 1.0 + ROOM:
-            name = named(loop, vectors[:, k])
-            fast = abs(values[k])
-            raise InputError(
-                f"{name} is too stiff for {loop.integrator} at steps of {h:g} s (rate "
-                f"{fast:.3g} 1/s at standstill): raise substeps or the width of its Coulomb "
-                "friction, or take sdirk2"
-            )
+
+    def refuse(fast: float, vector: Array) -> None:
+        raise InputError(
+            f"{named(loop, vector)} is too stiff for {loop.integrator} at steps of {h:g} s (rate "
+            f"{fast:.3g} 1/s at standstill): raise substeps or the width of its Coulomb "
+            "friction, or take sdirk2"
+        )
+
+    if not scheme.implicit:
+        values, vectors = np.linalg.eig(system)
+        for k in np.argsort(values.real):
+            if values[k].real >= 0.0:
+                break
+            if abs(scheme.amplification(h * values[k])) > 1.0 + ROOM:
+                refuse(abs(values[k]), vectors[:, k])
+    states = plant.B.shape[1]
+    if states:
+        # a step of the friction's states at constant speed, and one of the robot with these held
+        push = np.vstack([np.zeros((dof, states)), -np.linalg.solve(M, plant.B)])
+        held = np.block([[system, push], [np.zeros((states, 2 * dof + states))]])
+        after = np.block(
+            [[np.eye(2 * dof), np.zeros((2 * dof, states))], [plant.by_q, plant.by_dq, plant.by_z]]
+        )
+        flow = held + (after - np.eye(len(after))) / h
+        fastest = np.linalg.eigvals(flow)
+        values, vectors = np.linalg.eig(scheme.propagator(h * held) @ after)
+        worst = int(np.argmax(np.abs(values)))
+        grown = np.exp(h * max(0.0, float(fastest.real.max())))
+        if abs(values[worst]) > grown + ROOM:
+            refuse(float(np.abs(fastest).max()), vectors[: 2 * dof, worst])
 
 
 def check_loop(loop: Loop, theta: Array) -> None:
@@ -121,7 +191,8 @@ def loop_growth(loop: Loop, theta: Array) -> tuple[float, str]:
     control, robot = loop.controller, loop.idim.robot
     if robot.floating or control.compensation not in ("none", "feed-forward"):
         return 0.0, robot.joint_names[0]
-    M, D, K = linear_plant(loop, theta, steep=False)
+    plant = linear_plant(loop, theta, steep=False)
+    M, D, K = plant.M, plant.D, plant.K
     n, m = robot.n, control.states
     gain = control.gain
     read_q, read_v = np.diag(control.D[:, 3]), np.diag(control.D[:, 4])

@@ -7,10 +7,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from dynident.core.jit import inner, spliced
 from dynident.dynamics.cholesky import factorise, solve, solve_columns
-from dynident.dynamics.kinematics import inner, spliced
 from dynident.dynamics.spatial import accelerate, gather, move
 from dynident.dynamics.tangent import inertial_columns, linearise
+from dynident.friction.kernel import (
+    BY_POSITION,
+    BY_SPEED,
+    BY_STATE,
+    VALUE,
+    At,
+    consult,
+    weighed,
+)
+from dynident.simulation.vectors import add_vector, copy_vector
 
 
 @inner
@@ -37,60 +47,162 @@ def drive_speed(gears, i, first, dq):  # type: ignore[no-untyped-def]
 
 
 @inner
-def resist(gears, friction, width, dq, tau):  # type: ignore[no-untyped-def]
-    """Add the drives' friction to the torques."""
+def pass_on(gears, i, first, f, tau):  # type: ignore[no-untyped-def]
+    """Add drive i's torque f to those of the joints, through the transpose of its gear."""
     n = gears.shape[1]
-    first = len(tau) - n
-    for i in range(len(gears)):
-        v = drive_speed(gears, i, first, dq)
-        f = friction[i, 0] + friction[i, 1] * v
-        coulomb = friction[i, 2]
-        if friction[i, 3] != 0.0:
-            coulomb += friction[i, 3] * np.exp(-((v / friction[i, 4]) ** 2))
-        if coulomb != 0.0:
-            f += coulomb * smooth_sign(v / width[i])
-        if i < n:
-            tau[first + i] += f
-        else:
-            for j in range(n):
-                tau[first + j] += gears[i, j] * f
+    if i < n:
+        tau[first + i] += f
+    else:
+        for j in range(n):
+            tau[first + j] += gears[i, j] * f
 
 
 @inner
-def resist_slope(gears, friction, width, dq, D):  # type: ignore[no-untyped-def]
-    """Add the slope of the drives' friction to ``d tau / d dq``."""
+def pass_slope(gears, i, first, slope, K):  # type: ignore[no-untyped-def]
+    """Add a slope of drive i's torque to the derivatives K by positions or velocities."""
     n = gears.shape[1]
-    first = len(D) - n
-    for i in range(len(gears)):
-        v = drive_speed(gears, i, first, dq)
-        s = smooth_sign(v / width[i])
-        fall = friction[i, 3] * np.exp(-((v / friction[i, 4]) ** 2))
-        slope = friction[i, 1] + (friction[i, 2] + fall) * (1.0 - s * s) / width[i]
-        slope -= 2.0 * v / friction[i, 4] ** 2 * fall * s
-        if i < n:
-            D[first + i, first + i] += slope
-        else:
-            for j in range(n):
-                for k in range(n):
-                    D[first + j, first + k] += gears[i, j] * gears[i, k] * slope
+    if i < n:
+        K[first + i, first + i] += slope
+    else:
+        for j in range(n):
+            for k in range(n):
+                K[first + j, first + k] += gears[i, j] * gears[i, k] * slope
 
 
 @inner
-def drive_columns(gears, width, gear, column, share, dq, ddq, W):  # type: ignore[no-untyped-def]
-    """The drives' columns of the regressor, with the smoothed sign, into W."""
-    n = gears.shape[1]
-    first = len(W) - n
+def pass_column(gears, i, first, value, column, W):  # type: ignore[no-untyped-def]
+    """Write drive i's entry of the regressor into a column of W."""
+    for j in range(gears.shape[1]):
+        if gears[i, j] != 0.0:
+            W[first + j, column] = gears[i, j] * value
+
+
+@inner
+def turn(gears, width, rough, dq, speed, sign):  # type: ignore[no-untyped-def]
+    """Speeds of all drives, and their signs where anything depends on them."""
+    first = len(dq) - gears.shape[1]
+    for i in range(len(gears)):
+        speed[i] = drive_speed(gears, i, first, dq)
+        if rough[i]:
+            sign[i] = smooth_sign(speed[i] / width[i])
+
+
+@inner
+def resist(gears, friction, speed, sign, tau):  # type: ignore[no-untyped-def]
+    """Add the drives' friction ``a + b v + c s(v)`` to the torques."""
+    first = len(tau) - gears.shape[1]
+    for i in range(len(gears)):
+        f = friction[i, 0] + friction[i, 1] * speed[i] + friction[i, 2] * sign[i]
+        pass_on(gears, i, first, f, tau)
+
+
+@inner
+def resist_slope(gears, friction, width, sign, D):  # type: ignore[no-untyped-def]
+    """Add the slope of that to ``d tau / d dq``."""
+    first = len(D) - gears.shape[1]
+    for i in range(len(gears)):
+        bend = friction[i, 2] * (1.0 - sign[i] * sign[i]) / width[i]
+        pass_slope(gears, i, first, friction[i, 1] + bend, D)
+
+
+@inner
+def drive_columns(gears, gear, column, share, speed, sign, ddq, W):  # type: ignore[no-untyped-def]
+    """The columns of rotors and of that friction, with the smoothed sign, into W."""
+    first = len(W) - gears.shape[1]
     for c in range(len(gear)):
         i = gear[c]
-        v = drive_speed(gears, i, first, dq)
-        value = share[c, 0] + share[c, 1] * v
-        if share[c, 2] != 0.0:
-            value += share[c, 2] * smooth_sign(v / width[i])
+        value = share[c, 0] + share[c, 1] * speed[i] + share[c, 2] * sign[i]
         if share[c, 3] != 0.0:
             value += share[c, 3] * drive_speed(gears, i, first, ddq)
-        for j in range(n):
-            if gears[i, j] != 0.0:
-                W[first + j, column[c]] = gears[i, j] * value
+        pass_column(gears, i, first, value, column[c], W)
+
+
+@inner
+def sight(gears, i, width, speed, sign, q, period):  # type: ignore[no-untyped-def]
+    """What the laws see of drive i."""
+    position = drive_speed(gears, i, len(q) - gears.shape[1], q)
+    slope = (1.0 - sign[i] * sign[i]) / width[i]
+    return At(speed[i], position, sign[i], slope, 0.0, 0.0, period)
+
+
+@inner
+def act(gears, width, gear, address, values, shape, speed, sign, q, memory, table, tau):  # type: ignore[no-untyped-def]
+    """Add the torques of the elements; leaves their tables."""
+    first = len(tau) - gears.shape[1]
+    for e in range(len(gear)):
+        at = sight(gears, gear[e], width, speed, sign, q, 0.0)
+        consult(address[e, 0], at, shape[e], memory[e], table[e])
+        pass_on(gears, gear[e], first, weighed(values[e], table[e], VALUE), tau)
+
+
+@inner
+def act_slope(gears, gear, values, table, K, D):  # type: ignore[no-untyped-def]
+    """Add the slopes of the elements to the derivatives of the torques, after `act`."""
+    first = len(D) - gears.shape[1]
+    for e in range(len(gear)):
+        pass_slope(gears, gear[e], first, weighed(values[e], table[e], BY_POSITION), K)
+        pass_slope(gears, gear[e], first, weighed(values[e], table[e], BY_SPEED), D)
+
+
+@inner
+def act_columns(gears, gear, counts, values, parameter, table, W):  # type: ignore[no-untyped-def]
+    """The columns of the elements' linear parameters and shapes into W, after `act`."""
+    first = len(W) - gears.shape[1]
+    for c in range(len(parameter)):
+        e, place = parameter[c, 0], parameter[c, 1]
+        rows, states = counts[e, 0], counts[e, 1]
+        if place < rows:
+            value = table[e, place, VALUE]
+        else:
+            value = weighed(values[e], table[e], BY_STATE + states + place - rows)
+        pass_column(gears, gear[e], first, value, parameter[c, 2], W)
+
+
+@inner
+def recall(gears, gear, counts, values, table, SM, X):  # type: ignore[no-untyped-def]
+    """Take what the elements' states add from X, before the mass matrix divides it."""
+    n = gears.shape[1]
+    first = len(X) - n
+    for e in range(len(gear)):
+        for k in range(counts[e, 1]):
+            f = weighed(values[e], table[e], BY_STATE + k)
+            for j in range(n):
+                if gears[gear[e], j] != 0.0:
+                    add_vector(-gears[gear[e], j] * f, SM[e, k], X[first + j])
+
+
+@inner
+def remember(  # type: ignore[no-untyped-def]
+    gears, width, gear, address, counts, shape, parameter, speed, sign, h, q, memory, SQ, SV, SM,
+    table, fresh,
+):  # fmt: skip
+    """Step the elements' states over a time h at the speed that is now, and their tangents."""
+    n, columns = gears.shape[1], SQ.shape[1]
+    first = len(SV) - n
+    for e in range(len(gear)):
+        i, states = gear[e], counts[e, 1]
+        if states == 0:
+            continue
+        rules = table[e]
+        at = sight(gears, i, width, speed, sign, q, h)
+        consult(address[e, 1], at, shape[e], memory[e], rules)
+        for k in range(states):
+            memory[e, k] = rules[k, VALUE]
+            for c in range(columns):
+                fresh[k, c] = 0.0
+            for r in range(states):
+                add_vector(rules[k, BY_STATE + r], SM[e, r], fresh[k])
+            for j in range(n):
+                if gears[i, j] != 0.0:
+                    add_vector(gears[i, j] * rules[k, BY_SPEED], SV[first + j], fresh[k])
+                    add_vector(gears[i, j] * rules[k, BY_POSITION], SQ[first + j], fresh[k])
+        for c in range(len(parameter)):
+            place = parameter[c, 1] - counts[e, 0]
+            if parameter[c, 0] == e and place >= 0:
+                for k in range(states):
+                    fresh[k, parameter[c, 2]] += rules[k, BY_STATE + states + place]
+        for k in range(states):
+            copy_vector(fresh[k], SM[e, k])
 
 
 @spliced
@@ -136,17 +248,44 @@ def model_tangent(tree, s, ddq):  # type: ignore[no-untyped-def]
 
 
 @spliced
-def tangent(tree, plant, s, dq, ddq):  # type: ignore[no-untyped-def]
-    """Derivatives of the plant's torque by position, velocity, parameters: s.K, s.D, s.W."""
+def drag(plant, s, q, dq, memory):  # type: ignore[no-untyped-def]
+    """Add all friction to s.tau; leaves the drives' speeds and signs, and the laws' tables."""
+    gears, width, each = plant.gears, plant.width, plant.elements
+    turn(gears, width, plant.rough, dq, s.speed, s.sign)
+    resist(gears, plant.friction, s.speed, s.sign, s.tau)
+    if len(each.gear):
+        act(
+            gears, width, each.gear, each.address, each.values, each.shape, s.speed, s.sign, q,
+            memory, s.table, s.tau,
+        )  # fmt: skip
+
+
+@spliced
+def tangent(tree, plant, s, ddq):  # type: ignore[no-untyped-def]
+    """Derivatives of the plant's torque by position, velocity, parameters: s.K, s.D, s.W.
+
+    After `drag` at the same state.
+    """
+    gears, each = plant.gears, plant.elements
     model_tangent(tree, s, ddq)
-    resist_slope(plant.gears, plant.friction, plant.width, dq, s.D)
+    resist_slope(gears, plant.friction, plant.width, s.sign, s.D)
     inertial_columns(
         tree.kind, tree.path, tree.path_length, plant.slot, s.R, s.p, s.S, s.V, s.A, s.motion,
         s.e, s.W,
     )  # fmt: skip
-    drive_columns(
-        plant.gears, plant.width, plant.gear, plant.column, plant.share, dq, ddq, s.W
-    )  # fmt: skip
+    drive_columns(gears, plant.gear, plant.column, plant.share, s.speed, s.sign, ddq, s.W)
+    if len(each.gear):
+        act_slope(gears, each.gear, each.values, s.table, s.K, s.D)
+        act_columns(gears, each.gear, each.counts, each.values, each.parameter, s.table, s.W)
+
+
+@spliced
+def sensitivities(plant, s, SQ, SV, SM):  # type: ignore[no-untyped-def]
+    """What the mass matrix turns into those of the acceleration, into s.X."""
+    each = plant.elements
+    sensitivity(s.K, s.D, s.W, s.U, SQ, SV, s.X)
+    if SM.shape[1]:
+        recall(plant.gears, each.gear, each.counts, each.values, s.table, SM, s.X)
 
 
 @inner
@@ -163,17 +302,17 @@ def sensitivity(K, D, W, U, SQ, SV, out):  # type: ignore[no-untyped-def]
 
 
 @spliced
-def respond(tree, plant, s, q, dq, SQ, SV, ddq):  # type: ignore[no-untyped-def]
+def respond(tree, plant, s, q, dq, memory, SQ, SV, SM, ddq):  # type: ignore[no-untyped-def]
     """Acceleration under s.now and s.external, into ddq; its sensitivities into s.X.
 
     Returns the row where the mass matrix is not positive definite, or -1.
     """
     inverse_terms(tree, plant.phi, plant.rotors, s, q, dq)
-    resist(plant.gears, plant.friction, plant.width, dq, s.tau)
+    drag(plant, s, q, dq, memory)
     failed = acceleration(s.M, s.tau, s.now, s.external, ddq)
     if failed < 0 and s.X.shape[1]:
-        tangent(tree, plant, s, dq, ddq)
-        sensitivity(s.K, s.D, s.W, s.U, SQ, SV, s.X)
+        tangent(tree, plant, s, ddq)
+        sensitivities(plant, s, SQ, SV, SM)
         solve_columns(s.M, s.X)
     return failed
 

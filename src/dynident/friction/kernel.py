@@ -1,0 +1,173 @@
+"""Laws of friction in compiled form: one after another, by their addresses.
+
+A law is a plain function ``law(at, shape, z, out)`` of one instant. It fills a row of `out`
+for each linear parameter (for each state, where it is a step): the value in column `VALUE`,
+its derivatives in the columns after it. Rows come in as zeros, so that what is zero need not
+be written. The kernels call laws through their addresses: a new law compiles itself alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import cfunc, types
+from numba.extending import intrinsic
+
+from dynident.core.arrays import Array, Integers
+from dynident.core.jit import NO_COUNTS, inner, jit
+
+VALUE, BY_SPEED, BY_POSITION, BY_LOAD, BY_STATE = range(5)
+"""Columns of a law's table: those of the states are followed by those of the shapes."""
+
+
+class At(NamedTuple):
+    """What a law sees of its drive at one instant.
+
+    Attributes
+    ----------
+    speed, position : float
+        Of the drive [rad/s or m/s], [rad or m].
+    sign, slope : float
+        Of the speed, smooth where a motion is simulated, and its derivative by the speed
+        (zero where the sign is exact).
+    load : float
+        Torque of the rigid bodies that the drive bears [Nm or N]; zero unless the model says
+        that it needs it.
+    temperature : float
+        As measured, likewise.
+    period : float
+        Of a step of the state [s]; zero elsewhere.
+    """
+
+    speed: float
+    position: float
+    sign: float
+    slope: float
+    load: float
+    temperature: float
+    period: float
+
+
+AT: Any = types.NamedUniTuple(types.float64, len(At._fields), At)  # type: ignore[no-untyped-call]
+ROW, TABLE = types.Array(types.float64, 1, "C"), types.Array(types.float64, 2, "C")
+SIGNATURE = types.void(AT, ROW, ROW, TABLE)
+
+Law = Callable[[At, Array, Array, Array], None]
+
+
+@cache
+def compiled(law: Law) -> Any:
+    """The law as a compiled callback, kept as long as the process lives."""
+    try:
+        return cfunc(SIGNATURE, **NO_COUNTS)(law)
+    except RuntimeError:  # no file of its own, as at a prompt: nothing to keep it beside
+        return cfunc(SIGNATURE, **{**NO_COUNTS, "cache": False})(law)
+
+
+def address(law: Law | None) -> int:
+    """Where a law is called; 0 for none."""
+    return 0 if law is None else int(compiled(law).address)
+
+
+def _call(typing, where, at, shape, z, out):  # type: ignore[no-untyped-def]
+    signature = types.void(types.int64, AT, ROW, ROW, TABLE)
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        parts = [context.get_value_type(each) for each in signature.args[1:]]
+        kind = ir.FunctionType(context.get_value_type(types.none), parts)
+        builder.call(builder.inttoptr(values[0], kind.as_pointer()), values[1:])
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+call: Any = intrinsic(_call)
+"""``call(address, at, shape, z, out)``: the law at an address."""
+
+
+@inner
+def consult(law, at, shape, z, table):  # type: ignore[no-untyped-def]
+    """Call a law or a step on a table of zeros."""
+    for r in range(table.shape[0]):
+        for k in range(table.shape[1]):
+            table[r, k] = 0.0
+    call(law, at, shape, z, table)
+
+
+@inner
+def weighed(values, table, k):  # type: ignore[no-untyped-def]
+    """Column k of a law's table, summed with the values of its linear parameters."""
+    total = 0.0
+    for r in range(len(values)):
+        total += values[r] * table[r, k]
+    return total
+
+
+@jit
+def fill_tables(  # type: ignore[no-untyped-def]
+    law, speed, position, sign, slope, load, temperature, period, shape, z, out
+):
+    """A law's table of every sample into `out`, shape (samples, rows, columns)."""
+    for t in range(len(speed)):
+        at = At(speed[t], position[t], sign[t], slope[t], load[t], temperature[t], period)
+        consult(law, at, shape, z[t], out[t])
+
+
+@jit
+def follow_states(  # type: ignore[no-untyped-def]
+    step, speed, position, sign, slope, load, temperature, period, started, shape, z, Z, zs, Zs
+):
+    """States along a motion into zs, their derivatives by the shape into Zs.
+
+    z and Z are those before; at the start of a motion (`started` is False) half a step is
+    made, so that a state holds in the middle of the step that begins at its sample.
+    """
+    m, shapes = Z.shape
+    table = np.zeros((m, BY_STATE + m + shapes))
+    z, Z = z.copy(), Z.copy()
+    for t in range(len(speed)):
+        part = period if started or t > 0 else 0.5 * period
+        at = At(speed[t], position[t], sign[t], slope[t], load[t], temperature[t], part)
+        consult(step, at, shape, z, table)
+        for r in range(m):
+            zs[t, r] = table[r, VALUE]
+            for p in range(shapes):
+                value = table[r, BY_STATE + m + p]
+                for k in range(m):
+                    value += table[r, BY_STATE + k] * Z[k, p]
+                Zs[t, r, p] = value
+        z[:] = zs[t]
+        Z[:] = Zs[t]
+
+
+class Elements(NamedTuple):
+    """Laws that act on the drives of a simulated robot, any number a drive.
+
+    Attributes
+    ----------
+    gear : ndarray of int, shape (e,)
+        The drive on which each of them acts.
+    address : ndarray of int, shape (e, 2)
+        Of its law and of its states' step (0 for none).
+    counts : ndarray of int, shape (e, 2)
+        Of its linear parameters and of its states.
+    values : ndarray, shape (e, most linear parameters)
+    shape : ndarray, shape (e, most shapes)
+    rest : ndarray, shape (e, most states)
+        Where the states start.
+    parameter : ndarray of int, shape (c, 3)
+        What is differentiated by: of which element, which of its linear parameters (its
+        shapes are counted after them), and the column.
+    """
+
+    gear: Integers
+    address: Integers
+    counts: Integers
+    values: Array
+    shape: Array
+    rest: Array
+    parameter: Integers

@@ -1,0 +1,317 @@
+"""What a friction model is: columns, shapes, states, and the energy that it stores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.friction.kernel import (
+    BY_STATE,
+    VALUE,
+    Law,
+    address,
+    fill_tables,
+    follow_states,
+)
+
+SIGNALS = ("load", "temperature")
+"""What a model may need beside the motion of its drive."""
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A parameter that multiplies a column, one of each drive.
+
+    Attributes
+    ----------
+    symbol : str
+        Name without the joint's number (``fv``).
+    unit : str
+        On a revolute joint; on a prismatic one N and m stand for Nm and rad.
+    positive : bool
+        Whether physical consistency asks for a positive value.
+    coupled : bool
+        Whether the motor of a coupled drive has one of its own beside the joint's. An offset
+        has none: that of the motor is a sum of the joints'.
+    weights : (float, float, float), optional
+        The column as ``a + b v + c s(v)``, s the sign; without, a row of the model's law.
+    """
+
+    symbol: str
+    unit: str
+    positive: bool
+    coupled: bool = True
+    weights: tuple[float, float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A parameter that the columns are not linear in, one of each drive.
+
+    Attributes
+    ----------
+    symbol : str
+    unit : str
+        On a revolute joint.
+    start, lower, upper : float
+        A usual value, and the bounds of what the columns are defined for.
+    """
+
+    symbol: str
+    unit: str
+    start: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class Trace:
+    """States of a friction model along a motion.
+
+    Attributes
+    ----------
+    z : ndarray, shape (samples, states)
+    by_shape : ndarray, shape (samples, states, shapes)
+    """
+
+    z: Array
+    by_shape: Array
+
+
+@dataclass(frozen=True)
+class Signals:
+    """What a friction model sees of its drive along a motion.
+
+    Attributes
+    ----------
+    q, dq : ndarray, shape (samples,)
+        Position and speed of the drive [rad or m], [rad/s or m/s].
+    width : float, optional
+        Smooths the sign as a simulation does [rad/s or m/s]; exact without.
+    load : ndarray, shape (samples,), optional
+        Torque of the rigid bodies that the drive bears [Nm or N].
+    temperature : ndarray, shape (samples,), optional
+    trace : Trace, optional
+        States of the model, from its `follow`.
+    """
+
+    q: Array
+    dq: Array
+    width: float | None = None
+    load: Array | None = None
+    temperature: Array | None = None
+    trace: Trace | None = None
+
+    @cached_property
+    def sign(self) -> Array:
+        """Of the speed, smooth where there is a width."""
+        return np.sign(self.dq) if self.width is None else np.tanh(self.dq / self.width)
+
+    @cached_property
+    def slope(self) -> Array:
+        """Derivative of the smooth sign by the speed; zero of the exact one."""
+        if self.width is None:
+            return np.zeros(len(self.dq))
+        return np.asarray((1.0 - self.sign**2) / self.width)
+
+    def combined(self, weights: tuple[float, float, float]) -> Array:
+        """``a + b v + c s(v)``; a drive at a standstill has no sign, and no half of one.
+
+        So that ``a = c`` is the column of one direction alone.
+        """
+        a, b, c = weights
+        column = b * self.dq
+        if c != 0.0:
+            column = column + c * self.sign
+        if a != 0.0:
+            column = column + (a * np.abs(self.sign) if c != 0.0 and self.width is None else a)
+        return column
+
+
+@dataclass(frozen=True)
+class FrictionModel:
+    """How a drive resists: ``f = sum_k theta_k c_k(v, q, ...; shape, z)``.
+
+    Attributes
+    ----------
+    parameters : tuple of Linear
+        They multiply the columns c_k.
+    shape : tuple of Shape
+        That the columns, and the states' steps, depend on.
+    law : callable, optional
+        ``law(at, shape, z, out)`` fills a row of `out` for each parameter without weights, in
+        their order: the column and its derivatives by speed, position, load, states and
+        shapes, at one instant (see `dynident.friction.kernel`). It is compiled, and serves
+        regressors and simulations alike.
+    state : tuple of float
+        Where the model's internal states z start; none of a model without memory.
+    step : callable, optional
+        ``step(at, shape, z, out)``, likewise: a row for each state, its value after
+        ``at.period`` at constant speed. Exact in that, a rollout is of second order.
+    stored : callable, optional
+        ``stored(at, shape, z, out)``, likewise: the energy that each column stores per unit
+        of its parameter; only the values are read. Without, a law stores nothing.
+    needs : tuple of str
+        Those of `SIGNALS` that the law reads.
+
+    Raises
+    ------
+    InputError
+        When the parts do not fit each other.
+    """
+
+    parameters: tuple[Linear, ...]
+    shape: tuple[Shape, ...] = ()
+    law: Law | None = None
+    state: tuple[float, ...] = ()
+    step: Law | None = None
+    stored: Law | None = None
+    needs: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        symbols = [p.symbol for p in self.parameters] + [s.symbol for s in self.shape]
+        if len(set(symbols)) < len(symbols):
+            raise InputError(f"friction model: symbols {', '.join(symbols)} are not all different")
+        if bool(self.rows) != (self.law is not None):
+            raise InputError("friction model: a law is for parameters without weights")
+        if bool(self.state) != (self.step is not None) or (self.state and self.stored is None):
+            raise InputError("friction model: states need a step and the energy that they store")
+        if (self.shape or self.state or self.stored or self.needs) and self.law is None:
+            raise InputError("friction model: shapes and states are for a law")
+        for each in self.shape:
+            if not each.lower <= each.start <= each.upper:
+                raise InputError(f"friction model: {each.symbol} starts beyond its bounds")
+        for need in self.needs:
+            if need not in SIGNALS:
+                raise InputError(f"friction model: signal {need!r} is not known")
+
+    @cached_property
+    def rows(self) -> tuple[int, ...]:
+        """Parameters whose columns the law gives."""
+        return tuple(k for k, each in enumerate(self.parameters) if each.weights is None)
+
+    @property
+    def start(self) -> tuple[float, ...]:
+        """Usual values of the shape."""
+        return tuple(each.start for each in self.shape)
+
+    def columns(self, signals: Signals, shape: Array) -> Array:
+        """Columns of the regressor.
+
+        Parameters
+        ----------
+        signals : Signals
+            With the trace of a model that has states.
+        shape : ndarray, shape (shapes,)
+
+        Returns
+        -------
+        ndarray, shape (samples, parameters)
+        """
+        columns = np.empty((len(self.parameters), len(signals.dq))).T
+        for k, each in enumerate(self.parameters):
+            if each.weights is not None:
+                columns[:, k] = signals.combined(each.weights)
+        if self.law is not None:
+            columns[:, self.rows] = self.table(self.law, signals, shape)[:, :, VALUE]
+        return columns
+
+    def by_shape(self, signals: Signals, shape: Array) -> Array:
+        """Derivatives of the columns by the shape, shape (samples, parameters, shapes).
+
+        Of a model with states they include those of the states, from the trace.
+        """
+        found = np.zeros((len(signals.dq), len(self.parameters), len(self.shape)))
+        if self.law is not None and self.shape:
+            m = len(self.state)
+            table = self.table(self.law, signals, shape)
+            found[:, self.rows] = table[:, :, BY_STATE + m :]
+            if signals.trace is not None:
+                by_state = table[:, :, BY_STATE : BY_STATE + m]
+                found[:, self.rows] += by_state @ signals.trace.by_shape
+        return found
+
+    def energy(self, signals: Signals, shape: Array) -> Array:
+        """Energy that each column stores per unit of its parameter, (samples, parameters).
+
+        A constant torque stores its work, ``q``; what has a sign or a slope stores nothing.
+        """
+        found = np.zeros((len(signals.dq), len(self.parameters)))
+        for k, each in enumerate(self.parameters):
+            if each.weights is not None and each.weights[2] == 0.0:
+                found[:, k] = each.weights[0] * signals.q
+        if self.stored is not None:
+            found[:, self.rows] = self.table(self.stored, signals, shape)[:, :, VALUE]
+        return found
+
+    def follow(
+        self, signals: Signals, rate: float, shape: Array, previous: Trace | None = None
+    ) -> Trace:
+        """States along a motion, a stretch of it at a time.
+
+        Parameters
+        ----------
+        signals : Signals
+            Without gaps.
+        rate : float
+            [Hz]
+        shape : ndarray, shape (shapes,)
+        previous : Trace, optional
+            Of the stretch before; without, the motion starts here.
+
+        Returns
+        -------
+        Trace
+            Each state as it is in the middle of the period that begins at its sample, as in
+            a rollout of one integration step a sample.
+        """
+        samples, m, shapes = len(signals.dq), len(self.state), len(self.shape)
+        z, Z = np.array(self.state, dtype=float), np.zeros((m, shapes))
+        if previous is not None:
+            z, Z = writable(previous.z[-1]), writable(previous.by_shape[-1])
+        trace = Trace(np.empty((samples, m)), np.empty((samples, m, shapes)))
+        if m:
+            follow_states(
+                address(self.step), *self._inputs(signals), 1.0 / rate, previous is not None,
+                np.array(shape, dtype=float), z, Z, trace.z, trace.by_shape,
+            )  # fmt: skip
+        return trace
+
+    def table(self, law: Law, signals: Signals, shape: Array) -> Array:
+        """A law's table of every sample, shape (samples, rows, columns).
+
+        Raises
+        ------
+        InputError
+            When the model has states and the signals have no trace of them.
+        """
+        samples, m = len(signals.dq), len(self.state)
+        z = np.zeros((samples, 0)) if signals.trace is None else signals.trace.z
+        if z.shape[1] != m:
+            raise InputError(f"the friction has {m} states that have to be followed first")
+        table = np.empty((samples, len(self.rows), BY_STATE + m + len(self.shape)))
+        shape = np.array(shape, dtype=float)
+        fill_tables(address(law), *self._inputs(signals), 0.0, shape, writable(z), table)
+        return table
+
+    def _inputs(self, signals: Signals) -> tuple[Array, ...]:
+        """What the kernels see of the signals, in the order of `At`."""
+        for need in self.needs:
+            if getattr(signals, need) is None:
+                raise InputError(
+                    f"the friction depends on the {need} of its drive, which is missing"
+                )
+        nothing = np.zeros(len(signals.dq))
+        load = nothing if signals.load is None else signals.load
+        temperature = nothing if signals.temperature is None else signals.temperature
+        inputs = (signals.dq, signals.q, signals.sign, signals.slope, load, temperature)
+        return tuple(writable(each) for each in inputs)
+
+
+def writable(values: Array) -> Array:
+    """The one kind of array that laws are compiled for; a copy only where it is another."""
+    return np.require(values, np.float64, ["C", "W"])

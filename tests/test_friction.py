@@ -1,0 +1,705 @@
+"""The friction protocol: columns, shapes, states and energy, in regressors and in rollouts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pinocchio as pin
+import pytest
+import toy
+from frictions import (
+    DAHL,
+    LUGRE,
+    MODELS,
+    SPRING,
+    STRIBECK,
+    VALUES,
+    registered,
+    values,
+)
+from robots import relative
+from scipy.integrate import solve_ivp
+from scipy.optimize import least_squares
+from test_simulation import Plant, through, wave
+
+from dynident.core.errors import InputError
+from dynident.dynamics.base import base_parameters
+from dynident.dynamics.idim import Conditions, build_idim
+from dynident.friction.energy import balance, check_passive
+from dynident.friction.kernel import (
+    BY_LOAD,
+    BY_POSITION,
+    BY_SPEED,
+    BY_STATE,
+    VALUE,
+    address,
+    fill_tables,
+)
+from dynident.friction.model import FrictionModel, Linear, Shape, Signals
+from dynident.friction.models import FRICTIONS, VISCOUS
+from dynident.simulation.controller import output, p, pd
+from dynident.simulation.integrators import INTEGRATORS
+from dynident.simulation.loop import Loop
+from dynident.simulation.plant import Element
+from dynident.simulation.reference import Reference
+from dynident.simulation.rollout import rollout, sensitive_rollout
+from dynident.simulation.stability import check_integration
+
+__all__ = ["registered"]
+
+SPEEDS = np.array([-3.0, -0.7, -0.05, 0.0, 0.02, 0.4, 2.5])
+
+# ---- the linear models
+
+
+CURVES = {
+    "none": {},
+    "viscous": {"fv": lambda v: v},
+    "viscous-offset": {"fv": lambda v: v, "off": np.ones_like},
+    "coulomb-viscous": {"fv": lambda v: v, "fc": np.sign, "off": np.ones_like},
+    "coulomb-viscous-symmetric": {"fv": lambda v: v, "fc": np.sign},
+    "coulomb-viscous-asymmetric": {
+        "fv": lambda v: v,
+        "fcp": lambda v: np.where(v > 0.0, 1.0, 0.0),
+        "fcn": lambda v: np.where(v < 0.0, -1.0, 0.0),
+    },
+}
+
+
+@pytest.mark.parametrize("name", FRICTIONS)
+def test_columns_of_the_linear_models_are_their_formulas(name):
+    model, curves = FRICTIONS[name], CURVES[name]
+    assert [each.symbol for each in model.parameters] == list(curves)
+    columns = model.columns(Signals(np.zeros(7), SPEEDS), np.zeros(0))
+    for column, curve in zip(columns.T, curves.values(), strict=True):
+        np.testing.assert_array_equal(column, curve(SPEEDS))
+
+
+@pytest.mark.parametrize("name", FRICTIONS)
+def test_smooth_columns_tend_to_the_exact_ones_beside_standstill(name):
+    model, moving = FRICTIONS[name], SPEEDS[SPEEDS != 0.0]
+    still = np.zeros(len(moving))
+    exact = model.columns(Signals(still, moving), np.zeros(0))
+    smooth = model.columns(Signals(still, moving, 1e-3), np.zeros(0))
+    np.testing.assert_allclose(smooth, exact, atol=1e-12)
+    wide = model.columns(Signals(still, moving, 1.0), np.zeros(0))
+    assert np.array_equal(wide, exact) == (name in ("none", "viscous", "viscous-offset"))
+
+
+# ---- laws, their derivatives
+
+
+def tables(model, law, at, shape):
+    """A law's tables at many instants, `at` in the order of `At` with the states after it."""
+    z = np.ascontiguousarray(at[7:].T)
+    rows = len(model.state) if law is model.step else len(model.rows)
+    out = np.empty((at.shape[1], rows, BY_STATE + len(model.state) + len(model.shape)))
+    inputs = [np.ascontiguousarray(row) for row in at[[0, 1, 2, 3, 4, 5]]]
+    fill_tables(address(law), *inputs, float(at[6, 0]), np.array(shape), z, out)
+    return out
+
+
+def instants(model, samples=40):
+    """Random ones with a smooth sign, one row for each input of a law."""
+    rng = np.random.default_rng(3)
+    v = rng.choice([-1.0, 1.0], samples) * 10.0 ** rng.uniform(-3.0, 0.5, samples)
+    q, load = rng.normal(size=(2, samples))
+    z = 0.01 * rng.normal(size=(len(model.state), samples))
+    rest = [q, *smooth(v), 10.0 * load, np.full(samples, 25.0), np.full(samples, 0.01)]
+    return np.vstack([v, *rest, z])
+
+
+def smooth(v, width=0.3):
+    return np.tanh(v / width), (1.0 - np.tanh(v / width) ** 2) / width
+
+
+@pytest.mark.parametrize("part", ["law", "step"])
+@pytest.mark.parametrize("name", MODELS)
+def test_derivatives_of_a_law_are_those_of_its_values(name, part):
+    model = MODELS[name]
+    law = getattr(model, part)
+    if law is None:
+        return
+    at, shape = instants(model), np.array(model.start)
+    found = tables(model, law, at, shape)
+
+    def value(changed, shape=shape):
+        changed = changed.copy()
+        changed[2:4] = smooth(changed[0])  # the sign goes with the speed
+        return tables(model, law, changed, shape)[:, :, VALUE]
+
+    def slope(row, d):
+        around = []
+        for shift in (-2.0, -1.0, 1.0, 2.0):
+            moved = at.copy()
+            moved[row] += shift * d
+            around.append(value(moved))
+        return (8.0 * (around[2] - around[1]) - (around[3] - around[0])) / (12.0 * d)
+
+    pairs = [(BY_SPEED, slope(0, 1e-4)), (BY_POSITION, slope(1, 1e-4)), (BY_LOAD, slope(4, 1e-4))]
+    pairs += [(BY_STATE + k, slope(7 + k, 1e-4)) for k in range(len(model.state))]
+    for k, start in enumerate(shape):
+        d = 1e-4 * max(start, 0.1)
+        around = [value(at, shape + shift * d * np.eye(len(shape))[k]) for shift in (-2, -1, 1, 2)]
+        quotient = (8.0 * (around[2] - around[1]) - (around[3] - around[0])) / (12.0 * d)
+        pairs.append((BY_STATE + len(model.state) + k, quotient))
+    assert len(pairs) == found.shape[2] - 1
+    for column, quotient in pairs:
+        scale = np.abs(found[:, :, column]).max() + np.abs(found[:, :, VALUE]).max()
+        np.testing.assert_allclose(found[:, :, column], quotient, atol=1e-7 * scale)
+
+
+def test_a_law_needs_no_file_of_its_own():
+    namespace = {}
+    exec("def cube(at, shape, z, out):\n    out[0, 0] = at.speed**3\n", namespace)
+    model = FrictionModel((Linear("f3", "", positive=True),), law=namespace["cube"])
+    columns = model.columns(Signals(np.zeros(7), SPEEDS), np.zeros(0))
+    np.testing.assert_allclose(columns[:, 0], SPEEDS**3)
+
+
+# ---- models that do not fit
+
+
+WRONG = {
+    "a parameter twice": ({"parameters": (VISCOUS, VISCOUS)}, "fv, fv are not all different"),
+    "a row without a law": ({"parameters": (Linear("f", "", positive=True),)}, "a law is for"),
+    "a law without a row": ({"parameters": (VISCOUS,), "law": STRIBECK.law}, "a law is for"),
+    "a state without a step": ({"state": (0.0,)}, "states need a step and the energy"),
+    "a state without energy": (
+        {"state": (0.0,), "step": DAHL.step},
+        "states need a step and the energy",
+    ),
+    "a shape of nothing": (
+        {"parameters": (VISCOUS,), "shape": STRIBECK.shape},
+        "shapes and states are for a law",
+    ),
+    "a start beyond": ({"shape": (Shape("vs", "", 0.0, 1.0, 2.0),)}, "vs starts beyond its bounds"),
+    "an unknown signal": ({"needs": ("humidity",)}, "signal 'humidity' is not known"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_parts_that_do_not_fit_are_refused(name):
+    parts, message = WRONG[name]
+    whole = {"parameters": STRIBECK.parameters, "law": STRIBECK.law}
+    if "parameters" in parts:
+        whole = {}
+    with pytest.raises(InputError, match=message):
+        FrictionModel(**{**whole, **parts})
+
+
+# ---- in the regressor
+
+
+ROBOTS = {"chain": toy.arm(3), "coupled": toy.arm(3, coupled=True)}
+RATE = 500.0
+
+
+def moved(robot, seconds=1.0, seed=0):
+    """A motion, loads and temperatures of its drives."""
+    q, dq, ddq = toy.motion(robot.n, seconds, seed, RATE)
+    rng = np.random.default_rng(seed)
+    drives = len(build_idim(robot).gears)
+    load = 20.0 * rng.normal(size=(len(q), drives))
+    temperature = np.linspace(20.0, 40.0, len(q))[:, None] * np.ones(drives)
+    return q, dq, ddq, Conditions(load=load, temperature=temperature)
+
+
+def packed(idim, q, dq, ddq, conditions, width=None):
+    packing = idim.packing(range(len(idim.parameters)))
+    out = np.empty((len(q), packing.width))
+    idim.fill(packing, q, dq, ddq, out, width, conditions)
+    dense = np.zeros((len(q), idim.tree.dof, len(idim.parameters)))
+    for row, (entries, columns) in enumerate(packing.joints):
+        dense[:, row, columns] = out[:, entries]
+    return dense
+
+
+def by_shape(idim, theta, q, dq, conditions, width=None):
+    out = np.full((len(q), max(s.stop for s, _ in idim.shape_packing)), np.nan)
+    idim.fill_by_shape(theta, q, dq, out, width, conditions)
+    assert np.isfinite(out).all()
+    dense = np.zeros((len(q), idim.tree.dof, len(idim.shape)))
+    for row, (entries, columns) in enumerate(idim.shape_packing):
+        dense[:, row, columns] = out[:, entries]
+    return dense
+
+
+@pytest.mark.usefixtures("registered")
+@pytest.mark.parametrize("width", [None, 0.1])
+@pytest.mark.parametrize("robot", ROBOTS)
+@pytest.mark.parametrize("name", MODELS)
+def test_the_regressor_gives_the_torque_and_its_slope_by_the_shape(name, robot, width):
+    idim = build_idim(ROBOTS[robot], name)
+    q, dq, ddq, given = moved(idim.robot)
+    width = None if width is None else np.full(3, width)
+    theta = values(idim)
+    # not at the start, and of every drive another
+    spread = np.linspace(0.8, 1.3, len(idim.shape)) if len(idim.shape) else np.zeros(0)
+    idim = idim.shaped(spread * np.array(idim.shape) + 0.01)
+
+    def torque(idim):
+        conditions = idim.follow(q, dq, RATE, width, given)
+        return packed(idim, q, dq, ddq, conditions, width) @ theta
+
+    conditions = idim.follow(q, dq, RATE, width, given)
+    found = idim.torque(theta, q, dq, ddq, width, conditions)
+    np.testing.assert_allclose(torque(idim), found, atol=1e-10 * np.abs(found).max())
+    if not idim.shape:
+        return
+    slopes = by_shape(idim, theta, q, dq, conditions, width)
+    for k, value in enumerate(idim.shape):
+        d = 1e-3 * max(abs(value), 0.01)
+        around = [
+            torque(idim.shaped(np.array(idim.shape) + shift * d * np.eye(len(idim.shape))[k]))
+            for shift in (-2.0, -1.0, 1.0, 2.0)
+        ]
+        quotient = (8.0 * (around[2] - around[1]) - (around[3] - around[0])) / (12.0 * d)
+        scale = np.abs(quotient).max()
+        assert scale > 0.0
+        np.testing.assert_allclose(slopes[:, :, k], quotient, atol=1e-5 * scale)
+
+
+@pytest.mark.usefixtures("registered")
+@pytest.mark.parametrize("name", ["dahl", "lugre"])
+def test_states_are_followed_a_stretch_at_a_time(name):
+    idim = build_idim(ROBOTS["coupled"], name)
+    q, dq, _, _ = moved(idim.robot)
+    whole, before, parts = idim.follow(q, dq, RATE), None, []
+    for a, b in ((0, 1), (1, 200), (200, 437), (437, len(q))):
+        before = idim.follow(q[a:b], dq[a:b], RATE, previous=before)
+        parts.append(before)
+    for k, trace in enumerate(whole.traces):
+        joined = np.concatenate([part.traces[k].z for part in parts])
+        np.testing.assert_array_equal(joined, trace.z)
+        joined = np.concatenate([part.traces[k].by_shape for part in parts])
+        np.testing.assert_array_equal(joined, trace.by_shape)
+    cut = whole.rows(slice(200, 437))
+    np.testing.assert_array_equal(cut.traces[0].z, parts[2].traces[0].z)
+
+
+@pytest.mark.usefixtures("registered")
+def test_names_of_a_coupled_drive():
+    idim = build_idim(ROBOTS["coupled"], "stribeck")
+    assert [p.name for p in idim.drives] == [
+        "Ia1", "fv1", "fc1", "fs1", "off1", "Ia2", "fv2", "fc2", "fs2", "off2",
+        "fv3", "fc3", "fs3", "off3", "Iam3", "fvm3", "fcm3", "fsm3",
+    ]  # fmt: skip
+    assert [p.name for p in idim.shape_parameters] == ["vs1", "vs2", "vs3", "vsm3"]
+    assert idim.shape == (0.2,) * 4
+    assert idim.shaped([0.1, 0.2, 0.3, 0.4]).shape == (0.1, 0.2, 0.3, 0.4)
+
+
+@pytest.mark.usefixtures("registered")
+@pytest.mark.parametrize("name", MODELS)
+def test_base_parameters_do_not_depend_on_the_shape(name):
+    idim = build_idim(ROBOTS["coupled"], name)
+    other = idim.shaped([1.7 * value + 0.05 for value in idim.shape])
+    ours, theirs = base_parameters(idim), base_parameters(other)
+    np.testing.assert_array_equal(ours.kept, theirs.kept)
+    np.testing.assert_allclose(ours.K, theirs.K, atol=1e-9)
+    friction = {p.name for k, p in enumerate(idim.parameters) if k >= idim.inertial}
+    assert friction - {p.name for p in idim.drives if p.symbol == "Ia"} <= set(idim.names)
+
+
+@pytest.mark.usefixtures("registered")
+def test_shapes_that_cannot_be_are_refused():
+    with pytest.raises(InputError, match="'stribeck' has 3 shape parameters, got 2 values"):
+        build_idim(ROBOTS["chain"], "stribeck", shape=(0.1, 0.2))
+    with pytest.raises(InputError, match="'viscous' has 0 shape parameters, got 1 values"):
+        build_idim(ROBOTS["chain"], "viscous", shape=(0.1,))
+    with pytest.raises(InputError, match=r"vs2 is 0 but has to be from 0\.001 to 10 rad/s"):
+        build_idim(ROBOTS["chain"], "stribeck").shaped([0.1, 0.0, 0.1])
+    with pytest.raises(InputError, match="vs1 is nan but has to be"):
+        build_idim(ROBOTS["chain"], "stribeck").shaped([np.nan, 0.1, 0.1])
+
+
+@pytest.mark.usefixtures("registered")
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("dahl", "has 1 states that have to be followed first"),
+        ("loaded", "depends on the load of its drive, which is missing"),
+        ("warm", "depends on the temperature of its drive, which is missing"),
+    ],
+)
+def test_conditions_that_are_missing_are_named(name, message):
+    idim = build_idim(ROBOTS["chain"], name)
+    q, dq, ddq, _ = moved(idim.robot)
+    with pytest.raises(InputError, match=message):
+        packed(idim, q, dq, ddq, Conditions())
+
+
+@pytest.mark.usefixtures("registered")
+def test_the_load_of_a_torque_is_that_of_its_own_bodies():
+    idim = build_idim(ROBOTS["coupled"], "loaded")
+    q, dq, ddq, _ = moved(idim.robot)
+    theta = values(idim)
+    rigid = idim.torque(idim.join(idim.split(theta)[0]), q, dq, ddq)
+    load = idim.borne(rigid)
+    motors = load[:, [0, 1, 3]]  # motor 3 turns with joints 2 and 3
+    np.testing.assert_array_equal(load[:, 2], rigid[:, 2])
+    np.testing.assert_allclose(
+        np.sum(motors * (dq @ idim.robot.drives.turns.T), axis=1), np.sum(rigid * dq, axis=1)
+    )
+    np.testing.assert_array_equal(
+        idim.torque(theta, q, dq, ddq),
+        idim.torque(theta, q, dq, ddq, conditions=Conditions(load=load)),
+    )
+    named = dict(zip(idim.names, theta, strict=True))
+    plain = build_idim(ROBOTS["coupled"], "coulomb-viscous-symmetric")
+    bare = plain.torque(np.array([named[name] for name in plain.names]), q, dq, ddq)
+    expected = np.zeros_like(rigid)
+    signs = np.sign(np.column_stack([dq, dq[:, 1] + dq[:, 2]]))
+    rub = np.array([named[name] for name in ("fl1", "fl2", "fl3", "flm3")]) * np.abs(load) * signs
+    expected = rub @ np.array([gear.turns for gear in idim.gears])
+    np.testing.assert_allclose(idim.torque(theta, q, dq, ddq) - bare, expected, atol=1e-10)
+
+
+# ---- states, against formulas
+
+
+def test_bristles_follow_dahls_hysteresis_loop():
+    """``w = s - (s - w0) exp(-|q - q0| / delta)`` from turning point to turning point."""
+    delta, reach, rate = 0.02, 0.05, 1000.0
+    t = np.arange(4000) / rate
+    q, dq = reach * np.sin(2.0 * np.pi * t), reach * 2.0 * np.pi * np.cos(2.0 * np.pi * t)
+    trace = DAHL.follow(Signals(q, dq), rate, np.array([delta]))
+    later = q + 0.5 * dq / rate  # states are those in the middle of the period
+    expected, w0, q0, direction = [], 0.0, 0.0, 1.0
+    for position, speed in zip(later, dq, strict=True):
+        if np.sign(speed) != direction:
+            w0, q0 = expected[-1], direction * reach
+            direction = np.sign(speed)
+        w = direction - (direction - w0) * np.exp(-abs(position - q0) / delta)
+        expected.append(w)
+    # w0 is that at the turning point, not of the sample before it: a share of delta
+    np.testing.assert_allclose(trace.z[:, 0], expected, atol=2e-4)
+    assert np.ptp(trace.z[2000:, 0]) > 1.9
+
+
+@pytest.mark.parametrize("v", [-2.0, -0.4, -0.1, 0.05, 0.3, 1.0])
+def test_bristles_settle_on_the_stribeck_curve(v):
+    shape = np.array([0.02, 0.4, 0.3])
+    delta, rise, vs = shape
+    signals = Signals(v * np.arange(20000) / 500.0, np.full(20000, v))
+    trace = LUGRE.follow(signals, 500.0, shape)
+    columns = LUGRE.columns(replace(signals, trace=trace), shape)
+    linear = np.array([2.0, 150.0, 2.0, 0.5])
+    expected = 150.0 * delta * (1.0 + rise * np.exp(-((v / vs) ** 2))) * np.sign(v)
+    np.testing.assert_allclose(columns[-1] @ linear, 2.0 * v + expected + 0.5, rtol=1e-9)
+
+
+# ---- energy
+
+
+@pytest.mark.parametrize("width", [None, 0.1])
+@pytest.mark.parametrize("name", [*FRICTIONS, *MODELS])
+def test_friction_that_dissipates_is_passive(name, width):
+    model = {**FRICTIONS, **MODELS}[name]
+    linear = np.array([VALUES[each.symbol] for each in model.parameters])
+    if name == "coulomb-viscous-asymmetric" and width is not None:
+        # the smooth sign leaves half the difference of the directions at standstill
+        with pytest.raises(InputError, match="gives energy away"):
+            check_passive(model, linear, np.array(model.start), width=width)
+        linear[2] = linear[1]
+    check_passive(model, linear, np.array(model.start), width=width)
+
+
+ACTIVE = {
+    "negative viscosity": ("viscous", (-0.1,), ()),
+    "negative Coulomb friction": ("coulomb-viscous", (0.1, -0.5, 0.0), ()),
+    "one direction": ("coulomb-viscous-asymmetric", (0.1, 2.0, -0.5), ()),
+    "an excess below zero": ("stribeck", (0.0, 1.0, -1.5, 0.0), (0.2,)),
+    "bristles that push": ("dahl", (0.0, -1.0, 0.0), (0.02,)),
+    # known of the model: passive up to db |v| = 4 kb delta g (Barahona and Canudas, 2001)
+    "bristles too damped": ("lugre", (0.0, 150.0, 40.0, 0.0), (0.02, 0.4, 0.3)),
+    "a load that helps": ("loaded", (0.0, 0.1, -0.1), ()),
+}
+
+
+@pytest.mark.parametrize("name", ACTIVE)
+def test_friction_that_gives_energy_away_is_refused(name):
+    model, linear, shape = ACTIVE[name]
+    with pytest.raises(InputError, match=r"gives energy away: \S+ W at a speed of"):
+        check_passive({**FRICTIONS, **MODELS}[model], np.array(linear), np.array(shape))
+
+
+def test_what_a_spring_stores_comes_back():
+    t = np.arange(2000) / 1000.0
+    q = 0.3 * np.sin(2.0 * np.pi * t)
+    speed = np.append(np.diff(q), 0.0) * 1000.0
+    found = balance(SPRING, np.array([8.0]), Signals(q, speed), 1000.0, np.array([0.1]))
+    assert np.abs(found.supplied).sum() > 1.0
+    np.testing.assert_allclose(found.dissipated, 0.0, atol=1e-12)
+    np.testing.assert_allclose(found.supplied.sum(), 0.0, atol=1e-2)
+
+
+# ---- identified
+
+
+@pytest.mark.usefixtures("registered")
+def test_linear_parameters_and_shape_of_a_log_are_found():
+    """Variable projection over the shape, linear parameters eliminated, on exact rows."""
+    robot = ROBOTS["chain"]
+    for name, spread in (("stribeck", (0.6, 1.0, 1.6)), ("lugre", (0.7, 1.2, 0.8) * 3)):
+        idim = build_idim(robot, name)
+        q, dq, ddq = toy.motion(3, 3.0, 4, RATE)
+        true = idim.shaped(np.array(spread) * np.array(idim.shape))
+        base = base_parameters(idim)
+        beta = base.matrix @ values(idim)
+        tau = true.torque(values(idim), q, dq, ddq, conditions=true.follow(q, dq, RATE))
+
+        def fitted(shape, idim=idim, base=base, q=q, dq=dq, ddq=ddq, tau=tau):
+            here = idim.shaped(shape)
+            conditions = here.follow(q, dq, RATE)
+            X = here.regressor(q, dq, ddq, conditions)[:, :, base.kept].reshape(-1, base.count)
+            found = np.linalg.lstsq(X, tau.ravel(), rcond=None)[0]
+            return here, conditions, X, found
+
+        def error(shape, fitted=fitted, tau=tau):
+            *_, X, found = fitted(shape)
+            return X @ found - tau.ravel()
+
+        def slope(shape, fitted=fitted, base=base, q=q, dq=dq):
+            here, conditions, X, found = fitted(shape)
+            moved = by_shape(here, base.standard(found), q, dq, conditions)
+            J = moved.reshape(-1, len(here.shape))
+            return J - X @ np.linalg.lstsq(X, J, rcond=None)[0]  # Kaufman's projection
+
+        bounds = np.array([(s.bounds.lower, s.bounds.upper) for s in idim.shape_parameters]).T
+        found = least_squares(error, idim.shape, slope, bounds, xtol=1e-14, x_scale=idim.shape)
+        np.testing.assert_allclose(found.x, true.shape, rtol=1e-5)
+        np.testing.assert_allclose(fitted(found.x)[-1], beta, rtol=1e-4, atol=1e-4)
+
+
+# ---- in the rollout
+
+
+def closed(robot, friction, reference, control=None, **options):
+    """A loop under PD control, and the parameters of its robot."""
+    idim = build_idim(robot, friction)
+    options.setdefault("width", np.full(robot.n, 0.2))
+    control = control or pd(120.0, 15.0, n=robot.n)
+    return Loop(idim, control, reference, **options), values(idim)
+
+
+def bristles(loop, theta):
+    """Friction of every drive from its formulas, ``(q, dq, z) -> f, dz/dt``, z one a drive."""
+    idim, named = loop.idim, dict(zip(loop.idim.names, theta, strict=True))
+    named |= dict(zip((s.name for s in idim.shape_parameters), idim.shape, strict=True))
+    turns = np.array([gear.turns for gear in idim.gears])
+    marks = [f"{'m' * gear.coupled}{gear.number}" for gear in idim.gears]
+    width = np.array([loop.width[gear.number - 1] for gear in idim.gears])
+
+    def value(symbol):
+        return np.array([named.get(symbol + mark, 0.0) for mark in marks])
+
+    fv, fc, off = value("fv"), value("fc"), value("off")
+
+    def friction(q, dq, z):
+        v = turns @ dq
+        size, sign = v * np.tanh(v / width), np.tanh(v / width)
+        if idim.friction == "dahl":
+            rate = (v - size * z) / value("delta")
+            f = fv * v + fc * z + off
+        elif idim.friction == "lugre":
+            g = value("delta") * (1.0 + value("rise") * np.exp(-((v / value("vs")) ** 2)))
+            rate = v - size * z / g
+            f = fv * v + value("kb") * z + value("db") * rate + off
+        elif idim.friction == "spring":
+            f, rate = value("k") * (turns @ q - value("rest")), 0.0 * z
+        else:
+            fall = np.exp(-((v / value("vs")) ** 2))
+            f, rate = fv * v + (fc + value("fs") * fall) * sign + off, 0.0 * z
+        return turns.T @ f, rate
+
+    return friction, len(marks)
+
+
+def simulated(loop, theta, tolerance=1e-11):
+    """The same loop by an integrator of eighth order that chooses its steps; bristles too."""
+    plant, control, n = Plant(loop, theta), loop.controller, loop.idim.robot.n
+    friction, drives = bristles(loop, theta)
+    asked = through(loop.reference)
+    start = [loop.reference.q[0], loop.reference.dq[0]] if loop.q0 is None else [loop.q0, loop.dq0]
+    y, out, held = np.concatenate([*start, np.zeros(drives)]), [], None
+
+    def decided(t, q, dq):
+        w = np.stack([*asked(t), q, dq], axis=1)
+        return control.gain * output(control, np.zeros((n, 0)), w)
+
+    def rate(t, y):
+        q, dq, z = np.split(y, [n, 2 * n])
+        f, change = friction(q, dq, z)
+        tau = decided(t, q, dq) if held is None else held
+        load = pin.nonLinearEffects(plant.model, plant.data, q, dq) + f
+        return np.concatenate([dq, np.linalg.solve(plant.mass(q), tau - load), change])
+
+    for k in range(loop.samples):
+        t = k / loop.rate
+        q, dq, _ = np.split(y, [n, 2 * n])
+        tau = decided(t, q, dq)
+        held = None if control.rate is None else tau
+        out.append(np.concatenate([q, dq, tau]))
+        span = (t, t + 1.0 / loop.rate)
+        y = solve_ivp(rate, span, y, "DOP853", rtol=tolerance, atol=tolerance).y[:, -1]
+    return np.split(np.array(out), 3, axis=1)
+
+
+def errors(motion, truth):
+    pairs = zip((motion.q, motion.dq, motion.tau), truth, strict=True)
+    return np.array([np.linalg.norm(ours - theirs) for ours, theirs in pairs])
+
+
+@pytest.mark.usefixtures("registered")
+@pytest.mark.parametrize("robot", ["chain", "coupled"])
+@pytest.mark.parametrize("name", ["stribeck", "spring"])
+def test_friction_of_an_instant_is_what_another_integrator_finds(name, robot):
+    loop, theta = closed(
+        ROBOTS[robot], name, wave(3, 0.12), integrator="ode4", substeps=8,
+    )  # fmt: skip
+    motion, truth = rollout(loop, theta), simulated(loop, theta)
+    for ours, theirs in zip((motion.q, motion.dq, motion.tau), truth, strict=True):
+        assert relative(ours, theirs) < 1e-8
+
+
+ORDERS = {"ode1": 1, "ode2": 2, "ode3": 2, "ode4": 2, "sdirk2": 2}
+
+
+@pytest.mark.usefixtures("registered")
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("start", ["moving", "at rest"])
+@pytest.mark.parametrize("name", ["dahl", "lugre"])
+def test_friction_that_remembers_is_split_off_with_second_order(name, start, integrator):
+    """States and robot take turns (Strang's splitting): no better than the square of the step."""
+    rate = 100.0
+    robot, asked = ROBOTS["coupled"], wave(3, 0.3, rate)
+    control = pd(120.0, 15.0, n=3, rate=rate if integrator == "sdirk2" else None)
+    options = {} if start == "moving" else {"q0": asked.q[0], "dq0": np.zeros(3)}
+    loop, theta = closed(
+        robot, name, asked, control, integrator=integrator, width=np.ones(3), **options
+    )
+    truth, few = simulated(loop, theta, 1e-12), 32 if integrator == "ode1" else 16
+    coarse, fine = (
+        errors(rollout(replace(loop, substeps=substeps), theta), truth)
+        for substeps in (few, 2 * few)
+    )
+    np.testing.assert_allclose(np.log2(coarse / fine), ORDERS[integrator], atol=0.2)
+
+
+@pytest.mark.usefixtures("registered")
+@pytest.mark.parametrize("clock", [{}, {"rate": 500.0}, {"rate": 250.0, "delay": 0.004}])
+@pytest.mark.parametrize("robot", ["chain", "coupled"])
+@pytest.mark.parametrize("name", ["stribeck", "spring", "dahl", "lugre"])
+def test_recorded_torques_are_those_of_the_inverse_model(name, robot, clock):
+    """The very states that the rollout had, followed along its motion."""
+    control = pd(120.0, 15.0, n=3, **clock)
+    loop, theta = closed(ROBOTS[robot], name, wave(3, 0.6), control)
+    motion = rollout(loop, theta)
+    conditions = loop.idim.follow(motion.q, motion.dq, loop.rate, loop.width)
+    found = loop.idim.torque(theta, motion.q, motion.dq, motion.ddq, loop.width, conditions)
+    np.testing.assert_allclose(found, motion.tau, atol=1e-9 * np.abs(motion.tau).max())
+
+
+@pytest.mark.usefixtures("registered")
+@pytest.mark.parametrize("name", ["dahl", "lugre"])
+def test_rollouts_with_memory_in_stretches_are_those_in_one_piece(name, monkeypatch):
+    loop, theta = closed(ROBOTS["coupled"], name, wave(3, 0.6), substeps=2)
+    chosen = [4, len(theta) - 1, len(theta)]
+    (whole,) = sensitive_rollout(loop, theta, chosen)
+    monkeypatch.setattr("dynident.simulation.rollout.STRETCH", 64)
+    parts = list(sensitive_rollout(loop, theta, chosen))
+    assert len(parts) == 5
+    for label in ("q", "ddq"):
+        joined = np.concatenate([getattr(part.motion, label) for part in parts])
+        np.testing.assert_array_equal(joined, getattr(whole.motion, label))
+    np.testing.assert_array_equal(np.concatenate([p.by_ddq for p in parts]), whole.by_ddq)
+
+
+@pytest.mark.usefixtures("registered")
+@pytest.mark.parametrize("name", ["stribeck", "spring", "dahl", "lugre"])
+def test_elements_are_friction_of_the_model_by_another_way(name):
+    """What a model has as friction, another has as elements; and two halves are a whole."""
+    loop, theta = closed(ROBOTS["chain"], name, wave(3))
+    motion = rollout(loop, theta)
+    plain = build_idim(ROBOTS["chain"], "none", rotor=True)
+    named = dict(zip(loop.idim.names, theta, strict=True))
+    bare = np.array([named[each] for each in plain.names])
+    whole = [
+        Element(f.gear, f.model, tuple(linear), loop.idim.shape[f.shape])
+        for f, linear in zip(loop.idim.frictions, loop.idim.linear(theta), strict=True)
+    ]
+    halves = [replace(e, linear=tuple(0.5 * x for x in e.linear)) for e in whole for _ in range(2)]
+    for elements in (whole, halves, halves[::-1]):
+        other = rollout(replace(loop, idim=plain, elements=tuple(elements)), bare)
+        np.testing.assert_allclose(other.q, motion.q, atol=1e-11)
+        np.testing.assert_allclose(other.tau, motion.tau, atol=1e-8)
+
+
+def test_a_spring_makes_a_pendulum_of_a_turntable():
+    """One joint about the vertical: ``q = A cos(w t)`` with ``w^2 = k / I``."""
+    idim = build_idim(toy.arm(1), "none", rotor=True)
+    theta = values(idim)
+    named = dict(zip(idim.names, theta, strict=True))
+    inertia, k = named["Izz1"] + named["Ia1"], 12.0
+    spring = (Element(0, SPRING, (k / 3.0,), (0.3,)), Element(0, SPRING, (2.0 * k / 3.0,)))
+    t = np.arange(1000) / 500.0
+    still = Reference(500.0, *np.zeros((3, len(t), 1)))
+    start = {"q0": np.array([0.5]), "dq0": np.zeros(1)}
+    loop = Loop(idim, p(0.0), still, integrator="ode4", elements=spring, **start)
+    middle = 0.1  # of the two springs' rests, weighed by their stiffness
+    expected = middle + (0.5 - middle) * np.cos(np.sqrt(k / inertia) * t)
+    np.testing.assert_allclose(rollout(loop, theta).q[:, 0], expected, atol=1e-7)
+
+
+@pytest.mark.usefixtures("registered")
+@pytest.mark.parametrize("name", ["stribeck", "dahl", "lugre"])
+def test_a_robot_that_is_let_go_loses_energy_to_its_friction(name):
+    """Kinetic, potential and stored energy together never rise."""
+    robot = ROBOTS["coupled"]
+    start = {"q0": np.array([0.3, -0.4, 0.5]), "dq0": np.array([2.0, -1.0, 3.0])}
+    asked = Reference(2000.0, *np.zeros((3, 4000, 3)))
+    loop, theta = closed(robot, name, asked, p(0.0, n=3), integrator="ode4", **start)
+    idim = loop.idim
+    theta[[k for k, each in enumerate(idim.names) if each.startswith("off")]] = 0.0
+    motion, plant = rollout(loop, theta), Plant(loop, theta)
+    conditions = idim.follow(motion.q, motion.dq, loop.rate, loop.width)
+    energy = np.array(
+        [
+            0.5 * dq @ plant.mass(q) @ dq + pin.computePotentialEnergy(plant.model, plant.data, q)
+            for q, dq in zip(motion.q, motion.dq, strict=True)
+        ]
+    )
+    for k, linear in enumerate(idim.linear(theta)):
+        signals = idim.signals(k, motion.q, motion.dq, loop.width, conditions)
+        shape = np.array(idim.shape[idim.frictions[k].shape])
+        energy += idim.frictions[k].model.energy(signals, shape) @ linear
+    assert energy[0] - energy[-1] > 1.0
+    # states stand in the middle of their periods
+    assert np.diff(energy).max() < 2e-3 * np.abs(np.diff(energy)).max()
+
+
+@pytest.mark.usefixtures("registered")
+def test_bristles_that_are_too_stiff_for_the_step_are_refused():
+    """A bristle is a spring: leapfrog's limit is two radians a step."""
+    idim = build_idim(toy.arm(1), "lugre")
+    theta, names = values(idim), list(idim.names)
+    theta[[names.index(name) for name in ("fv1", "db1", "off1")]] = 0.0
+    inertia = theta[names.index("Izz1")] + theta[names.index("Ia1")]
+    asked = Reference(500.0, *np.zeros((3, 500, 1)))
+    for share, integrator in ((0.98, "ode4"), (0.5, "ode2"), (1.02, "ode4")):
+        theta[names.index("kb1")] = inertia * (2.0 * share * 500.0) ** 2
+        start = {"q0": np.zeros(1), "dq0": np.full(1, 1e-6)}
+        loop = Loop(idim, p(0.0, rate=500.0), asked, integrator, width=np.ones(1), **start)
+        speed = np.abs(rollout(loop, theta).dq).max()
+        if share < 1.0:
+            check_integration(loop, theta)
+            assert speed < 1e-4
+        else:
+            assert speed > 1e-2
+            with pytest.raises(
+                InputError, match=r"joint_1 is too stiff for ode4 at steps of 0\.00"
+            ):
+                check_integration(loop, theta)
