@@ -11,7 +11,6 @@ from loops import RATE, WIDTH, closed_loop
 from scipy import stats
 
 from dynident.api import identify
-from dynident.consistency.active import predicted, predicted_by_instruments
 from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.constraints import Bounds, Fixed, LinkMass, Payload, TotalMass
 from dynident.consistency.knowledge import Knowledge
@@ -30,6 +29,7 @@ from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.factors import InstrumentSystem
 from dynident.regression.problem import Problem
+from dynident_papers.ardiani2024.prediction import predict, predict_by_instruments
 
 FREE = {"pc-idim-ls": "wls", "pc-idim-iv": "idim-iv", "pc-didim": "didim", "pc-clie": "clie"}
 """Constrained methods and what they are without constraints."""
@@ -159,7 +159,7 @@ def test_active_bounds_are_predicted_exactly_from_the_free_estimate(loop):
     assert set(estimate.active) == {f"Izz1R <= {values[0]:g}", f"fv2 >= {values[1]:g}"}
     np.testing.assert_allclose(estimate.beta[fixed], values, rtol=1e-12)
     _, system = last_system(problem, simulation, knowledge)
-    expected = predicted(system.projected, fixed, values)
+    expected = predict(system.projected, fixed, values)
     np.testing.assert_allclose(estimate.beta, expected, rtol=0, atol=1e-8)
 
 
@@ -170,8 +170,8 @@ def test_equation_45_is_exact_only_where_pi_is_the_identity(loop):
 
     def gap(system):
         A = system.projected.A
-        by_seed = predicted_by_instruments(system, fixed, values)
-        return np.linalg.norm(A @ (by_seed - predicted(system.projected, fixed, values)))
+        by_paper = predict_by_instruments(system, fixed, values)
+        return np.linalg.norm(A @ (by_paper - predict(system.projected, fixed, values)))
 
     z, p = 14, 14
     _, system = last_system(problem, simulation, knowledge)
@@ -188,7 +188,7 @@ def test_equation_45_is_exact_only_where_pi_is_the_identity(loop):
     # ours stays exact with the wrong controller
     estimate = run("pc-idim-iv", problem, wrong, knowledge=knowledge)
     np.testing.assert_allclose(
-        estimate.beta, predicted(spoiled.projected, fixed, values), rtol=0, atol=1e-8
+        estimate.beta, predict(spoiled.projected, fixed, values), rtol=0, atol=1e-8
     )
 
 

@@ -6,18 +6,43 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from papers_text import figures_stated
 
 from dynident.core.errors import InputError
 from dynident.estimators.closed_loop import auxiliary_model
+from dynident.simulation.loop import Loop
+from dynident.simulation.plant import mean_inertia
+from dynident.simulation.record import record
 from dynident.simulation.rollout import rollout
-from dynident_papers import brunot2019, cases, comparison, experiment
-from dynident_papers.brunot2019 import NAMES, PAPER_NAMES, STD, VALUES, reported
-from dynident_papers.cases import SIDE, made
-from dynident_papers.comparison import FEED_FORWARD, KINDS, METHODS, coulomb_bias, paper_sums
-from dynident_papers.tables import WIDTH, Reproduction, Table
+from dynident_papers import experiment
+from dynident_papers.brunot2019 import estimated, remarks, report, simulated
+from dynident_papers.brunot2019.estimated import (
+    FEED_FORWARD,
+    KINDS,
+    METHODS,
+    MISMATCHES,
+    SIMULATING,
+    coulomb_bias,
+)
+from dynident_papers.brunot2019.simulated import NAMES, SIDE, simulate
+from dynident_papers.published import (
+    BANDWIDTHS,
+    BRUNOT,
+    BRUNOT_ERRORS,
+    BRUNOT_NAMES,
+    BRUNOT_SINGULAR,
+    published_sums,
+)
+from dynident_papers.report import (
+    WIDTH,
+    Reproduction,
+    Table,
+    filled,
+    listed,
+    shown_once,
+    spanned,
+)
 from dynident_papers.twin import load_twin
-
-SIMULATING = METHODS[1:]
 
 
 @pytest.fixture(scope="module")
@@ -27,18 +52,13 @@ def twin():
 
 @pytest.fixture(scope="module", params=["reduced", pytest.param("full", marks=pytest.mark.slow)])
 def found(request):
-    return comparison.results(reduced=request.param == "reduced")
+    return estimated.estimate_all(reduced=request.param == "reduced")
 
 
 def values(found, kind, method):
     answer = found.answers[kind, method]
     assert not isinstance(answer, str), answer
     return answer
-
-
-def biases(found, label):
-    ((truth, answers),) = [(t, a) for s, t, a in found.mismatches if s.label == label]
-    return {m: coulomb_bias(answers[m].estimate.beta, truth) for m in METHODS}
 
 
 # ---- what the paper says
@@ -53,9 +73,9 @@ def test_every_method_settles_from_rotors_alone(found):
         assert {k for k, v in of.items() if v != 0.0} == {
             "Izz1R", "Izz2R", "Ia3", "Ia4", "Ia5", "Iam6",
         }  # fmt: skip
-        in_paper = dict(zip(PAPER_NAMES, paper_sums() @ start, strict=True))
-        assert in_paper["ia5"] == 2.0
-        assert in_paper["ia6"] == in_paper["ia3"] == in_paper["zz1r"] == 1.0
+        in_paper = dict(zip(BRUNOT_NAMES, published_sums(NAMES) @ start, strict=True))
+        assert in_paper["Ia5"] == 2.0
+        assert in_paper["Iam6"] == in_paper["Ia3"] == in_paper["Izz1"] == 1.0
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -79,11 +99,11 @@ def test_positions_hardly_answer_to_the_parameters(found):
 
 
 def test_a_feed_forward_that_is_not_known_biases_cloe_alone(found):
-    bias = biases(found, FEED_FORWARD.label)
+    bias = found.biases(FEED_FORWARD)
     assert bias["cloe"] > 10.0
     for other in ("clie", "didim"):
         assert bias[other] < 0.2 * bias["cloe"]
-    ((truth, answers),) = [(t, a) for s, t, a in found.mismatches if s is FEED_FORWARD]
+    truth, answers = found.mismatch(FEED_FORWARD)
     change = dict(zip(NAMES, 100.0 * (answers["cloe"].estimate.beta / truth - 1.0), strict=True))
     for name in ("fc1", "fc2", "fc3", "fc4", "fc5"):
         assert change[name] < -10.0
@@ -105,7 +125,7 @@ def test_residuals_are_white_with_decimation_only(found):
 
 
 def test_without_decimation_the_papers_standard_deviations_are_too_small(found):
-    truth = paper_sums() @ found.main.truth
+    truth = found.truth
     for method in SIMULATING:
         answer = values(found, "all", method)
         error = answer.value - truth
@@ -116,7 +136,7 @@ def test_without_decimation_the_papers_standard_deviations_are_too_small(found):
 def test_errors_have_the_size_of_the_papers(found):
     for method in SIMULATING:
         answer = values(found, "all", method)
-        position, torque = brunot2019.DIRECT[method]
+        position, torque = BRUNOT_ERRORS[method]
         assert 0.5 * position < answer.position < 2.0 * position
         assert 0.5 * torque < answer.torque < 2.0 * torque
     residuals = values(found, "decimated", "ols").estimate.residuals
@@ -129,13 +149,15 @@ def test_errors_have_the_size_of_the_papers(found):
 
 
 def test_a_mismatch_of_friction_moves_cloe_and_clie_alike(found):
-    bias = biases(found, "Stribeck effect of +30 %")
+    bias = found.biases(MISMATCHES[5])
+    assert MISMATCHES[5].stribeck > 0.0
     assert bias["clie"] > 3.0
     assert 0.7 * bias["clie"] < bias["cloe"] < 1.3 * bias["clie"]
 
 
 def test_slow_rows_bias_what_regresses_on_the_sign_of_a_measured_speed(found):
-    kept, dropped = biases(found, "nothing; slow rows are kept"), biases(found, "nothing")
+    dropped, kept = (found.biases(setting) for setting in MISMATCHES[:2])
+    assert MISMATCHES[1].slow == 0.0
     assert kept["ols"] > 5.0
     assert dropped["ols"] < 1.5
     # these have the simulation's smooth sign
@@ -160,14 +182,14 @@ def test_the_28_are_essential_only_where_the_others_are_zero(found):
 
 
 def biases_of_full(twin, setting):
-    case = made(twin, replace(setting, disturbance=0.0), SIDE)
-    answers = {m: comparison.answered(case, "decimated", m, "least-squares") for m in METHODS}
+    case = simulate(twin, replace(setting, disturbance=0.0), SIDE)
+    answers = {m: estimated.estimate_case(case, "decimated", m, "least-squares") for m in METHODS}
     return {m: coulomb_bias(a.estimate.beta, case.truth) for m, a in answers.items()}
 
 
 @pytest.mark.slow
 def test_only_errors_of_the_controller_move_cloe_alone(twin):
-    for setting in comparison.MISMATCHES:
+    for setting in MISMATCHES:
         bias = biases_of_full(twin, setting)
         unknown_law = setting.kp != 1.0 or setting.feed_forward or np.isfinite(setting.integral)
         alone = bias["cloe"] > 5.0 * bias["clie"] + 1.0
@@ -175,46 +197,52 @@ def test_only_errors_of_the_controller_move_cloe_alone(twin):
 
 
 def test_published_tables():
-    assert len(PAPER_NAMES) == len(NAMES) == 28
-    of = {key: dict(zip(PAPER_NAMES, column, strict=True)) for key, column in VALUES.items()}
-    std = {key: dict(zip(PAPER_NAMES, column, strict=True)) for key, column in STD.items()}
-    assert of["decimated", "ols"]["fc6"] == 0.30
-    assert of["all", "cloe"]["fc6"] == 0.04
-    assert of["decimated", "cloe"]["fc6"] == 0.042
-    assert std["decimated", "cloe"]["fc6"] == 315.0
-    assert of["all", "didim"]["fcm6"] == 1.92
-    assert std["decimated", "didim"]["zz1r"] == 1.23
-    assert std["all", "clie"]["mx4"] == 3.40
-    for key, (largest, smallest, condition) in brunot2019.FIGURES.items():
+    assert len(BRUNOT_NAMES) == len(NAMES) == 28
+    assert BRUNOT_NAMES["Iam6"] == "ia6"
+    assert BRUNOT["decimated", "ols"]["fc6"] == (0.30, 32.9)
+    assert BRUNOT["all", "cloe"]["fc6"].value == 0.04
+    assert BRUNOT["decimated", "cloe"]["fc6"] == (0.042, 315.0)
+    assert BRUNOT["all", "didim"]["fcm6"].value == 1.92
+    assert BRUNOT["decimated", "didim"]["Izz1"].percent == 1.23
+    assert BRUNOT["all", "clie"]["mx4"].percent == 3.40
+    assert BRUNOT["decimated", "ols"]["Ixx2"].std == pytest.approx(0.48 * 0.0328)
+    for key, (largest, smallest, condition) in BRUNOT_SINGULAR.items():
         assert largest / smallest == pytest.approx(condition, rel=0.05), key
 
 
+def test_published_sums_are_those_of_the_coupled_drive():
+    names = ("fv5", "fvm6", "Izz1R", "Ia5R", "Iam6", "fv6")
+    summed = published_sums(names) @ np.array([1.0, 10.0, 100.0, 2.0, 20.0, 3.0])
+    np.testing.assert_array_equal(summed, [11.0, 10.0, 100.0, 22.0, 20.0, 13.0])
+    np.testing.assert_array_equal(published_sums(("fv5", "Ia5")), np.eye(2))
+
+
 def test_the_twin_is_the_papers_robot(twin):
-    _, truth = cases.plant_values(twin, essential=True)
-    published, std = VALUES["decimated", "ols"], STD["decimated", "ols"]
+    _, truth = simulated.plant_values(twin, essential=True)
     rounding = 0.005
-    error = np.abs(paper_sums() @ truth - published)
-    assert np.all(error < 2.0 * np.abs(published) * std / 100.0 + rounding)
+    published = BRUNOT["decimated", "ols"].values()
+    for ours, theirs in zip(published_sums(NAMES) @ truth, published, strict=True):
+        assert abs(ours - theirs.value) < 2.0 * theirs.std + rounding
 
 
-def test_the_reference_is_the_published_motion():
-    reference = experiment.tx40_reference(1000.0, 8.0)
+def test_the_reference_is_the_published_motion(twin):
+    reference, limits = experiment.tx40_reference(twin, 1000.0, 8.0), experiment.top_speeds(twin)
     assert len(reference.q) == 8000
     speed = np.abs(reference.dq)
-    assert np.all(speed <= experiment.VELOCITY * (1.0 + 1e-9))
-    assert np.all(np.max(speed, axis=0) > 0.9 * experiment.VELOCITY)
+    assert np.all(speed <= limits * (1.0 + 1e-9))
+    assert np.all(np.max(speed, axis=0) > 0.9 * limits)
     for point in experiment.POINTS:
         assert np.min(np.max(np.abs(reference.q - point), axis=1)) < 1e-3
     still = np.flatnonzero(np.sum(speed, axis=1) < 1e-9)
     assert 7.3 < still[still > 7000][0] / 1000.0 < 7.5
-    short = experiment.tx40_reference(1000.0, 2.0)
+    short = experiment.tx40_reference(twin, 1000.0, 2.0)
     np.testing.assert_array_equal(short.q, reference.q[:2000])
 
 
 def test_gains_for_a_bandwidth_have_it(twin):
-    hertz = np.array([10.0, 10.0, 10.0, 20.0, 20.0, 20.0])
+    hertz = np.array(BANDWIDTHS)
     controller = experiment.bandwidth_controller(twin, hertz, damping=np.sqrt(0.5))
-    J, w = experiment.mean_inertia(twin), 2.0 * np.pi * hertz
+    J, w = experiment.twin_inertia(twin), 2.0 * np.pi * hertz
     kp, kd = -controller.gain * controller.D[:, 3], -controller.gain * controller.D[:, 4]
     closed = kp / (-J * w**2 + 1j * w * kd + kp)
     np.testing.assert_allclose(np.abs(closed), np.sqrt(0.5), rtol=1e-9)
@@ -223,19 +251,30 @@ def test_gains_for_a_bandwidth_have_it(twin):
     np.testing.assert_allclose(half.D[:, 4], -0.5 * twin.kd)
 
 
+def test_the_mean_inertia_is_what_unit_accelerations_ask_for(twin):
+    q = np.random.default_rng(4).uniform(-2.0, 2.0, (20, 6))
+    rest = np.zeros_like(q)
+    still = twin.idim.torque(twin.theta, q, rest, rest)
+    expected = [
+        np.mean((twin.idim.torque(twin.theta, q, rest, rest + np.eye(6)[j]) - still)[:, j])
+        for j in range(6)
+    ]
+    np.testing.assert_allclose(mean_inertia(twin.idim, twin.theta, q), expected, rtol=1e-9)
+
+
 def test_the_actual_controller_is_the_assumed_one_where_nothing_is_said(twin):
     assumed = experiment.twin_controller(twin)
-    actual = cases.actual_controller(assumed, comparison.MAIN)
+    actual = simulated.actual_controller(assumed, estimated.MAIN)
     np.testing.assert_array_equal(actual.D, assumed.D)
     assert not np.any(actual.B)
-    lower = cases.actual_controller(assumed, replace(comparison.MAIN, kp=0.9, integral=3.0))
+    lower = simulated.actual_controller(assumed, replace(estimated.MAIN, kp=0.9, integral=3.0))
     np.testing.assert_allclose(lower.D[:, 3], 0.9 * assumed.D[:, 3])
     rate = experiment.CONTROL_RATE
     np.testing.assert_allclose(np.abs(lower.B[:, 0, 0]), 0.9 * twin.kp / 3.0 / rate)
 
 
-def test_random_torques_have_their_size_and_their_corner():
-    reference = experiment.tx40_reference(2000.0, 60.0)
+def test_random_torques_have_their_size_and_their_corner(twin):
+    reference = experiment.tx40_reference(twin, 2000.0, 60.0)
     rms = np.array([1.0, 5.0])
     torque = experiment.disturbance(rms, reference, 50.0, seed=3)
     np.testing.assert_allclose(np.std(torque, axis=0), rms, rtol=0.05)
@@ -245,39 +284,48 @@ def test_random_torques_have_their_size_and_their_corner():
     np.testing.assert_array_equal(torque, again)
 
 
-def test_a_run_logs_what_its_sensors_see(twin):
-    reference = experiment.tx40_reference(1000.0, 0.5)
+def test_a_record_is_what_its_sensors_see(twin):
+    reference = experiment.tx40_reference(twin, 1000.0, 0.5)
     noise = np.array([0.5, 0.5, 0.2, 0.1, 0.1, 0.1])
-    trial = experiment.Experiment(
-        twin,
+    loop = Loop(
+        twin.idim,
         experiment.twin_controller(twin),
         reference,
-        experiment.encoders(twin, count=0.02, torque=noise, seed=5),
-        0.01 * experiment.VELOCITY,
+        width=0.01 * experiment.top_speeds(twin),
         substeps=5,
     )
-    run = experiment.run_experiment(trial, "half a second")
-    steps = run.recording.q / np.radians(0.02)
+    sensors = experiment.encoders(twin, count=0.02, torque=noise, seed=5)
+    found = record(loop, twin.theta, sensors, "half a second")
+    log, motion = found.recording, found.motion
+    assert log.name == "half a second"
+    steps = log.q / np.radians(0.02)
     np.testing.assert_allclose(steps, np.rint(steps), atol=1e-6)
-    np.testing.assert_allclose(run.recording.q, run.motion.q, atol=np.radians(0.0101))
-    np.testing.assert_allclose(np.std(run.recording.tau - run.motion.tau, axis=0), noise, rtol=0.2)
-    np.testing.assert_array_equal(run.recording.qref, reference.q)
-    again = rollout(trial.loop, twin.theta)
-    np.testing.assert_array_equal(again.q, run.motion.q)
+    np.testing.assert_allclose(log.q, motion.q, atol=np.radians(0.0101))
+    np.testing.assert_allclose(np.std(log.tau - motion.tau, axis=0), noise, rtol=0.2)
+    np.testing.assert_array_equal(log.qref, reference.q)
+    np.testing.assert_array_equal(log.dqref, reference.dq)
+    # the controller sees the counts, and no noise of another loop
+    again = rollout(replace(loop, count=sensors.count), twin.theta)
+    np.testing.assert_array_equal(again.q, motion.q)
+    shaken = replace(loop, noise=np.full(reference.q.shape, 1e-3))
+    np.testing.assert_array_equal(record(shaken, twin.theta, sensors).motion.q, motion.q)
+    noisy = replace(sensors, position=np.full(6, 1e-4))
+    seen = record(loop, twin.theta, noisy)
+    assert np.all(np.std(seen.motion.tau - motion.tau, axis=0) > 0.0)
 
 
 def test_inside_counts_what_white_residuals_keep():
     rng = np.random.default_rng(0)
     white = rng.standard_normal(5000)
-    assert comparison.inside(white) > 0.85
-    assert comparison.inside(np.cumsum(white)) < 0.1
+    assert estimated.inside(white) > 0.85
+    assert estimated.inside(np.cumsum(white)) < 0.1
 
 
 # ---- the report
 
 
 def test_the_report_fits_a_page(found):
-    text = reported(found).text()
+    text = report(found).text()
     assert max(len(line) for line in text.split("\n")) <= WIDTH
     for title in ("Table 1a", "Table 2", "Table 3", "Table 4b", "Table 5", "Table 8", "Remarks"):
         assert title in text
@@ -285,26 +333,72 @@ def test_the_report_fits_a_page(found):
     assert "nan" not in text
 
 
+def test_no_remark_states_a_figure_of_its_own():
+    assert figures_stated(remarks) == []
+
+
+def test_remarks_tell_of_this_run(found):
+    words = remarks.bias_of_cloe(found)
+    assert f"CLOE alone is moved by {MISMATCHES[0].label}" not in words
+    assert FEED_FORWARD.label in words.split("Whatever else")[0]
+    # were it CLIE that the feed-forward moves, the remark would not say so of CLOE
+    swapped = tuple(
+        (s, t, {**a, "clie": a["cloe"], "cloe": a["clie"]}) for s, t, a in found.mismatches
+    )
+    other = remarks.bias_of_cloe(replace(found, mismatches=swapped))
+    assert "CLOE alone" not in other
+    bias = found.biases(MISMATCHES[1])["ols"]
+    assert f"by {bias:.1f} % where they are kept" in remarks.slow_rows(found)
+    counts = [group.rows for group in found.main.problem.factors.groups]
+    assert spanned(counts, ".0f") in remarks.rows(found)
+
+
+def test_what_a_run_does_not_hold_is_left_out(found):
+    designed = any(setting.designed for setting, _, _ in found.mismatches)
+    assert ("nearer the paper's" in remarks.controller(found)) is designed
+    less = replace(found, mismatches=(), noises=found.noises[:1])
+    assert remarks.plant(less) is None
+    assert remarks.bias_of_cloe(less) is None
+    assert "kept" not in remarks.slow_rows(less)
+
+
 def test_a_method_that_fails_is_printed(found):
     broken = dict(found.answers)
     for kind in KINDS:
         broken[kind, "cloe"] = "no step lowers the error"
     mismatches = tuple((s, t, {**a, "cloe": "no"}) for s, t, a in found.mismatches)
-    text = reported(replace(found, answers=broken, mismatches=mismatches)).text()
+    text = report(replace(found, answers=broken, mismatches=mismatches)).text()
     assert "CLOE on rows 'decimated' failed: no step lowers the error." in text
     assert "failed" in text.split("Remarks")[0]
     assert "nan" not in text
 
 
 def test_progress_reaches_the_end(monkeypatch):
-    monkeypatch.setattr(comparison, "made", lambda twin, setting, scale: cases.Case(*[None] * 4))
-    monkeypatch.setattr(comparison, "answered", lambda *args, **kwargs: "not tried")
-    monkeypatch.setattr(comparison, "essential_test", lambda case: None)
+    monkeypatch.setattr(
+        estimated, "simulate", lambda twin, setting, scale: simulated.Case(*[None] * 4)
+    )
+    monkeypatch.setattr(estimated, "estimate_case", lambda *args, **kwargs: "not tried")
+    monkeypatch.setattr(estimated, "essential_test", lambda case: None)
     for reduced in (True, False):
         shares = []
-        comparison.results(lambda stage, share, shares=shares: shares.append(share), reduced)
+        estimated.estimate_all(lambda stage, share, shares=shares: shares.append(share), reduced)
         assert shares == sorted(shares)
         assert shares[-1] == 1.0
+
+
+def test_words_and_rows():
+    assert listed(["a"]) == "a"
+    assert listed(["a", "b", "c"]) == "a, b and c"
+    assert spanned([2.0, 1.0], ".1f") == "1.0 to 2.0"
+    assert spanned([1.01, 1.02]) == "1.0"
+    assert filled(("a",), 3) == ("a", "", "")
+    rows = [("1", "x", "p"), ("1", "x", "q"), ("1", "y", "p"), ("2", "y", "p")]
+    assert [row[:2] for row in shown_once(rows, 1, 1)] == [
+        ("1", "x"), ("", ""), ("", "y"), ("2", "y"),
+    ]  # fmt: skip
+    assert [row[:2] for row in shown_once(rows, 2)] == [
+        ("1", "x"), ("", ""), ("1", "y"), ("2", "y"),
+    ]  # fmt: skip
 
 
 def test_tables_are_set_in_columns():

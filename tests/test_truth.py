@@ -25,22 +25,10 @@ from dynident.study.loop import build_controller
 from dynident.study.run import run_study
 from dynident.study.study import read_study, study_robot, study_samples
 from dynident_papers.experiment import twin_controller
+from dynident_papers.published import BRUNOT, EMPS, published_sums, read_tx40_table
 from dynident_papers.twin import load_twin
 
 TX40 = EXAMPLES / "tx40"
-
-# Table 1 of brunot2019, column LS: value and relative standard deviation [%]
-BRUNOT = {
-    "zz1r": (1.24, 1.45), "fv1": (8.00, 0.91), "fc1": (7.34, 2.66),
-    "xx2r": (-0.48, 3.28), "xz2r": (-0.16, 5.40), "zz2r": (1.09, 1.29), "mx2r": (2.21, 3.01),
-    "fv2": (5.50, 1.45), "fc2": (8.24, 2.26),
-    "xx3r": (0.13, 10.6), "zz3r": (0.11, 9.57), "my3r": (-0.60, 2.52), "ia3": (0.09, 9.39),
-    "fv3": (1.93, 2.05), "fc3": (6.48, 2.06),
-    "mx4": (-0.02, 35.1), "ia4": (0.03, 9.10), "fv4": (1.09, 1.62), "fc4": (2.57, 2.46),
-    "my5r": (-0.03, 15.2), "ia5": (0.04, 10.6), "fv5": (1.79, 2.33), "fc5": (3.07, 3.59),
-    "ia6": (0.01, 13.3), "fv6": (0.65, 1.85), "fc6": (0.30, 32.9),
-    "fvm6": (0.61, 1.97), "fcm6": (1.90, 4.40),
-}  # fmt: skip
 
 
 @cache
@@ -54,27 +42,14 @@ def tx40(method: str, slow_rows: bool = False) -> Identification:
     return run_study(study.model_copy(update={"identify": chosen}))
 
 
-def published_names(fit: Identification) -> dict[str, float]:
+def listed(fit: Identification) -> dict[str, float]:
     """Our base parameters under the names and the joint sums of the published tables.
 
     Their friction and rotor of joints 5 and 6 contain those of the coupled drive 6, which
     in our model acts through the transpose of its row (data of the robot).
     """
-    beta = fit.estimate.beta
-    values = {n.removesuffix("R"): float(b) for n, b in zip(fit.base.names, beta, strict=True)}
-    values["fv5"] += values["fvm6"]
-    values["fv6"] += values["fvm6"]
-    values["Ia5"] += values["Iam6"]
-    values["Ia6"] = values["Iam6"]
-    return values
-
-
-def brunot_name(key: str) -> str:
-    key = key.removesuffix("r")
-    for symbol in ("xx", "xy", "xz", "yy", "yz", "zz"):
-        if key.startswith(symbol):
-            return f"I{key}"
-    return key.replace("ia", "Ia")
+    values = published_sums(fit.base.names) @ fit.estimate.beta
+    return {n.removesuffix("R"): float(v) for n, v in zip(fit.base.names, values, strict=True)}
 
 
 def overall(fit: Identification, rows: str = "fitted") -> float:
@@ -84,12 +59,10 @@ def overall(fit: Identification, rows: str = "fitted") -> float:
 
 def test_tx40_wls_is_the_published_table():
     fit = tx40("wls")
-    ours = published_names(fit)
+    ours = listed(fit)
     std = dict(zip(fit.base.names, fit.estimate.covariance.std, strict=True))
-    published = {}
-    for line in (TX40 / "TX40_bp_5.csv").read_text().splitlines():
-        name, _, _, wls, _ = line.rsplit(",", 4)
-        published[name.split(" ")[0].replace("fs", "fc")] = float(wls)
+    table = read_tx40_table(TX40 / "TX40_bp_5.csv")
+    published = {name: row.wls.value for name, row in table.items()}
     assert len(published) == 60
     for joint in range(1, 7):
         assert ours[f"fv{joint}"] == pytest.approx(published[f"fv{joint}"], rel=0.02)
@@ -103,10 +76,10 @@ def test_tx40_wls_is_the_published_table():
 
 
 def test_tx40_wls_is_table_1_of_brunot():
-    ours = published_names(tx40("wls"))
+    ours = listed(tx40("wls"))
     within = [
-        abs(ours[brunot_name(key)] - value) <= 3 * abs(value) * percent / 100
-        for key, (value, percent) in BRUNOT.items()
+        abs(ours[name] - published.value) <= 3 * published.std
+        for name, published in BRUNOT["decimated", "ols"].items()
     ]
     assert len(within) == 28
     assert sum(within) >= 26
@@ -115,7 +88,7 @@ def test_tx40_wls_is_table_1_of_brunot():
 def test_tx40_with_slow_rows_underestimates_coulomb_friction():
     fit = tx40("wls", slow_rows=True)
     assert overall(fit) <= 7.8
-    low = 1.0 - published_names(fit)["fc1"] / published_names(tx40("wls"))["fc1"]
+    low = 1.0 - listed(fit)["fc1"] / listed(tx40("wls"))["fc1"]
     assert 0.10 < low < 0.20
 
 
@@ -124,15 +97,11 @@ def test_tx40_essential_parameters():
     chosen = study.identify.model_copy(update={"method": "wls", "essential": "ratio"})
     fit = run_study(study.model_copy(update={"identify": chosen}))
     kept = {fit.base.names[k].removesuffix("R") for k in fit.essential}
-    published = {
-        line.split(",")[0].split(" ")[0].replace("fs", "fc")
-        for line in (TX40 / "TX40_ep_5.csv").read_text().splitlines()
-    }
+    published = set(read_tx40_table(TX40 / "TX40_ep_5.csv"))
     # theirs has the joint sum fv6, ours the drive's own part of it, and its rotor
     assert published - kept <= {"fv6"}
     assert kept - published <= {"Iam6"}
-    brunot = {brunot_name(key) for key in BRUNOT}
-    assert len(kept - brunot - {"Iam6"}) == 0
+    assert kept <= set(BRUNOT["decimated", "ols"])
     assert overall(fit) < 1.1 * overall(tx40("wls"))
 
 
@@ -180,11 +149,8 @@ def emps(method: str) -> Identification:
 def test_emps_has_its_published_values(method):
     fit = emps(method)
     ours = dict(zip(fit.base.names, fit.estimate.beta, strict=True))
-    mass = next(v for n, v in ours.items() if n.startswith(("m1", "Ia1")))
-    assert mass == pytest.approx(95.1089, rel=0.003)
-    assert ours["fv1"] == pytest.approx(203.5034, rel=0.005)
-    assert ours["fc1"] == pytest.approx(20.3935, rel=0.01)
-    assert ours["off1"] == pytest.approx(-3.1648, rel=0.03)
+    for (name, value), rel in zip(EMPS.items(), (0.003, 0.005, 0.01, 0.03), strict=True):
+        assert ours[name] == pytest.approx(value, rel=rel), name
     assert overall(fit) <= 4.1
 
 
@@ -208,10 +174,9 @@ def emps_loop(method: str) -> Identification:
 def test_emps_in_the_loop_has_its_published_values(method):
     fit = emps_loop(method)
     np.testing.assert_allclose(fit.estimate.history[0], [50.0, 0.0, 0.0, 0.0], atol=1e-12)
-    published = {"Ia1R": 95.1089, "fv1": 203.5034, "fc1": 20.3935}
     ours = dict(zip(fit.base.names, fit.estimate.beta, strict=True))
-    for (name, value), rel in zip(published.items(), LOOP_TOLERANCES[method], strict=True):
-        assert ours[name] == pytest.approx(value, rel=rel), name
+    for name, rel in zip(("Ia1R", "fv1", "fc1"), LOOP_TOLERANCES[method], strict=True):
+        assert ours[name] == pytest.approx(EMPS[name], rel=rel), name
     assert 1e3 * fit.simulated[0].position_rms[0] < 0.003  # [mm]
 
 

@@ -1,11 +1,27 @@
-"""Experiments of papers repeated on simulated robots, their tables beside ours."""
+"""Experiments of papers repeated on simulated robots, their tables beside ours.
+
+=============== ================================================================
+module          content
+=============== ================================================================
+`published`     every number of a paper that ours stand beside, once
+`twin`          the simulated TX40, whose parameters are known (two TOML files)
+`experiment`    its references, controllers, encoders and random torques
+`brunot2019`    output error methods: CLIE, CLOE and DIDIM beside least squares
+`ardiani2024`   instrumental variables and constraints, five scenarios
+`routes`        other routes from a log to standard parameters
+`report`        tables and remarks as plain text
+=============== ================================================================
+
+A paper's package has `simulated` (the robot and its logs), `estimated` (which methods on
+which of them), `tables` and `remarks`; its `run` does it all.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from dynident_papers import ardiani2024, brunot2019
-from dynident_papers.tables import Reproduction
+from dynident_papers.report import Reproduction
 
 REPRODUCTIONS: dict[str, Callable[..., Reproduction]] = {
     "ardiani2024": ardiani2024.run,

@@ -1,23 +1,16 @@
-"""The TX40 twin under control: reference motions, and what a log of one would hold."""
+"""The TX40 twin under control: reference motions, controllers, encoders, random torques."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.dynamics.inverse import mass_matrix
 from dynident.friction.kernel import BY_SPEED, BY_STATE, VALUE
 from dynident.friction.model import FrictionModel, Linear, Shape
-from dynident.recording.recording import Recording
 from dynident.simulation.controller import Controller, pd
-from dynident.simulation.loop import Loop
-from dynident.simulation.plant import Element, build_plant
+from dynident.simulation.plant import Element, mean_inertia
 from dynident.simulation.reference import Reference, bang_bang
-from dynident.simulation.rollout import Motion, rollout
-from dynident.simulation.sensors import Sensors, logged, position_noise
+from dynident.simulation.sensors import Sensors
 from dynident_papers.twin import Twin
 
 CONTROL_RATE = 5000.0
@@ -44,26 +37,31 @@ POINTS = np.radians(
     ]
 )
 """Where the published log of the robot comes to rest, to the degree [rad]."""
-VELOCITY = np.radians([287.0, 287.0, 430.0, 410.0, 320.0, 700.0])
-"""The robot's limits, which that log reaches [rad/s]."""
 ACCELERATION = np.array([25.6, 25.6, 44.0, 54.0, 37.0, 75.0])
 """With these and `SMOOTHING` its moves take as long as there, to 0.02 s [rad/s^2]."""
 SMOOTHING = 0.5
 CONFIGURATIONS = 500
+"""Of the mean inertia, along the moves."""
 
 
-def tx40_reference(rate: float, duration: float) -> Reference:
+def top_speeds(twin: Twin) -> Array:
+    """The joints' limits, which the published log reaches, shape (n,) [rad/s]."""
+    return np.array([joint.velocity for joint in twin.robot.joints])
+
+
+def tx40_reference(twin: Twin, rate: float, duration: float) -> Reference:
     """Smoothed bang-bang moves through `POINTS`, then rest.
 
     Parameters
     ----------
+    twin : Twin
     rate : float
         [Hz]
     duration : float
         The first twelve moves take 6.9 s, all of them 7.4 s; a shorter reference is cut off
         [s].
     """
-    moves = bang_bang(rate, POINTS, VELOCITY, ACCELERATION, smoothing=SMOOTHING)
+    moves = bang_bang(rate, POINTS, top_speeds(twin), ACCELERATION, smoothing=SMOOTHING)
     samples = round(duration * rate)
     rest = max(0, samples - len(moves.q))
     if rest == 0:
@@ -77,12 +75,10 @@ def tx40_reference(rate: float, duration: float) -> Reference:
     )
 
 
-def mean_inertia(twin: Twin) -> Array:
+def twin_inertia(twin: Twin) -> Array:
     """Mean diagonal of the mass matrix, rotors included, along the moves, shape (n,)."""
-    q = tx40_reference(CONFIGURATIONS / 7.0, 7.0).q
-    M = mass_matrix(twin.idim.tree, twin.theta[: twin.idim.inertial].reshape(-1, 10), q)
-    rotors = build_plant(twin.idim, twin.theta, np.ones(twin.robot.n)).rotors
-    return np.asarray(np.mean(np.diagonal(M, axis1=1, axis2=2), axis=0) + np.diag(rotors))
+    q = tx40_reference(twin, CONFIGURATIONS / 7.0, 7.0).q
+    return mean_inertia(twin.idim, twin.theta, q)
 
 
 def twin_controller(
@@ -120,7 +116,7 @@ def bandwidth_controller(
     rate : float or None
         [Hz]
     """
-    w, J = 2.0 * np.pi * bandwidth, mean_inertia(twin)
+    w, J = 2.0 * np.pi * bandwidth, twin_inertia(twin)
     return pd(J * w**2 / twin.gain, 2.0 * damping * w * J / twin.gain, gain=twin.gain, rate=rate)
 
 
@@ -204,100 +200,3 @@ def stribeck(excess: Array, speed: Array) -> tuple[Element, ...]:
     """
     pairs = enumerate(zip(excess.tolist(), speed.tolist(), strict=True))
     return tuple(Element(j, STRIBECK, (fs,), (vs,)) for j, (fs, vs) in pairs)
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """A motion of the twin, and what is imperfect about it.
-
-    Attributes
-    ----------
-    twin : Twin
-    controller : Controller
-        Of the actual robot; the estimators may be given another.
-    reference : Reference
-    sensors : Sensors
-    width : ndarray, shape (n,), or float
-        Speed over which the plant's Coulomb friction changes sign [rad/s].
-    external : ndarray, shape (samples, n), optional
-        Torques that act and are not logged [Nm].
-    elements : tuple of Element
-        Of the plant, beside its friction.
-    model : ndarray, shape (standard parameters,), optional
-        That the controller compensates with, where it does.
-    substeps : int
-        Integration steps a sample.
-    integrator : str
-    """
-
-    twin: Twin
-    controller: Controller
-    reference: Reference
-    sensors: Sensors
-    width: Array | float
-    external: Array | None = None
-    elements: tuple[Element, ...] = ()
-    model: Array | None = None
-    substeps: int = 1
-    integrator: str = "ode3"
-
-    @property
-    def loop(self) -> Loop:
-        """The closed loop of the actual robot."""
-        n = self.twin.robot.n
-        return Loop(
-            self.twin.idim,
-            self.controller,
-            self.reference,
-            self.integrator,
-            self.substeps,
-            np.broadcast_to(np.asarray(self.width, dtype=float), (n,)).copy(),
-            self.external,
-            noise=position_noise(self.sensors, len(self.reference.q)),
-            count=self.sensors.count,
-            elements=self.elements,
-            model=self.model,
-        )
-
-
-@dataclass(frozen=True)
-class Run:
-    """An experiment that was made.
-
-    Attributes
-    ----------
-    recording : Recording
-        What was logged, with the references.
-    motion : Motion
-        What was the case.
-    """
-
-    recording: Recording
-    motion: Motion = field(repr=False)
-
-
-def run_experiment(
-    experiment: Experiment, name: str, progress: Callable[[str, float], None] | None = None
-) -> Run:
-    """Move the twin and log it.
-
-    Parameters
-    ----------
-    experiment : Experiment
-    name : str
-        Of the recording.
-    progress : callable, optional
-        Called with "simulation" and the share that is done.
-
-    Raises
-    ------
-    RolloutError
-        When the motion diverges.
-    """
-    reference = experiment.reference
-    motion = rollout(experiment.loop, experiment.twin.theta, progress)
-    q, tau = logged(experiment.sensors, reference.rate, motion.measured, motion.tau, motion.q)
-    recording = Recording(
-        name, reference.rate, q=q, tau=tau, qref=reference.q.copy(), dqref=reference.dq.copy()
-    )
-    return Run(recording, motion)

@@ -1,149 +1,277 @@
-"""What ardiani2024 has in its tables, and where and why the repetition departs from it."""
+"""Published numbers that ours stand beside, each stated here and nowhere else.
+
+Papers are those of ``docs/theory/references.md``. Parameters bear our names without the R of
+regrouped ones (`Izz1`, `Iam6`); where a drive is coupled, published tables list sums over the
+joints (`published_sums`).
+"""
 
 from __future__ import annotations
 
-PAPER: dict[str, dict[str, tuple[float, ...]]] = {
-    "I": {
-        "wls": (5.2, 5.0, 5.0, 5.6, 7.2, 7.1),
-        "idim-iv": (5.4, 5.3, 5.1, 5.7, 7.2, 7.5),
-        "didim": (5.5, 5.3, 5.1, 5.8, 7.2, 7.5),
-        "pc-idim-ls": (5.2, 5.0, 5.0, 5.6, 7.2, 7.1),
-        "pc-idim-iv": (5.4, 5.3, 5.1, 5.7, 7.2, 7.5),
-        "pc-didim": (5.5, 5.3, 5.1, 5.8, 7.2, 7.5),
-    },
-    "II": {
-        "wls": (6.1, 6.3, 6.7),
-        "idim-iv": (6.4, 6.8, 7.0),
-        "didim": (6.4, 6.8, 7.1),
-        "pc-idim-ls": (6.1, 6.3, 6.7),
-        "pc-idim-iv": (6.4, 6.8, 7.0),
-        "pc-didim": (6.4, 6.8, 7.1),
-    },
-    "III": {
-        "wls": (25.3, 24.7, 25.2, 25.8, 27.5, 28.0),
-        "idim-iv": (6.1, 5.9, 6.0, 5.9, 8.0, 8.1),
-        "didim": (6.1, 6.0, 6.1, 5.9, 8.0, 8.2),
-        "pc-idim-ls": (25.3, 24.7, 25.2, 25.8, 27.5, 28.0),
-        "pc-idim-iv": (6.1, 5.9, 6.0, 5.9, 8.0, 8.1),
-        "pc-didim": (6.1, 6.0, 6.1, 5.9, 8.0, 8.2),
-    },
-    "IV": {
-        "wls": (26.4, 26.5, 27.8),
-        "idim-iv": (7.1, 7.6, 7.9),
-        "didim": (7.2, 7.6, 8.0),
-        "pc-idim-ls": (26.4, 26.5, 27.8),
-        "pc-idim-iv": (7.1, 7.6, 7.9),
-        "pc-didim": (7.2, 7.6, 8.0),
-    },
-    "V": {
-        "idim-iv": (6.1, 6.3, 5.9, 6.4, 7.9, 8.1),
-        "pc-idim-iv": (5.9, 5.8, 5.5, 6.2, 7.6, 7.9),
-        "pc-didim": (32.9, 33.5, 31.9, 32.7, 34.4, 35.0),
-    },
-    "VI": {
-        "idim-iv": (7.1, 7.7, 8.1),
-        "pc-idim-iv": (6.8, 7.2, 7.5),
-        "pc-didim": (45.7, 46.0, 45.1),
-    },
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from dynident.core.arrays import Array
+
+
+class Published(NamedTuple):
+    """A value with its relative standard deviation.
+
+    Attributes
+    ----------
+    value : float
+    percent : float
+        Relative standard deviation [%].
+    """
+
+    value: float
+    percent: float
+
+    @property
+    def std(self) -> float:
+        """Standard deviation in the unit of the value."""
+        return abs(self.value) * self.percent / 100.0
+
+
+Column = tuple[str, str]
+"""Rows that are fitted, "all" or "decimated", and the name of the method."""
+
+# ---- brunot2019
+
+BRUNOT_COLUMNS: tuple[Column, ...] = (
+    ("decimated", "ols"),
+    *(("all", method) for method in ("clie", "cloe", "didim")),
+    *(("decimated", method) for method in ("clie", "cloe", "didim")),
+)
+"""The columns of Tables 1 and 4; LS, which both tables refer to, is decimated."""
+_TABLES_1_AND_4 = """
+Izz1 zz1r 1.24 1.45  1.25 .32  1.22 .24  1.25 .32  1.25 1.52  1.22 2.69  1.25 1.23
+fv1  fv1  8.00 .91   7.96 .28  8.18 .12  7.99 .28  7.96 .91   8.18 1.39  7.99 .75
+fc1  fc1  7.34 2.66  7.21 .87  6.34 .37  7.11 .89  7.21 2.84  6.34 4.22  7.11 2.36
+Ixx2 xx2r -.48 3.28  -.47 .97  -.42 .55  -.48 .98  -.47 3.72  -.42 5.95  -.48 3.06
+Ixz2 xz2r -.16 5.40  -.16 1.85 -.17 .72  -.15 1.89 -.16 6.82  -.17 7.92  -.15 6.01
+Izz2 zz2r 1.09 1.29  1.09 .29  1.08 .18  1.09 .30  1.09 1.37  1.08 2.05  1.09 1.12
+mx2  mx2r 2.21 3.01  2.24 .94  2.43 .73  2.22 .95  2.24 4.05  2.43 8.57  2.22 3.32
+fv2  fv2  5.50 1.45  5.47 .35  5.68 .22  5.45 .35  5.47 1.55  5.68 2.66  5.45 1.24
+fc2  fc2  8.24 2.26  8.35 .53  7.40 .28  8.35 .53  8.35 2.36  7.40 3.38  8.35 1.85
+Ixx3 xx3r .13 10.6   .13 2.07  .18 1.31  .13 2.10  .13 11.1   .18 14.5   .13 8.97
+Izz3 zz3r .11 9.57   .12 1.81  .11 1.59  .11 1.89  .12 10.3   .11 17.8   .11 8.47
+my3  my3r -.60 2.52  -.59 .44  -.53 .60  -.59 .44  -.59 2.70  -.53 6.38  -.59 2.11
+Ia3  ia3  .09 9.39   .09 1.94  .09 1.62  .09 1.94  .09 11.1   .09 17.7   .09 8.61
+fv3  fv3  1.93 2.05  1.94 .31  1.93 .46  1.94 .31  1.94 2.14  1.93 4.51  1.94 1.58
+fc3  fc3  6.48 2.06  6.47 .31  5.80 .31  6.47 .32  6.47 2.19  5.79 3.22  6.47 1.59
+mx4  mx4  -.02 35.1  -.03 3.40 .01 12.4  -.03 3.50 -.03 26.9  .01 124    -.03 18.8
+Ia4  ia4  .03 9.10   .03 1.08  .03 1.38  .03 1.09  .03 9.33   .03 12.8   .03 7.78
+fv4  fv4  1.09 1.62  1.11 .19  1.15 .28  1.11 .19  1.11 1.81  1.15 2.52  1.11 1.48
+fc4  fc4  2.57 2.46  2.44 .31  2.17 .54  2.42 .31  2.44 2.97  2.17 5.00  2.42 2.43
+my5  my5r -.03 15.2  -.04 1.81 -.06 1.31 -.03 1.85 -.04 14.5  -.06 13.7  -.03 11.0
+Ia5  ia5  .04 10.6   .04 1.35  .05 1.29  .04 1.38  .04 12.1   .05 15.4   .04 9.78
+fv5  fv5  1.79 2.33  1.82 .24  1.92 .34  1.82 .25  1.82 2.33  1.92 4.20  1.82 1.84
+fc5  fc5  3.07 3.59  3.01 .39  2.26 .48  2.99 .39  3.01 3.72  2.26 6.00  2.99 2.92
+Iam6 ia6  .01 13.3   .01 2.06  .01 1.78  .01 2.08  .01 20.2   .01 20.9   .01 18.7
+fv6  fv6  .65 1.85   .66 .20   .67 .23   .65 .21   .66 2.07   .67 2.85   .65 1.59
+fc6  fc6  .30 32.9   .18 5.92  .04 24.4  .25 4.18  .18 19.5   .042 315   .25 11.6
+fvm6 fvm6 .61 1.97   .60 .22   .57 .46   .60 .22   .60 2.19   .57 5.66   .60 1.67
+fcm6 fcm6 1.90 4.40  1.94 .46  1.95 .78  1.92 .46  1.94 4.50  1.96 9.84  1.92 3.44
+"""
+_LINES = [line.split() for line in _TABLES_1_AND_4.strip().split("\n")]
+BRUNOT_NAMES = {line[0]: line[1] for line in _LINES}
+"""The 28 essential parameters: our name, and how Table 1 writes it."""
+BRUNOT: dict[Column, dict[str, Published]] = {
+    column: {line[0]: Published(float(line[2 + 2 * k]), float(line[3 + 2 * k])) for line in _LINES}
+    for k, column in enumerate(BRUNOT_COLUMNS)
 }
-"""Tables of the paper [%]."""
-PAPER_ITERATIONS = {
+"""Tables 1 and 4 of brunot2019: each column's estimates, in the order of the tables."""
+BRUNOT_SINGULAR: dict[Column, tuple[float, float, float]] = {
+    ("all", "clie"): (2.26e4, 19.3, 1172.0),
+    ("all", "cloe"): (9.85, 2.6e-3, 3845.0),
+    ("all", "didim"): (2.23e4, 19.1, 1166.0),
+    ("decimated", "clie"): (1589.0, 1.3, 1178.0),
+    ("decimated", "cloe"): (1.34, 1.74e-4, 7622.0),
+    ("decimated", "didim"): (1571.0, 1.3, 1165.0),
+}
+"""Tables 2 and 5 of brunot2019: mu_max, mu_min, conditioning number."""
+BRUNOT_TIMES = {"clie": "23 min", "cloe": "23 min", "didim": "1 min"}
+"""Tables 2 and 5 of brunot2019."""
+BRUNOT_ERRORS = {"clie": (0.017, 6.97), "cloe": (0.017, 10.7), "didim": (0.013, 6.95)}
+"""Table 3 of brunot2019: mean error of the position and of the torque, all samples fitted [%]."""
+BRUNOT_SAMPLES = {"all": 34500, "decimated": 276}
+"""Rows of a joint (brunot2019, 5.2)."""
+
+# ---- ardiani2024
+
+
+def _columns(methods: Sequence[tuple[str, ...]], text: str) -> dict[str, tuple[float, ...]]:
+    """A table as printed, by method; methods that share a column have it twice in the paper."""
+    rows = [[float(cell) for cell in line.split()] for line in text.strip().split("\n")]
+    pairs = zip(methods, zip(*rows, strict=True), strict=True)
+    return {method: column for same, column in pairs for method in same}
+
+
+_FREE_AND_CONSTRAINED = (
+    ("wls", "pc-idim-ls"),
+    ("idim-iv", "pc-idim-iv"),
+    ("didim", "pc-didim"),
+)
+_MISLED = (("idim-iv",), ("pc-idim-iv",), ("pc-didim",))
+ARDIANI: dict[str, dict[str, tuple[float, ...]]] = {
+    "I": _columns(
+        _FREE_AND_CONSTRAINED,
+        """
+        5.2 5.4 5.5
+        5.0 5.3 5.3
+        5.0 5.1 5.1
+        5.6 5.7 5.8
+        7.2 7.2 7.2
+        7.1 7.5 7.5
+        """,
+    ),
+    "II": _columns(
+        _FREE_AND_CONSTRAINED,
+        """
+        6.1 6.4 6.4
+        6.3 6.8 6.8
+        6.7 7.0 7.1
+        """,
+    ),
+    "III": _columns(
+        _FREE_AND_CONSTRAINED,
+        """
+        25.3 6.1 6.1
+        24.7 5.9 6.0
+        25.2 6.0 6.1
+        25.8 5.9 5.9
+        27.5 8.0 8.0
+        28.0 8.1 8.2
+        """,
+    ),
+    "IV": _columns(
+        _FREE_AND_CONSTRAINED,
+        """
+        26.4 7.1 7.2
+        26.5 7.6 7.6
+        27.8 7.9 8.0
+        """,
+    ),
+    "V": _columns(
+        _MISLED,
+        """
+        6.1 5.9 32.9
+        6.3 5.8 33.5
+        5.9 5.5 31.9
+        6.4 6.2 32.7
+        7.9 7.6 34.4
+        8.1 7.9 35.0
+        """,
+    ),
+    "VI": _columns(
+        _MISLED,
+        """
+        7.1 6.8 45.7
+        7.7 7.2 46.0
+        8.1 7.5 45.1
+        """,
+    ),
+}
+"""Tables I to VI of ardiani2024: relative errors by method, a joint or a trajectory a row [%].
+
+The lower halves of I to IV, the constrained methods, repeat the upper ones.
+"""
+ARDIANI_ITERATIONS = {
     "1": {"idim-iv": "5", "didim": "5", "pc-idim-iv": "5", "pc-didim": "5"},
     "2": {"idim-iv": "7", "pc-idim-iv": "7", "pc-didim": "6"},
     "4": {"idim-iv": "5", "didim": "fails", "pc-idim-iv": "5", "pc-didim": "5"},
 }
-"""By scenario (IV-B, IV-C, IV-E)."""
+"""Simulations until convergence, by scenario (ardiani2024, IV-B, IV-C, IV-E)."""
+ARDIANI_BAND_ITERATIONS = 5
+"""Of PC-IDIM-IV and PC-DIDIM in problem (47), which is feasible (ardiani2024, IV-D)."""
+ARDIANI_STRIBECK_ERROR = 12.0
+"""Relative errors with a Stribeck effect (ardiani2024, IV-F) [%]."""
+ARDIANI_RESTRICTED = 1e-8
+"""g_IV above which constraints are overly restrictive (ardiani2024, III-H)."""
+ARDIANI_SECONDS = {"idim-iv": 25, "didim": 25, "pc-idim-iv": 40, "pc-didim": 40}
+"""Computing times (ardiani2024, IV-B)."""
 
-REMARKS = (
-    "Robot: the TX40 twin with its 60 base parameters. The references are random points, "
-    "chosen for a condition number near the paper's 200, joined by smoothed bang-bang moves "
-    "that take 8 s together; those of the cross-validations are quintics through others.",
-    "Controller: P around P without feed-forward, sampled with the log, its velocity "
-    "differenced from encoder counts over 1 ms. Gains are for the mean inertia, not the twin's: "
-    "critically damped, with the position loops' 3 dB at 10 and 20 Hz. In scenario 4 both gains of "
-    "the simulated loops are halved, and with them the band.",
-    "Errors: random torques on the joints with a corner at 10 Hz, which the log does not hold; "
-    "their size is chosen so that the direct errors of scenario 1 are Table I's. That agreement "
-    "is no finding; the other tables are.",
-    "Slow rows: rows of a joint slower than three widths of the smoothed sign, 3 % of its top "
-    "speed, are not fitted. The paper does not mention it; near standstill the sign of a "
-    "measured velocity is not the robot's friction, whatever the noise.",
-    "Start and end: iterations start from CAD values, which are the twin's inertials and rotors, "
-    "each wrong by up to 30 %, without friction, and from Ia = 1 alone. They end by eq. (46) with "
-    "a tolerance of 1 % of the value or of its standard deviation, whichever is larger: eq. (46) "
-    "alone waits for the last digits of parameters that are zero. LS is weighted by joint.",
-    "Scenario 2 departs from Table III. With the seed's filters the coarse encoder changes "
-    "nothing: at 5 kHz most of its rounding is above 5 and 2 omega_dyn, and what is left in the "
-    "accelerations is small beside them, in the log and in the loop. Nor can Table III hold "
-    "in-sample errors of least squares as eq. (9) has it: IV's estimate has 6 % in the same "
-    "rows, and least squares is the estimate that has the least.",
-    "Table III's pattern appears with weaker filters, position cutoff at four times the seed's "
-    "and torques not filtered: LS is biased (weighted and held-out errors ten times those of IV "
-    "and DIDIM) and has about the paper's 25 %. IV's and DIDIM's error in these rows is far "
-    "above LS's; about the paper's 6 to 8 % is what they have along the simulated motion, on Z, "
-    "where LS has above 20 %. So the paper's figures agree with its text if its data were "
-    "filtered less than II-C says and the errors of IV and DIDIM, or of all, taken on Z. Ours "
-    "are largest at the first joints, the paper's nearly the same at all.",
-    "IV is not immune to noise in the positions where there is Coulomb friction: X holds the sign "
-    "of a noisy velocity, whose mean is not the sign of the true one, so that E(Z^T eps) = 0 "
-    "fails. With the position filter widened alone IV falls behind LS and at last cannot be "
-    "simulated, while without Coulomb friction it can and loses little. DIDIM, which does not use "
-    "the measured motion, does not feel it.",
-    "Constraints of the tables beside the paper's: eq. (27), which selects the base parameters "
-    "that have to be positive. We take the 24 of the 60 that no consistent robot can have "
-    "negative: Izz1R to Izz6, Ia, fv, fc. At most two are active in scenarios 1, 2 and 4, those of "
-    "Izz4R and Izz5R, whose true values are below or near one standard deviation, so that the "
-    "constrained columns repeat the others, as the paper's do. Their errors in sigma are a tenth "
-    "larger for another reason: with an active constraint standard deviations are bootstrapped, "
-    "which makes some of them smaller than the sandwich does, by a twentieth in the median.",
-    "Eq. (19) has the standard parameters instead: definite pseudo-inertias and positive drives. "
-    "The prior, which the paper does not have, is the library's default: inertials of the robot "
-    "file, weakly believed. The twin's file holds the truth, so the estimators are given the CAD "
-    "values for it: right in shape, up to 30 % wrong in mass.",
-    "Biased least squares stays biased under constraints (position cutoff at four times the "
-    "seed's, torques not filtered), as the paper says. Where IV cannot simulate its own estimate "
-    "(positions not filtered) eq. (27) does not mend that: base parameters that satisfy it can "
-    "still have a mass matrix that is not definite. Under (19) the loop can be simulated and the "
-    "iteration ends, with the bias left in and p above 5 %: constraints make a robot of "
-    "the estimate, not the right one.",
-    "Scenario 4: IV and PC-IV keep their accuracy. DIDIM is lost, with several times their "
-    "parameter error, but converges, where the paper says that it fails. PC-DIDIM converges in "
-    "the paper's 5 iterations and is lost as well, under (27) and (19), with a prior or without; "
-    "its relative errors are 6 to 9 %, the paper's 32 to 46 %. How far the simulated motion is off "
-    "depends on the references and on the velocity loop, which the paper does not give. Corrected "
-    "by Pi^-1 at each step DIDIM is IV to rounding, as the paper has it: with as many instruments "
-    "as parameters the two are one formula.",
-    "Scenario 3, bounds: the paper has all estimates stick to their bounds; ours do but for Ixx2R, "
-    "which makes up for what the others may not do. The true value of a few parameters "
-    "that are badly known is inside their bounds by chance. Multipliers, g_IV and the price in "
-    "chi-squared all tell that the bounds are too tight. The paper's criterion, g_IV below 1e-8, "
-    "is met by free estimates alone: it also calls eq. (27) restrictive, which costs nothing "
-    "(p = 0.8 in scenario 1). The price tells the two apart.",
-    "Scenario 3, eq. (45): it gives the constrained estimate to rounding only where Pi = I, as "
-    "with the regressor for instruments. In scenario 1 it is off by less than a tenth of sigma, "
-    "so that one may say with the paper that it retrieves the estimate; with the wrong controller "
-    "by one sigma. It makes the errors orthogonal to Z_U, while the minimum of the criterion (28) "
-    "makes them orthogonal to P_Z X_U. With Q = X' P_Z X in its place it is exact for any "
-    "controller.",
-    "Scenario 3, problem (47): feasible, as the paper has it, and its band of three sigma is not "
-    "felt: the answer is PC-IV under (19). That they differ by less than three sigma is what the "
-    "band imposes and no proof that (27) and (19) are equivalent; one and a half would do, one "
-    "would not. Here (19) holds ten or more directions where (27) holds one or two, and lowers "
-    "the held-out error of PC-IV by a tenth, the prior by a fifth.",
-    "The equality b = b_CIV is infeasible, as the paper finds, but not because an estimate is no "
-    "deterministic value: a consistent robot has exactly the base parameters of PC-IV under (19), "
-    "from the same data. It is because b_CIV has Izz6 < 2 |Ixy6|, which no body can have and (27) "
-    "does not know. The base parameters of noise-free rows are those of a consistent robot.",
-    "Tests: Pi = I is rejected in scenario 1 at full length as well, where the paper accepts it. "
-    "V is so small that the test sees the estimate's own error in the simulated motion, and "
-    "rows correlated in time count as independent in it. The size of Pi - I tells the scenarios "
-    "apart: in sigma of IV it is negligible in 1, 2 and 5 and large in 4. Exogeneity of X is "
-    "rejected because the random torques move the robot (correlated rows add to it); at the "
-    "seed's filters the bias that this makes is below the scatter.",
-    "Scenario 5: the robot's friction at standstill is twice fc, falling over 0.2 rad/s, and a "
-    "second log of 8 s at a quarter of the speed is added. Inertial parameters move, but their "
-    "errors stay at one standard deviation, which has grown with the residuals; those of "
-    "friction rise to four. The methods do not differ.",
-    "Computing times are those of one machine and left out unless asked for.",
-)
-"""Where and why the repetition departs from the paper."""
+# ---- the TX40 of both papers
+
+CONDITION = 200
+"""Of the regressor of 60 base parameters (brunot2019, 5.1; ardiani2024, IV-A)."""
+BANDWIDTHS = (10.0, 10.0, 10.0, 20.0, 20.0, 20.0)
+"""Of the position loops (ardiani2024, IV-A) [Hz]."""
+JOINT_SUMS = {"Ia5": "Iam6", "fv5": "fvm6", "fv6": "fvm6"}
+"""Published under the joint's name: the joint's own value and that of the drive beside it."""
+TX40_MASSES = (8.61, 4.85, 4.07, 3.62, 1.02, 0.2)
+"""Of a plausible set of standard parameters, from the notes of the measured log [kg]."""
+# The fifth is a published base parameter (.0468) and so contains the rotor of drive 6.
+TX40_ROTORS = {
+    "Ia1": 0.362, "Ia2": 0.362, "Ia3": 0.0988, "Ia4": 0.0313, "Ia5": 0.0363, "Iam6": 0.0105,
+}  # fmt: skip
+"""Rotor inertias stated with the measured log (figaroh-examples, Apache-2.0) [kg m^2]."""
+
+
+def published_sums(names: Sequence[str]) -> Array:
+    """What published tables list in place of our base parameters.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the parameters, with the R of regrouped ones or without.
+
+    Returns
+    -------
+    ndarray, shape (len(names), len(names))
+        Times our values, it is the values of the tables under the same names: drive 6 turns
+        with joints 5 and 6, and fv5 is that of all that resists joint 5 (see `JOINT_SUMS`).
+    """
+    plain = [name.removesuffix("R") for name in names]
+    sums = np.eye(len(plain))
+    for joint, drive in JOINT_SUMS.items():
+        if joint in plain and drive in plain:
+            sums[plain.index(joint), plain.index(drive)] = 1.0
+    return sums
+
+
+class TableRow(NamedTuple):
+    """A base parameter of the tables that come with the TX40's log.
+
+    Attributes
+    ----------
+    ols, wls : Published
+        By ordinary and by weighted least squares; friction and rotors of joints 5 and 6 are
+        sums (`JOINT_SUMS`).
+    """
+
+    ols: Published
+    wls: Published
+
+
+def read_tx40_table(path: Path) -> dict[str, TableRow]:
+    """The rows of ``TX40_bp_5.csv`` (60 base parameters) or ``TX40_ep_5.csv`` (25 essential).
+
+    Both lie in ``examples/tx40`` and were identified from the log that lies there, with a
+    regressor whose joint 6 never accelerates.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    dict of str to TableRow
+        By our names; Coulomb friction is fs there, fc here.
+    """
+    table = {}
+    for line in path.read_text().splitlines():
+        regrouping, *cells = line.rsplit(",", 4)
+        name = regrouping.split(" ")[0].replace("fs", "fc")
+        ols, ols_percent, wls, wls_percent = map(float, cells)
+        table[name] = TableRow(Published(ols, ols_percent), Published(wls, wls_percent))
+    return table
+
+
+# ---- EMPS
+
+EMPS = {"Ia1R": 95.1089, "fv1": 203.5034, "fc1": 20.3935, "off1": -3.1648}
+"""Mass, friction and offset of the slide (EMPS) [kg, N s/m, N]."""

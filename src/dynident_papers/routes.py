@@ -1,7 +1,7 @@
 """Other routes from a log to standard parameters, to compare constrained estimates with.
 
 Rows determine base parameters only, and each route fills in the rest by a rule of its own
-(flobaroid notes, "Standard and Base Parameters" and what follows). Routes are plain linear
+(FloBaRoID, the notes' "Standard and Base Parameters" and what follows). Routes are plain linear
 algebra on the weighted factor ``W = A M``: A of the base regressor, M the regrouping, so
 that W is the factor of the weighted standard regressor. None but the corrections of Sousa
 and Cortesao asks whether the links can exist; `share_inconsistent` counts those that cannot.
@@ -113,7 +113,7 @@ def minimum_norm(problem: Problem) -> Array:
 
     With orthonormal columns B that span the rows of M, the estimate in that basis is
     ``x_B = (M B)^-1 beta`` and ``theta = B x_B``: of all sets with the torques of least
-    squares the one of smallest Euclidean norm (Traversaro et al. 2015; flobaroid notes,
+    squares the one of smallest Euclidean norm (Traversaro et al. 2015; FloBaRoID,
     ``x_std = B^T x_base`` with B by rows). That norm adds kilograms to kg m^2: with other
     units it is another set.
 
@@ -145,7 +145,7 @@ def truncated_svd(problem: Problem, unit: Array | None = None) -> Array:
     """Standard parameters directly from the standard regressor (Gautier 2013).
 
     Singular values of W beyond the structural rank are removed and the rest inverted:
-    ``theta = V1 S1^-1 U1^T b`` (flobaroid notes, "Direct identification of standard
+    ``theta = V1 S1^-1 U1^T b`` (FloBaRoID, "Direct identification of standard
     parameters").
 
     Without `unit` this is `minimum_norm`: a pseudo-inverse gives the least-squares answer of
@@ -178,7 +178,7 @@ def truncated_svd(problem: Problem, unit: Array | None = None) -> Array:
 def cad_difference(problem: Problem, unit: Array | None = None) -> Array:
     """The difference from CAD values that explains what they leave of the torque.
 
-    ``theta = theta_cad + V1 S1^-1 U1^T (y - y_cad)`` (Gautier 2013; flobaroid notes,
+    ``theta = theta_cad + V1 S1^-1 U1^T (y - y_cad)`` (Gautier 2013; FloBaRoID,
     "Identification of difference between a priori parameters and optimal ones"): among the
     sets with the torques of least squares the one nearest to CAD. Nothing keeps it
     consistent where least squares is far from CAD.
@@ -251,7 +251,7 @@ def sousa_correction(problem: Problem) -> Array:
     """The least-squares estimate moved to the nearest feasible base parameters.
 
     Feasible are base parameters of which some consistent standard set exists (Sousa and
-    Cortesao 2014; flobaroid notes, "Optimization with constraints"). The distance is
+    Cortesao 2014; FloBaRoID, "Optimization with constraints"). The distance is
     weighted by the estimate's covariance, ``||A (beta' - beta)||^2``. That is the criterion
     of the rows up to a constant, so that this is constrained estimation without a prior;
     the authors' own distance is that of `sousa_correction_euclidean`.

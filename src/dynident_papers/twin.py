@@ -6,6 +6,7 @@ for the Stäubli TX40, within their uncertainty (`benchmarks/make_tx40_twin.py` 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -61,6 +62,26 @@ class Twin:
     kp: Array
     kd: Array
     gain: Array
+
+    def values(self, names: Sequence[str]) -> Array:
+        """True standard parameters by name; zero where the twin has none, as of offsets.
+
+        Parameters
+        ----------
+        names : sequence of str
+
+        Returns
+        -------
+        ndarray, shape (len(names),)
+            SI units.
+        """
+        known = dict(zip(self.idim.names, self.theta.tolist(), strict=True))
+        return np.array([known.get(name, 0.0) for name in names])
+
+    @property
+    def coulomb(self) -> Array:
+        """Coulomb friction of the joints' own drives, shape (n,) [Nm]."""
+        return self.values([f"fc{j + 1}" for j in range(self.robot.n)])
 
 
 class ControllerSpec(Spec):

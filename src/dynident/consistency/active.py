@@ -18,7 +18,7 @@ from dynident.conic.cones import Cone, Definite
 from dynident.conic.solve import compressed
 from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet
 from dynident.core.arrays import Array
-from dynident.regression.factors import InstrumentSystem, System
+from dynident.regression.factors import System
 
 SIGNIFICANCE = 0.01
 BLAMED = 0.5
@@ -153,55 +153,3 @@ def sensitivity(admitted: FeasibleSet, point: FeasiblePoint, faces: Sequence[np.
     halves = [0.5 * m for m in point.solution.multipliers]
     active, _ = linearise(admitted.cones, point.x, faces, halves)
     return Face(R, active).sensitivity()
-
-
-def predicted(system: System, fixed: Sequence[int], values: Array) -> Array:
-    """The estimate with some base parameters fixed, from the free one, exactly.
-
-    ``beta_U = beta_free,U + Q_UU^-1 Q_UC (beta_free,C - d)`` with ``Q = A^T A``: for IV,
-    A is R_ZX. Eq. (44) and (45) of ardiani2024 agree with it where Pi = I.
-
-    Parameters
-    ----------
-    system : System
-    fixed : sequence of int
-        C, the parameters at their bounds.
-    values : ndarray, shape (len(fixed),)
-        d, the bounds.
-    """
-    free = system.solve()
-    point = np.asarray(fixed, dtype=int)
-    rest = np.setdiff1d(np.arange(len(free)), point)
-    beta = free.copy()
-    beta[point] = values
-    # Q_UU^-1 A_U^T is the pseudo-inverse of A_U
-    response = np.linalg.lstsq(system.A[:, rest], system.A[:, point], rcond=None)[0]
-    beta[rest] = free[rest] + response @ (free[point] - values)
-    return np.asarray(beta)
-
-
-def predicted_by_instruments(
-    system: InstrumentSystem, fixed: Sequence[int], values: Array
-) -> Array:
-    """Eq. (45) of ardiani2024: ``beta_IV,U + (Z_U^T X_U)^-1 Z_U^T X_C (beta_IV,C - d)``.
-
-    Its orthogonality is that of eq. (40), ``Z_U^T e = 0``, and not that of the criterion
-    (28) that is minimised; the two agree where Pi = I.
-
-    Parameters
-    ----------
-    system : InstrumentSystem
-        As many instruments as parameters.
-    fixed : sequence of int
-    values : ndarray, shape (len(fixed),)
-    """
-    z = system.instruments
-    cross = system.R[:z, :z].T @ system.R[:z, z:-1]
-    free = system.projected.solve()
-    point = np.asarray(fixed, dtype=int)
-    rest = np.setdiff1d(np.arange(len(free)), point)
-    beta = free.copy()
-    beta[point] = values
-    response = np.linalg.solve(cross[np.ix_(rest, rest)], cross[np.ix_(rest, point)])
-    beta[rest] = free[rest] + response @ (free[point] - values)
-    return np.asarray(beta)

@@ -19,14 +19,13 @@ from dynident.core.errors import InputError
 from dynident.core.options import InPython, Options
 from dynident.core.schema import Name, Number, one_of
 from dynident.dynamics.idim import Idim
-from dynident.dynamics.inverse import mass_matrix
 from dynident.recording.filters import differences
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem, Regression
 from dynident.simulation.controller import Controller
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.loop import Loop
-from dynident.simulation.plant import build_plant
+from dynident.simulation.plant import mean_inertia
 from dynident.simulation.reference import Reference
 from dynident.simulation.rollout import Stretch, rollout, sensitive_rollout
 from dynident.simulation.stability import check_integration
@@ -207,12 +206,8 @@ class Auxiliary:
     def inertia(self, beta: Array) -> Array:
         """Mean diagonal of the mass matrix along the logs, shape (n,)."""
         problem = self.problem
-        theta = problem.base.standard(beta)
-        phi, _ = problem.idim.split(theta)
-        rotors = build_plant(problem.idim, theta, np.ones(problem.robot.n)).rotors
         q = np.vstack([log.q[:: max(1, len(log.q) // MASS_SAMPLES)] for log in problem.samples])
-        M = mass_matrix(problem.idim.tree, phi, np.ascontiguousarray(q))
-        return np.asarray(np.mean(np.diagonal(M, axis1=1, axis2=2), axis=0) + np.diag(rotors))
+        return mean_inertia(problem.idim, problem.base.standard(beta), q)
 
 
 def simulated_figures(auxiliary: Auxiliary, beta: Array) -> tuple[SimulatedFigure, ...]:

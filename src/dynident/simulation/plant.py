@@ -15,6 +15,7 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
 from dynident.dynamics.idim import Idim
+from dynident.dynamics.inverse import mass_matrix
 from dynident.friction.kernel import Elements, address
 from dynident.friction.model import FrictionModel
 
@@ -282,3 +283,24 @@ def padded(rows: Sequence[Array]) -> Array:
     for row, values in zip(matrix, rows, strict=True):
         row[: len(values)] = values
     return matrix
+
+
+def mean_inertia(idim: Idim, theta: Array, q: Array) -> Array:
+    """Mean diagonal of the joint-space mass matrix, rotors included.
+
+    Parameters
+    ----------
+    idim : Idim
+    theta : ndarray, shape (standard parameters,)
+    q : ndarray, shape (samples, nq)
+        Configurations to average over.
+
+    Returns
+    -------
+    ndarray, shape (dof,)
+        [kg m^2 or kg]
+    """
+    bodies, _ = idim.split(theta)
+    rotors = build_plant(idim, theta, np.ones(idim.robot.n)).rotors
+    M = mass_matrix(idim.tree, bodies, np.ascontiguousarray(q))
+    return np.asarray(np.mean(np.diagonal(M, axis1=1, axis2=2), axis=0) + np.diag(rotors))

@@ -15,10 +15,8 @@ from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators.closed_loop import Simulation, logged_reference
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
-from dynident.simulation.loop import Loop
+from dynident.simulation.record import record
 from dynident.simulation.reference import Reference
-from dynident.simulation.rollout import rollout
-from dynident.simulation.sensors import Sensors, logged, position_noise
 from dynident.simulation.stability import check_integration, check_loop
 from dynident.study.loop import (
     OF_LOGS,
@@ -61,52 +59,14 @@ class SimulatedLog:
         return text.getvalue().encode()
 
 
-def simulate_log(
-    loop: Loop, theta: Array, sensors: Sensors, progress: Progress = silent
-) -> SimulatedLog:
-    """Roll a loop out and record it.
-
-    Parameters
-    ----------
-    loop : Loop
-        Its own noise and counts are replaced by those of the sensors.
-    theta : ndarray, shape (standard parameters,)
-    sensors : Sensors
-    progress : callable
-
-    Raises
-    ------
-    InputError
-        When the loop is unstable or too stiff for its integrator.
-    RolloutError
-    """
-    robot = loop.idim.robot
-    noise = position_noise(sensors, loop.samples) if np.any(sensors.position) else None
-    seen = Loop(
-        **{
-            **{name: getattr(loop, name) for name in loop.__dataclass_fields__},
-            "noise": noise,
-            "count": sensors.count,
-        }
-    )
-    check_integration(seen, theta)
-    check_loop(seen, theta)
-    motion = rollout(seen, theta, progress)
-    first = motion.q.shape[1] - robot.n
-    q, tau = logged(sensors, loop.rate, motion.measured, motion.tau, motion.q[:, first:])
-    recording = Recording(
-        "simulation", loop.rate, q, tau, qref=loop.reference.q, dqref=loop.reference.dq
-    )
-    return SimulatedLog(recording, robot.joint_names, robot.warnings)
-
-
 def simulate_study(study: Study, progress: Progress = silent) -> SimulatedLog:
     """The log that a study's robot would give under its controller.
 
     Raises
     ------
     InputError
-        When the study has no controller, or parts of it do not fit.
+        When the study has no controller, or parts of it do not fit; when the loop is unstable
+        or too stiff for its integrator.
     RolloutError
     """
     if study.controller is None:
@@ -122,13 +82,16 @@ def simulate_study(study: Study, progress: Progress = silent) -> SimulatedLog:
         simulation = build_simulation(
             study.controller, study.reference, study.simulation, robot, logs
         )
-        found = logged_reference_of(simulation.references, logs[0])
+        reference = logged_reference_of(simulation.references, logs[0])
     else:
         controller, _ = build_controller(study.controller, robot, logs)
         simulation = Simulation(controller, **study.simulation.options())
-        found = build_reference(study.reference)
-    loop = simulation.loop(idim, found, model=theta)
-    return simulate_log(loop, theta, build_sensors(study.noise, robot.n), progress)
+        reference = build_reference(study.reference)
+    loop = simulation.loop(idim, reference, model=theta)
+    check_integration(loop, theta)
+    check_loop(loop, theta)
+    found = record(loop, theta, build_sensors(study.noise, robot.n), progress=progress)
+    return SimulatedLog(found.recording, robot.joint_names, robot.warnings)
 
 
 def logged_reference_of(references: tuple[Reference, ...] | None, log: Samples) -> Reference:

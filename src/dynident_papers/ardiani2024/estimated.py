@@ -1,4 +1,4 @@
-"""Estimates of the instrumental variable experiment, and what they are worth."""
+"""What is estimated of the instrumental variable experiment, and what the estimates are worth."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from dynident.regression.factors import InstrumentFactors
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.statistics import TestResult
 from dynident.regression.weighted import TOLERANCE, group_sigma
+from dynident_papers.ardiani2024.simulated import COARSE, Bench, Scenario, build_bench
 from dynident_papers.experiment import COUNT
-from dynident_papers.scenarios import COARSE, Bench, Scenario, bench
 
 METHODS = {
     "wls": "LS",
@@ -37,11 +37,10 @@ METHODS = {
     "pc-didim": "PC-DIDIM",
 }
 """What is estimated, with its name in a table; "pi-didim" is DIDIM corrected by Pi^-1."""
-HELD = ("pc-idim-ls", "pc-idim-iv", "pc-didim")
-"""The constrained ones."""
-FREE = tuple(method for method in METHODS if method not in HELD)
 FEW = ("wls", "idim-iv", "didim")
 """Those of the variants."""
+CONSTRAINED = ("pc-idim-ls", "pc-idim-iv", "pc-didim")
+"""The same under constraints."""
 KNOWLEDGE = {
     "(27)": Knowledge(consistency="base"),
     "(19)": Knowledge(prior="none"),
@@ -49,10 +48,10 @@ KNOWLEDGE = {
 }
 """Constraints by their equations: base parameters that have to be positive; definite
 pseudo-inertias and positive drives; the same with the CAD inertials as a prior."""
-PAPERS = "(27)"
+OF_THE_PAPER = "(27)"
 """Those of the tables beside the paper's."""
 RESOLVED = 1e-6
-"""Standard deviation over the unconstrained one below which a parameter is held."""
+"""Standard deviation over the unconstrained one below which constraints leave none."""
 
 ACTUAL = Scenario("1")
 DOWNGRADED = Scenario("2", stored=COARSE)
@@ -145,6 +144,11 @@ class Fit:
         kept = self.std > 0.0 if own is None else own & (self.std > 0.0)
         return np.asarray((self.beta - truth)[kept] / self.std[kept])
 
+    def sigmas(self, truth: Array, own: np.ndarray | None = None) -> float:
+        """Root mean square of `errors`; not a number where there are none."""
+        found = self.errors(truth, own)
+        return float(np.sqrt(np.mean(found**2))) if len(found) else np.nan
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -195,8 +199,17 @@ class Results:
     checks: dict[str, tuple[Problem, ...]]
     compared: dict[str, dict[tuple[str, str], Fit]]
 
+    def bench_of(self, scenario: Scenario) -> Bench:
+        """The robot of a scenario."""
+        return self.smooth if scenario in SMOOTH else self.bench
 
-def results(progress: Progress = silent, reduced: bool = False) -> Results:
+    @property
+    def friction(self) -> np.ndarray:
+        """Which base parameters are friction, shape (60,)."""
+        return np.array([name[:2] in ("fv", "fc", "of") for name in self.bench.clean.base.names])
+
+
+def estimate_all(progress: Progress = silent, reduced: bool = False) -> Results:
     """Simulate and estimate all that `dynident_papers.ardiani2024` reports.
 
     Parameters
@@ -212,8 +225,8 @@ def results(progress: Progress = silent, reduced: bool = False) -> Results:
         When the robot itself cannot be simulated; methods that fail leave their reason.
     """
     rate = 2000.0 if reduced else 5000.0
-    rough, smooth = bench(rate), bench(rate, coulomb=False)
-    few, all_ = (*FEW, *HELD), (*FREE, *HELD)
+    rough, smooth = build_bench(rate), build_bench(rate, coulomb=False)
+    few, all_ = (*FEW, *CONSTRAINED), tuple(METHODS)
     jobs = [(rough, s, few if reduced else all_) for s in (ACTUAL, DOWNGRADED)]
     jobs += [(rough, s, FEW if reduced else all_) for s in (TWO_LOGS, STRIBECK)]
     jobs += [(rough, CONTROLLER, all_), (rough, BIASED, FEW if reduced else few)]
@@ -224,13 +237,17 @@ def results(progress: Progress = silent, reduced: bool = False) -> Results:
         jobs += [(smooth, s, FEW) for s in SMOOTH]
     steps, outcomes = len(jobs) + 2, {}
     for k, (robot, scenario, methods) in enumerate(jobs, start=1):
-        outcomes[scenario.label] = estimated(robot, scenario, methods)
+        outcomes[scenario.label] = estimate_scenario(robot, scenario, methods)
         progress("ardiani2024", k / steps)
-    compared = {s.label: comparison(rough, outcomes[s.label]) for s in (ACTUAL, CONTROLLER)}
+    compared = {
+        s.label: compare_constraints(rough, outcomes[s.label]) for s in (ACTUAL, CONTROLLER)
+    }
     if not reduced:
         for s in LOST:
             own = rough.simulation(s), "pc-idim-iv", KNOWLEDGE["(19)"]
-            compared[s.label] = {("pc-idim-iv", "(19)"): fitted(outcomes[s.label].problem, *own)}
+            compared[s.label] = {
+                ("pc-idim-iv", "(19)"): estimate_method(outcomes[s.label].problem, *own)
+            }
     progress("ardiani2024", (steps - 1) / steps)
     checks = {s.label: rough.validations(s) for s in (ACTUAL, DOWNGRADED)}
     checks[CONTROLLER.label] = checks[ACTUAL.label]  # the robot is the same
@@ -238,10 +255,12 @@ def results(progress: Progress = silent, reduced: bool = False) -> Results:
     return Results(rough, smooth, outcomes, checks, compared)
 
 
-def estimated(bench: Bench, scenario: Scenario, methods: Sequence[str] = tuple(METHODS)) -> Outcome:
+def estimate_scenario(
+    bench: Bench, scenario: Scenario, methods: Sequence[str] = tuple(METHODS)
+) -> Outcome:
     """All methods on one scenario; one that fails leaves its reason."""
     problem, simulation = bench.problem(scenario), bench.simulation(scenario)
-    fits = {method: fitted(problem, simulation, method) for method in methods}
+    fits = {method: estimate_method(problem, simulation, method) for method in methods}
     along, identity, shift = None, None, np.nan
     iv = fits.get("idim-iv")
     if iv is not None and iv.beta is not None and iv.std is not None and iv.sigma is not None:
@@ -256,23 +275,23 @@ def estimated(bench: Bench, scenario: Scenario, methods: Sequence[str] = tuple(M
     return Outcome(scenario, problem, along, fits, identity, shift)
 
 
-def comparison(bench: Bench, outcome: Outcome) -> dict[tuple[str, str], Fit]:
+def compare_constraints(bench: Bench, outcome: Outcome) -> dict[tuple[str, str], Fit]:
     """The constrained methods under each of `KNOWLEDGE`, on one scenario."""
     simulation = bench.simulation(outcome.scenario)
     return {
         (method, name): outcome.fits[method]
-        if name == PAPERS
-        else fitted(outcome.problem, simulation, method, knowledge)
-        for method in HELD
+        if name == OF_THE_PAPER
+        else estimate_method(outcome.problem, simulation, method, knowledge)
+        for method in CONSTRAINED
         for name, knowledge in KNOWLEDGE.items()
     }
 
 
-def fitted(
+def estimate_method(
     problem: Problem,
     simulation: Simulation,
     method: str,
-    knowledge: Knowledge = KNOWLEDGE[PAPERS],
+    knowledge: Knowledge = KNOWLEDGE[OF_THE_PAPER],
     bootstrap: int = REPLICATES,
 ) -> Fit:
     """One method on one problem; where it fails, its reason.
@@ -294,19 +313,19 @@ def fitted(
             fit = corrected_didim(problem, simulation)
         else:
             loop = () if method in ("wls", "pc-idim-ls") else (simulation,)
-            if method in HELD:
+            if method in CONSTRAINED:
                 found = ESTIMATORS[method](
                     problem, *loop, knowledge, bootstrap=Bootstrap(bootstrap)
                 )
             else:
                 found = ESTIMATORS[method](problem, *loop)
-            fit = kept(found)
+            fit = fit_of(found)
     except (ComputationError, np.linalg.LinAlgError) as error:
         fit = Fit(None, None, 0, str(error))
     return replace(fit, seconds=perf_counter() - begin)
 
 
-def kept(found: Estimate) -> Fit:
+def fit_of(found: Estimate) -> Fit:
     """What the tables need of an estimate."""
     covariance, certificate = found.covariance, found.certificate
     return Fit(
@@ -324,7 +343,9 @@ def kept(found: Estimate) -> Fit:
 
 
 def corrected_didim(problem: Problem, simulation: Simulation) -> Fit:
-    """DIDIM with ``Pi^-1 (Z^T Z)^-1 Z^T y`` in place of its own estimate at each step (IV-E).
+    """DIDIM with ``Pi^-1 (Z^T Z)^-1 Z^T y`` in place of its own estimate at each step.
+
+    Section IV-E of ardiani2024.
 
     Raises
     ------
@@ -374,3 +395,13 @@ def torque_share(problem: Regression, difference: Array) -> float:
     factors = problem.factors
     squares = sum(float(np.sum((g.factor[:, :-1] @ difference) ** 2)) for g in factors.groups)
     return 100.0 * float(np.sqrt(squares / np.sum(factors.squared_torques)))
+
+
+def weighted_error(bench: Bench, beta: Array) -> float:
+    """Errors of the parameters as a torque along the noise-free identification motion [%]."""
+    return torque_share(bench.clean, beta - bench.truth)
+
+
+def held_out_error(bench: Bench, beta: Array) -> float:
+    """Error of the torque against noise-free torques of the cross-validations [%]."""
+    return overall_error(bench.held_out, beta)

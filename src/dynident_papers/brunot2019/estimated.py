@@ -1,4 +1,4 @@
-"""The estimators side by side on the cases of the output error experiment."""
+"""What is estimated of the output error experiment: the methods side by side, case by case."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dynident.estimators.output_error import POSITION, TORQUE, error_sigma, line
 from dynident.regression.factors import System
 from dynident.regression.row_kinds import ROWS
 from dynident.regression.statistics import TestResult, autocorrelation, f_test
-from dynident_papers.cases import (
+from dynident_papers.brunot2019.simulated import (
     COULOMB,
     FULL,
     NAMES,
@@ -25,16 +25,15 @@ from dynident_papers.cases import (
     Case,
     Scale,
     Setting,
-    made,
+    simulate,
 )
+from dynident_papers.published import Column, published_sums
 from dynident_papers.twin import Twin, load_twin
 
 METHODS = ("ols", "clie", "cloe", "didim")
 SIMULATING = METHODS[1:]
 WORDS = {"ols": "LS", "clie": "CLIE", "cloe": "CLOE", "didim": "DIDIM"}
 KINDS = {"all": "every sample", "decimated": "decimated"}
-Key = tuple[str, str]
-"""Kind of rows, method."""
 
 LAGS = 50
 
@@ -72,7 +71,7 @@ class Answer:
     ----------
     estimate : Estimate
     value, std, robust : ndarray, shape (28,)
-        As the paper sums them (`paper_sums`); standard deviations by the paper's formula,
+        As the paper sums them (`published_sums`); standard deviations by the paper's formula,
         eq. (10) and (32), and by the estimate's own covariance.
     inside : ndarray, shape (n,)
         Share of the first `LAGS` autocorrelations of the residual within ``2 / sqrt(N)``.
@@ -89,7 +88,7 @@ class Answer:
     torque: float
 
 
-Answers = dict[Key, Answer | str]
+Answers = dict[Column, Answer | str]
 """A method that fails leaves its reason."""
 
 
@@ -100,7 +99,8 @@ class Results:
     Attributes
     ----------
     twin : Twin
-    scale : Scale
+    scale, side : Scale
+        Of the main case, and of the settings beside it.
     main : Case
     answers : Answers
         Of the main case.
@@ -112,16 +112,46 @@ class Results:
 
     twin: Twin
     scale: Scale
+    side: Scale
     main: Case
     answers: Answers
     mismatches: tuple[tuple[Setting, Array, dict[str, Answer | str]], ...] = field(repr=False)
     noises: tuple[tuple[Setting, TestResult, Answers], ...] = field(repr=False)
 
+    @property
+    def truth(self) -> Array:
+        """True values of the main case as the paper sums them, shape (28,)."""
+        return published_sums(NAMES) @ self.main.truth
 
-def results(progress: Progress = silent, reduced: bool = False) -> Results:
-    """Simulate and estimate all that `run` reports.
+    def mismatch(self, setting: Setting) -> tuple[Array, dict[str, Answer | str]] | None:
+        """True values and answers under a mismatch; None without that run."""
+        return next(((t, answers) for s, t, answers in self.mismatches if s == setting), None)
 
-    Parameters and errors are those of `run`.
+    def biases(self, setting: Setting) -> dict[str, float]:
+        """Errors of the Coulomb friction under a mismatch by method [%].
+
+        Not a number where a method failed, and without that run.
+        """
+        run = self.mismatch(setting)
+        if run is None:
+            return dict.fromkeys(METHODS, np.nan)
+        return {m: coulomb_bias(beta_of(run[1][m]), run[0]) for m in METHODS}
+
+
+def estimate_all(progress: Progress = silent, reduced: bool = False) -> Results:
+    """Simulate and estimate all that `dynident_papers.brunot2019` reports.
+
+    Parameters
+    ----------
+    progress : callable
+        Called with "brunot2019" and the share that is done.
+    reduced : bool
+        A shorter and coarser motion, and fewer of the mismatches.
+
+    Raises
+    ------
+    ComputationError
+        When a motion of the robot diverges; methods that fail leave their reason.
     """
     twin = load_twin()
     scale, side = (REDUCED, REDUCED) if reduced else (FULL, SIDE)
@@ -133,41 +163,29 @@ def results(progress: Progress = silent, reduced: bool = False) -> Results:
     def made_a_step() -> None:
         progress("brunot2019", next(steps) / total)
 
-    main = made(twin, MAIN, scale)
+    main = simulate(twin, MAIN, scale)
     made_a_step()
     answers: Answers = {}
     for kind, method in keys:
-        answers[kind, method] = answered(main, kind, method)
+        answers[kind, method] = estimate_case(main, kind, method)
         made_a_step()
     mismatches = []
     for setting in chosen:
-        case = made(twin, replace(setting, disturbance=0.0), side)
-        found = {m: answered(case, "decimated", m, start="least-squares") for m in METHODS}
+        case = simulate(twin, replace(setting, disturbance=0.0), side)
+        found = {m: estimate_case(case, "decimated", m, start="least-squares") for m in METHODS}
         mismatches.append((setting, case.truth, found))
         made_a_step()
     noises = [(MAIN, essential_test(main), answers)]
     for setting in NOISES:
-        case = made(twin, setting, side)
+        case = simulate(twin, setting, side)
         pairs = [(k, m) for k in KINDS for m in ("ols", "clie", "didim")]
-        few: Answers = {(k, m): answered(case, k, m, start="least-squares") for k, m in pairs}
+        few: Answers = {(k, m): estimate_case(case, k, m, start="least-squares") for k, m in pairs}
         noises.append((setting, essential_test(case), few))
         made_a_step()
-    return Results(twin, scale, main, answers, tuple(mismatches), tuple(noises))
+    return Results(twin, scale, side, main, answers, tuple(mismatches), tuple(noises))
 
 
-def paper_sums() -> Array:
-    """What the paper lists of our parameters, shape (28, 28).
-
-    Drive 6 turns with joints 5 and 6; the paper's ia5, fv5 and fv6 are those of all that
-    resists the joint: ``Ia5 + Iam6``, ``fv5 + fvm6``, ``fv6 + fvm6``.
-    """
-    sums = np.eye(len(NAMES))
-    for joint, motor in (("Ia5", "Iam6"), ("fv5", "fvm6"), ("fv6", "fvm6")):
-        sums[NAMES.index(joint), NAMES.index(motor)] = 1.0
-    return sums
-
-
-def answered(case: Case, kind: str, method: str, start: str = "rotors") -> Answer | str:
+def estimate_case(case: Case, kind: str, method: str, start: str = "rotors") -> Answer | str:
     """One method on one kind of rows, or why it failed."""
     problem = ROWS[kind](case.problem)
     simulation = replace(case.simulation, start=start)
@@ -180,7 +198,7 @@ def answered(case: Case, kind: str, method: str, start: str = "rotors") -> Answe
         figure = simulated_figures(auxiliary, estimate.beta)[0]
     except ComputationError as error:
         return str(error)
-    found = in_paper_terms(estimate, inverted(auxiliary, method, estimate))
+    found = in_paper_terms(estimate, inverted_system(auxiliary, method, estimate))
     return replace(
         found,
         position=float(np.mean(figure.position_percent)),
@@ -188,7 +206,7 @@ def answered(case: Case, kind: str, method: str, start: str = "rotors") -> Answe
     )
 
 
-def inverted(auxiliary: Auxiliary, method: str, estimate: Estimate) -> System:
+def inverted_system(auxiliary: Auxiliary, method: str, estimate: Estimate) -> System:
     """The weighted system that a simulating method inverts at its estimate."""
     if method == "didim":
         return auxiliary.simulated(estimate.beta).factors.weighted(estimate.sigma)
@@ -198,7 +216,7 @@ def inverted(auxiliary: Auxiliary, method: str, estimate: Estimate) -> System:
 
 def in_paper_terms(estimate: Estimate, system: System) -> Answer:
     """An estimate and its standard deviations, summed as the paper sums them."""
-    sums, root = paper_sums(), system.inverse()
+    sums, root = published_sums(NAMES), system.inverse()
     robust = sums @ estimate.covariance.matrix @ sums.T
     return Answer(
         estimate,
@@ -230,3 +248,8 @@ def essential_test(case: Case) -> TestResult:
     rss = [float(f.weighted(sigma).rest) for f in (small, large)]
     dropped = large.parameters - small.parameters
     return f_test(rss[0], rss[1], dropped, large.rows - large.parameters)
+
+
+def beta_of(answer: Answer | str) -> Array:
+    """The estimate, not a number where there is none."""
+    return np.full(len(NAMES), np.nan) if isinstance(answer, str) else answer.estimate.beta

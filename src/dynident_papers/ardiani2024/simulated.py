@@ -1,4 +1,4 @@
-"""Scenarios of the instrumental variable experiment: robot, references and logs.
+"""What is simulated for the instrumental variable experiment: robot, references and logs.
 
 The robot is the TX40 twin under the controller of ardiani2024, IV-A; its 60 base parameters
 are those of friction "coulomb-viscous".
@@ -15,34 +15,39 @@ import numpy as np
 from dynident.core.arrays import Array, frozen
 from dynident.dynamics.base import base_parameters
 from dynident.estimators.closed_loop import Simulation
-from dynident.recording.prepare import prepare
+from dynident.recording.prepare import Samples, prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.row_kinds import ROWS
 from dynident.robot.model import Robot
 from dynident.simulation.controller import Controller, p_p
+from dynident.simulation.loop import Loop
+from dynident.simulation.record import record
 from dynident.simulation.reference import Reference, bang_bang, quintic
 from dynident.simulation.sensors import quantised
 from dynident_papers.experiment import (
     COUNT,
-    VELOCITY,
-    Experiment,
     disturbance,
     encoders,
-    mean_inertia,
-    run_experiment,
     stribeck,
+    top_speeds,
+    twin_inertia,
 )
+from dynident_papers.published import BANDWIDTHS
 from dynident_papers.twin import Twin, load_twin
 
-BANDWIDTH = np.array([10.0, 10.0, 10.0, 20.0, 20.0, 20.0])
-"""omega_dyn, of the position loops (IV-A) [Hz]."""
+BANDWIDTH = np.array(BANDWIDTHS)
+"""omega_dyn, of the position loops (ardiani2024, IV-A) [Hz]."""
+POSITION_FILTER, TORQUE_FILTER = 5.0, 2.0
+"""Cutoffs over omega_dyn (ardiani2024, II-C)."""
+VELOCITY_LAG = 1e-3
+"""Over which the controller differences encoder counts [s]."""
 COARSE = 2e-2
-"""Encoder resolution of the downgraded data (IV-C) [degrees per count]."""
+"""Encoder resolution of the downgraded data (ardiani2024, IV-C) [degrees per count]."""
 VALIDATION_RATE = 1000.0
-"""At which cross-validation data are stored (IV-A) [Hz]."""
+"""At which cross-validation data are stored (ardiani2024, IV-A) [Hz]."""
 DURATION = 8.0
-"""Of a reference (IV-B) [s]."""
+"""Of a reference (ardiani2024, IV-B) [s]."""
 FRICTION = "coulomb-viscous"
 """With rotors it gives the paper's 60 base parameters."""
 WIDTH = 0.01
@@ -123,7 +128,7 @@ class Scenario:
     slow : bool
         With a second log at low speed.
     position, torque : float
-        Cutoffs over the seed's ``5 omega_dyn`` and ``2 omega_dyn``.
+        Cutoffs over the paper's, `POSITION_FILTER` and `TORQUE_FILTER` times omega_dyn.
     rows : str
         Name in `dynident.regression.row_kinds.ROWS`.
     start : str
@@ -163,7 +168,7 @@ class Bench:
     slow: Reference
     checks: tuple[Reference, ...]
 
-    @property
+    @cached_property
     def width(self) -> Array:
         """Of the sign of the velocity, shape (6,) [rad/s]."""
         return np.asarray(WIDTH * np.max(np.abs(self.moves.dq), axis=0))
@@ -173,16 +178,16 @@ class Bench:
 
         The velocity loop is four times as fast as the position loop, which is critical
         damping for the mean inertia; the position loop then falls by 3 dB at
-        ``2 sqrt(sqrt(2) - 1) kp``. Velocity is differenced over 1 ms of encoder counts.
+        ``2 sqrt(sqrt(2) - 1) kp``. Velocity is differenced over `VELOCITY_LAG` of counts.
         """
         kp = scale * 2.0 * np.pi * BANDWIDTH / (2.0 * np.sqrt(np.sqrt(2.0) - 1.0))
-        kv = 4.0 * kp * mean_inertia(self.twin)
-        lag = max(1, round(1e-3 * self.rate))
+        kv = 4.0 * kp * twin_inertia(self.twin)
+        lag = max(1, round(VELOCITY_LAG * self.rate))
         return p_p(kp, kv, rate=self.rate, velocity="differences", lag=lag)
 
     @cached_property
     def clean(self) -> Regression:
-        """Noise-free rows of the identification, filtered as the seed's."""
+        """Noise-free rows of the identification, with the paper's filters."""
         return self.noise_free([self.moves])
 
     @cached_property
@@ -195,12 +200,26 @@ class Bench:
         logs, motions = [], []
         exact = encoders(self.twin, count=0.0)
         for reference in references:
-            trial = Experiment(self.twin, self.controller(), reference, exact, self.width)
-            true = run_experiment(trial, "noise-free").motion
-            log = Recording("noise-free", self.rate, q=true.q.copy(), tau=true.tau)
-            logs.append(prepare(log, BANDWIDTH.tolist(), drop_below=(SLOW * self.width).tolist()))
+            true = record(self.loop(reference), self.twin.theta, exact).motion
+            drives = self.robot.drives
+            log = Recording("noise-free", self.rate, q=true.q, tau=true.tau, drives=drives)
+            logs.append(self.prepared(log))
             motions.append((true.q, true.dq, true.ddq))
         return Problem(self.robot, logs, FRICTION).along(motions, self.width)
+
+    def loop(self, reference: Reference) -> Loop:
+        """The robot under its controller, undisturbed."""
+        return Loop(self.twin.idim, self.controller(), reference, width=self.width)
+
+    def prepared(self, log: Recording, position: float = 1.0, torque: float = 1.0) -> Samples:
+        """A log behind the paper's filters, cutoffs times `position` and `torque`."""
+        return prepare(
+            log,
+            BANDWIDTH.tolist(),
+            position_hz=(POSITION_FILTER * position * BANDWIDTH).tolist(),
+            torque_hz=(TORQUE_FILTER * torque * BANDWIDTH).tolist(),
+            drop_below=(SLOW * self.width).tolist(),
+        )
 
     @cached_property
     def rms(self) -> Array:
@@ -212,8 +231,7 @@ class Bench:
     def truth(self) -> Array:
         """True base parameters, shape (60,)."""
         base = self.clean.base
-        known = dict(zip(self.twin.idim.names, self.twin.theta, strict=True))
-        return np.asarray(base.matrix @ [known.get(name, 0.0) for name in base.idim.names])
+        return np.asarray(base.matrix @ self.twin.values(base.idim.names))
 
     @cached_property
     def believed(self) -> Array:
@@ -239,34 +257,22 @@ class Bench:
         base = base_parameters(self.twin.idim)
         return dict(zip(base.names, (base.matrix @ self.believed).tolist(), strict=True))
 
-    def record(self, scenario: Scenario, reference: Reference, seed: int) -> Recording:
-        """A log as a scenario has it."""
+    def log(self, scenario: Scenario, reference: Reference, seed: int) -> Recording:
+        """A log as a scenario has it; the seed is that of the random torques."""
         twin, n = self.twin, self.twin.robot.n
-        names = twin.idim.names
-        fc = np.array([twin.theta[names.index(f"fc{j + 1}")] for j in range(n)])
-        trial = Experiment(
-            twin,
-            self.controller(),
-            reference,
-            encoders(twin, scenario.seen),
-            self.width,
+        loop = replace(
+            self.loop(reference),
             external=disturbance(1e-2 * SHARES * self.rms, reference, CORNER, seed),
-            elements=stribeck(scenario.stribeck * fc, np.full(n, STRIBECK_SPEED)),
+            elements=stribeck(scenario.stribeck * twin.coulomb, np.full(n, STRIBECK_SPEED)),
         )
-        log = run_experiment(trial, scenario.label).recording
-        return replace(log, q=quantised(log.q, np.full(n, np.radians(scenario.stored))))
+        seen = record(loop, twin.theta, encoders(twin, scenario.seen), scenario.label).recording
+        return replace(seen, q=quantised(seen.q, np.full(n, np.radians(scenario.stored))))
 
     def problem(self, scenario: Scenario) -> Problem:
         """What a scenario's estimators are given."""
         references = [self.moves, self.slow][: 1 + scenario.slow]
         logs = [
-            prepare(
-                self.record(scenario, reference, seed),
-                BANDWIDTH.tolist(),
-                position_hz=(5.0 * scenario.position * BANDWIDTH).tolist(),
-                torque_hz=(2.0 * scenario.torque * BANDWIDTH).tolist(),
-                drop_below=(SLOW * self.width).tolist(),
-            )
+            self.prepared(self.log(scenario, reference, seed), scenario.position, scenario.torque)
             for seed, reference in enumerate(references)
         ]
         return ROWS[scenario.rows](Problem(self.robot, logs, FRICTION))
@@ -281,15 +287,14 @@ class Bench:
         step = round(self.rate / VALIDATION_RATE)
         found = []
         for seed, reference in enumerate(self.checks, start=10):
-            log = self.record(scenario, reference, seed)
-            stored = Recording(log.name, VALIDATION_RATE, log.q[::step].copy(), log.tau[::step])
-            slow = (SLOW * self.width).tolist()
-            samples = prepare(stored, BANDWIDTH.tolist(), drop_below=slow)
-            found.append(Problem(self.robot, samples, FRICTION))
+            log = self.log(scenario, reference, seed)
+            q, tau = log.q[::step], log.tau[::step]
+            stored = Recording(log.name, VALIDATION_RATE, q, tau, drives=log.drives)
+            found.append(Problem(self.robot, self.prepared(stored), FRICTION))
         return tuple(found)
 
 
-def bench(rate: float = 5000.0, coulomb: bool = True) -> Bench:
+def build_bench(rate: float = 5000.0, coulomb: bool = True) -> Bench:
     """The TX40 twin on its references.
 
     Parameters
@@ -304,18 +309,28 @@ def bench(rate: float = 5000.0, coulomb: bool = True) -> Bench:
         kept = [not name.startswith("fc") for name in twin.idim.names]
         twin = replace(twin, theta=np.where(kept, twin.theta, 0.0))
     times = MOVE * np.arange(CHECKS.shape[1])
+    speed = SPEED * top_speeds(twin)
     return Bench(
         twin,
         rate,
-        moves=stretched(rate, POINTS),
-        slow=stretched(rate, POINTS[:4]),
+        moves=stretched(rate, POINTS, speed),
+        slow=stretched(rate, POINTS[:4], speed),
         checks=tuple(quintic(rate, points, times) for points in CHECKS),
     )
 
 
-def stretched(rate: float, points: Array) -> Reference:
-    """Smoothed bang-bang moves from point to point that take `DURATION` together."""
-    speed = SPEED * VELOCITY
+def stretched(rate: float, points: Array, speed: Array) -> Reference:
+    """Smoothed bang-bang moves from point to point that take `DURATION` together.
+
+    Parameters
+    ----------
+    rate : float
+        [Hz]
+    points : ndarray, shape (points, n)
+        [rad]
+    speed : ndarray, shape (n,)
+        Limits before the moves are stretched [rad/s].
+    """
     # times shrink with the speed and with the square root of the acceleration
     s = bang_bang(rate, points, speed, RAMP * speed, smoothing=0.5).duration / DURATION
     return bang_bang(rate, points, s * speed, s**2 * RAMP * speed, smoothing=0.5)

@@ -1,4 +1,4 @@
-"""Cases of the output error experiment: what is simulated, and what estimators make of it.
+"""What is simulated for the output error experiment: settings of the robot, and their logs.
 
 Names and order of the parameters are those of Table 1 of brunot2019.
 """
@@ -11,29 +11,26 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.dynamics.base import base_parameters
-from dynident.estimators.closed_loop import (
-    Simulation,
-)
+from dynident.estimators.closed_loop import Simulation
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
 from dynident.simulation.controller import Controller, pid
+from dynident.simulation.loop import Loop
+from dynident.simulation.record import record
 from dynident_papers.experiment import (
-    VELOCITY,
-    Experiment,
     bandwidth_controller,
     disturbance,
     encoders,
-    run_experiment,
     stribeck,
+    top_speeds,
     twin_controller,
     tx40_reference,
 )
+from dynident_papers.published import BANDWIDTHS, BRUNOT_NAMES
 from dynident_papers.twin import FRICTION, Twin
 
 BANDWIDTH = 10.0
 """omega_dyn: filters at 50 and 20 Hz (brunot2019, 5.1) [Hz]."""
-DESIGNED = np.array([10.0, 10.0, 10.0, 20.0, 20.0, 20.0])
-"""Bandwidths of the position loops (ardiani2024, IV-A) [Hz]."""
 SLOW = 0.01
 """Share of the largest speed below which the sign of the velocity is not to be trusted."""
 SHARP = 0.001
@@ -43,13 +40,10 @@ STRIBECK_SPEED = 0.05
 DISTURBANCE, CUTOFF = 0.10, 50.0
 """Random joint torques: share of the torque's rms, and corner frequency [Hz]."""
 SEED = 1
+"""Of the random torques and of the sensors' noise."""
 
-NAMES = (
-    *("Izz1R", "fv1", "fc1", "Ixx2R", "Ixz2R", "Izz2R", "mx2R", "fv2", "fc2", "Ixx3R", "Izz3R"),
-    *("my3R", "Ia3", "fv3", "fc3", "mx4", "Ia4", "fv4", "fc4", "my5R", "Ia5", "fv5", "fc5"),
-    *("Iam6", "fv6", "fc6", "fvm6", "fcm6"),
-)
-"""The 28 essential parameters by our names, in the order of Table 1."""
+NAMES = tuple(f"{name}R" if theirs.endswith("r") else name for name, theirs in BRUNOT_NAMES.items())
+"""The 28 essential parameters among the twin's base parameters, in the order of Table 1."""
 COULOMB = tuple(k for k, name in enumerate(NAMES) if name.startswith("fc"))
 
 
@@ -145,7 +139,7 @@ class Case:
     truth: Array
 
 
-def made(twin: Twin, setting: Setting, scale: Scale) -> Case:
+def simulate(twin: Twin, setting: Setting, scale: Scale) -> Case:
     """Move the twin under a setting, log it, and prepare what is estimated.
 
     Raises
@@ -154,37 +148,38 @@ def made(twin: Twin, setting: Setting, scale: Scale) -> Case:
         When the motion diverges.
     """
     theta, kept = plant_values(twin, setting.essential)
-    plant = replace(twin, theta=theta)
-    reference = tx40_reference(scale.rate, scale.duration)
-    rms = np.sqrt(np.mean(plant_torque(plant, reference.q, reference.dq, reference.ddq) ** 2, 0))
+    plant, speeds = replace(twin, theta=theta), top_speeds(twin)
+    reference = tx40_reference(twin, scale.rate, scale.duration)
+    torque = twin.idim.torque(theta, reference.q, reference.dq, reference.ddq)
+    rms = np.sqrt(np.mean(torque**2, axis=0))
     assumed = twin_controller(twin, rate=scale.control)
     if setting.designed:
-        assumed = bandwidth_controller(twin, DESIGNED, rate=scale.control)
-    coulomb = np.array([theta[twin.idim.names.index(f"fc{j + 1}")] for j in range(twin.robot.n)])
+        assumed = bandwidth_controller(twin, np.array(BANDWIDTHS), rate=scale.control)
     steps = round(scale.control / scale.rate)
     push = np.zeros_like(theta)
-    for j, value in enumerate(coulomb):
+    for j, value in enumerate(plant.coulomb):
         push[twin.idim.names.index(f"fc{j + 1}")] = setting.feed_forward * value
-    experiment = Experiment(
-        plant,
+    width = scale.width if setting.plant_width is None else setting.plant_width
+    loop = Loop(
+        twin.idim,
         actual_controller(assumed, setting),
         reference,
-        encoders(twin, torque=setting.log_noise * rms, seed=SEED),
-        (scale.width if setting.plant_width is None else setting.plant_width) * VELOCITY,
-        external=disturbance(setting.disturbance * rms, reference, CUTOFF, SEED),
-        elements=stribeck(setting.stribeck * coulomb, STRIBECK_SPEED * VELOCITY),
-        model=push,
         substeps=steps * scale.sharpness,
+        width=width * speeds,
+        external=disturbance(setting.disturbance * rms, reference, CUTOFF, SEED),
+        elements=stribeck(setting.stribeck * plant.coulomb, STRIBECK_SPEED * speeds),
+        model=push,
     )
-    recording = run_experiment(experiment, setting.label).recording
-    slow = (setting.slow * VELOCITY).tolist()
+    sensors = encoders(twin, torque=setting.log_noise * rms, seed=SEED)
+    recording = record(loop, theta, sensors, setting.label).recording
+    slow = (setting.slow * speeds).tolist()
     samples = prepare(recording, bandwidth=BANDWIDTH, drop_below=slow)
     full = Problem(twin.robot, samples, FRICTION)
     width = scale.width if setting.width is None else setting.width
     return Case(
         full.only([full.base.names.index(name) for name in NAMES]),
         full,
-        Simulation(assumed, start="rotors", width=tuple(width * VELOCITY), substeps=steps),
+        Simulation(assumed, start="rotors", width=tuple(width * speeds), substeps=steps),
         kept,
     )
 
@@ -212,11 +207,6 @@ def plant_values(twin: Twin, essential: bool) -> tuple[Array, Array]:
     kept = np.zeros_like(beta)
     kept[chosen] = beta[chosen]
     return base.standard(kept), beta[chosen]
-
-
-def plant_torque(twin: Twin, q: Array, dq: Array, ddq: Array) -> Array:
-    """Inverse dynamics of the twin, shape (samples, n)."""
-    return twin.idim.torque(twin.theta, q, dq, ddq)
 
 
 def actual_controller(assumed: Controller, setting: Setting) -> Controller:

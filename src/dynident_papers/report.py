@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dynident.core.errors import InputError
@@ -92,6 +93,52 @@ class Reproduction:
         if self.remarks:
             parts.append("\n".join(["Remarks"] + [p for r in self.remarks for p in item(r)]))
         return "\n\n\n".join(parts) + "\n"
+
+
+def shown_once(rows: Sequence[Sequence[str]], *widths: int) -> tuple[tuple[str, ...], ...]:
+    """Rows whose leading cells are left empty where they repeat those of the row above.
+
+    Parameters
+    ----------
+    rows : sequence of sequence of str
+    widths : int
+        How many cells belong together, from the left: a group is left empty when it and all
+        groups before it repeat.
+    """
+    shown, above = [], None
+    for row in rows:
+        cells, start, same = list(row), 0, above is not None
+        for width in widths:
+            group = slice(start, start + width)
+            same = same and above is not None and tuple(row[group]) == tuple(above[group])
+            if same:
+                cells[group] = [""] * width
+            start += width
+        shown.append(tuple(cells))
+        above = row
+    return tuple(shown)
+
+
+def filled(cells: Sequence[str], count: int) -> tuple[str, ...]:
+    """A row with empty cells at its end, `count` cells in all."""
+    return (*cells, *[""] * (count - len(cells)))
+
+
+def digits(value: float) -> str:
+    """Three significant digits, large numbers in full."""
+    return f"{value:.0f}" if abs(value) >= 1000.0 else f"{value:.3g}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words with commas and an and."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def spanned(values: Iterable[float], form: str = ".1f") -> str:
+    """The smallest and the largest of some numbers, or the one that both are."""
+    found = list(values)
+    ends = [format(end, form) for end in (min(found), max(found))]
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 
 def line(cells: tuple[str, ...], widths: list[int], gap: int) -> str:

@@ -1,0 +1,71 @@
+"""What a robot's log would hold: a loop that is rolled out and seen by its sensors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.progress import Progress, silent
+from dynident.recording.recording import Recording
+from dynident.simulation.loop import Loop
+from dynident.simulation.rollout import Motion, rollout
+from dynident.simulation.sensors import Sensors, logged, position_noise
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A simulated motion and its log.
+
+    Attributes
+    ----------
+    recording : Recording
+        What was logged: positions and torques as the sensors give them, with the reference.
+    motion : Motion
+        What was the case.
+    """
+
+    recording: Recording
+    motion: Motion = field(repr=False)
+
+
+def record(
+    loop: Loop,
+    theta: Array,
+    sensors: Sensors,
+    name: str = "simulation",
+    progress: Progress = silent,
+) -> Recorded:
+    """Roll a loop out and log it.
+
+    Parameters
+    ----------
+    loop : Loop
+        Its noise and its counts are those of the sensors, whatever it has of its own.
+    theta : ndarray, shape (standard parameters,)
+        The robot's; SI units.
+    sensors : Sensors
+    name : str
+        Of the recording.
+    progress : callable
+        Called with "simulation" and the share that is done.
+
+    Raises
+    ------
+    RolloutError
+        When the motion diverges.
+
+    See Also
+    --------
+    dynident.simulation.stability : whether a loop is fit to be rolled out.
+    """
+    noise = position_noise(sensors, loop.samples) if np.any(sensors.position) else None
+    seen = replace(loop, noise=noise, count=sensors.count)
+    motion = rollout(seen, theta, progress)
+    joints = motion.q[:, motion.q.shape[1] - loop.idim.robot.n :]
+    q, tau = logged(sensors, loop.rate, motion.measured, motion.tau, joints)
+    reference, drives = loop.reference, loop.idim.robot.drives
+    qref, dqref = reference.q, reference.dq
+    recording = Recording(name, loop.rate, q=q, tau=tau, qref=qref, dqref=dqref, drives=drives)
+    return Recorded(recording, motion)

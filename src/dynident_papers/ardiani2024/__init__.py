@@ -1,0 +1,59 @@
+"""Ardiani, Janot, Benoussaad 2024, section IV, on the TX40 twin.
+
+Tables I to VI with the paper's numbers beside ours, what the estimates are worth against the
+truth, what constraints add, and where and why the two depart.
+
+========== =====================================================================
+module     content
+========== =====================================================================
+simulated  scenarios: robot, controller, references, logs
+estimated  which methods on which scenario, and what their estimates are worth
+scenario3  the third scenario: bounds, problem (47)
+prediction eq. (44) and (45): constrained estimates from unconstrained ones
+tables     the tables
+remarks    what the run shows, in sentences
+========== =====================================================================
+"""
+
+from __future__ import annotations
+
+from dynident.core.progress import Progress, silent
+from dynident_papers.ardiani2024.estimated import Results, estimate_all
+from dynident_papers.ardiani2024.remarks import all_remarks
+from dynident_papers.ardiani2024.scenario3 import Third, estimate_third
+from dynident_papers.ardiani2024.tables import all_tables
+from dynident_papers.report import Reproduction
+
+
+def run(progress: Progress = silent, reduced: bool = False, timed: bool = False) -> Reproduction:
+    """Repeat the paper's experiment on the TX40 twin.
+
+    Parameters
+    ----------
+    progress : callable
+        Called with "ardiani2024" and the share that is done.
+    reduced : bool
+        At 2 kHz instead of 5 kHz, and without most of the variants.
+    timed : bool
+        With computing times, which make the text differ from run to run.
+
+    Returns
+    -------
+    Reproduction
+
+    Raises
+    ------
+    ComputationError
+        When the robot itself cannot be simulated. Methods that fail are printed.
+    """
+    found = estimate_all(progress, reduced)
+    return report(found, estimate_third(found, progress, reduced), timed)
+
+
+def report(found: Results, third: Third, timed: bool = False) -> Reproduction:
+    """Tables and remarks of some results."""
+    return Reproduction(
+        "Ardiani, Janot, Benoussaad 2024: IDIM-IV, DIDIM and constraints on the TX40",
+        all_tables(found, third, timed),
+        all_remarks(found, third),
+    )

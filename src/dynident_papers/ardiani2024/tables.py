@@ -1,0 +1,444 @@
+"""The tables of the instrumental variable experiment: the paper's beside ours, and our own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident_papers.ardiani2024.estimated import (
+    ACTUAL,
+    BIASED,
+    CONSTRAINED,
+    CONTROLLER,
+    DOWNGRADED,
+    FEW,
+    MAIN,
+    METHODS,
+    OF_THE_PAPER,
+    SMOOTH,
+    STARTS,
+    STRIBECK,
+    TWO_LOGS,
+    UNFILTERED,
+    WEAK,
+    Fit,
+    Outcome,
+    Results,
+    held_out_error,
+    joint_errors,
+    overall_error,
+    torque_share,
+    weighted_error,
+)
+from dynident_papers.ardiani2024.scenario3 import (
+    EQUAL,
+    FAR,
+    FEW_BOUNDS,
+    NEAR,
+    NONE,
+    Bounded,
+    Prediction,
+    Third,
+)
+from dynident_papers.ardiani2024.simulated import (
+    POSITION_FILTER,
+    TORQUE_FILTER,
+    Bench,
+    Scenario,
+)
+from dynident_papers.published import (
+    ARDIANI,
+    ARDIANI_BAND_ITERATIONS,
+    ARDIANI_ITERATIONS,
+    ARDIANI_SECONDS,
+    ARDIANI_STRIBECK_ERROR,
+)
+from dynident_papers.report import Table, filled, shown_once
+
+Columns = Mapping[str, Sequence[float]]
+BESIDE = (
+    ("I", "II", ACTUAL, "actual data"),
+    ("III", "IV", DOWNGRADED, "downgraded data"),
+    ("V", "VI", CONTROLLER, "error in the controller"),
+)
+"""The paper's tables: direct comparison, cross-validation, scenario."""
+
+
+def all_tables(found: Results, third: Third, timed: bool = False) -> tuple[Table, ...]:
+    """The tables of some results.
+
+    Parameters
+    ----------
+    found : Results
+    third : Third
+    timed : bool
+        With computing times.
+    """
+    tables = [
+        *papers_tables(found),
+        truth_table(found),
+        constraints_table(found),
+        bounds_table(found.bench, third.bounded),
+        prediction_table(third.predictions),
+        consistency_table(third),
+        tests_table(found),
+        friction_table(found),
+        filter_table(found),
+    ]
+    return (*tables, time_table(found)) if timed else tuple(tables)
+
+
+def papers_tables(found: Results) -> list[Table]:
+    """Tables I to VI, the unconstrained methods and the constrained ones apart."""
+    tables = []
+    for direct, cross, scenario, words in BESIDE:
+        outcome, logs = found.outcomes[scenario.label], found.checks[scenario.label]
+        parts = (
+            (f". Relative errors, direct comparison, {words} [%]", direct, "joint"),
+            (f". Relative errors, cross-validation, {words} [%]", cross, "traj."),
+        )
+        for title, number, label in parts:
+            for constrained, kind in ((False, ""), (True, f", constrained by {OF_THE_PAPER}")):
+                ours: dict[str, Sequence[float] | Array | None] = {}
+                for method, fit in outcome.fits.items():
+                    if (method in CONSTRAINED) is not constrained:
+                        continue
+                    ours[method] = None
+                    if fit.beta is not None and number == direct:
+                        ours[method] = joint_errors(outcome.problem, fit.beta)
+                    elif fit.beta is not None:
+                        ours[method] = [overall_error(log, fit.beta) for log in logs]
+                notes = failures(outcome, ours) if number == direct else ()
+                name = f"Table {number}{kind}{title}"
+                tables.append(beside(name, label, ARDIANI[number], ours, notes))
+    return tables
+
+
+def beside(
+    title: str,
+    label: str,
+    paper: Columns,
+    ours: Mapping[str, Sequence[float] | Array | None],
+    notes: tuple[str, ...] = (),
+) -> Table:
+    """The paper's columns beside ours, one pair a method; more methods are more pairs."""
+    header, columns = [label], []
+    count = max(len(values) for values in paper.values())
+    for method, values in ours.items():
+        if method in paper:
+            header.append(f"{METHODS[method]}\npaper")
+            columns.append([f"{x:.1f}" for x in paper[method]])
+        header.append(f"{METHODS[method]}\nours")
+        columns.append(["fails"] * count if values is None else [f"{x:.1f}" for x in values])
+    rows = tuple((str(k + 1), *(column[k] for column in columns)) for k in range(count))
+    return Table(title, tuple(header), rows, notes)
+
+
+def failures(outcome: Outcome, methods: Iterable[str] = METHODS) -> tuple[str, ...]:
+    """Reasons of the methods that failed, as notes."""
+    return tuple(
+        f"{METHODS[m]}, {in_words(outcome.scenario)}: {outcome.fits[m].failure}."
+        for m in methods
+        if m in outcome.fits and outcome.fits[m].failure
+    )
+
+
+def in_words(scenario: Scenario) -> str:
+    """A scenario with its filters, where they are not the paper's."""
+    if scenario.position == scenario.torque == 1.0 and scenario.rows == "decimated":
+        return f"scenario {scenario.label}"
+    _, position, torque = filters(scenario)
+    plant = ", no fc" if scenario in SMOOTH else ""
+    return f"position cutoff {position}, torque {torque}{plant}"
+
+
+def worth(bench: Bench, beta: Array) -> tuple[str, str]:
+    """Weighted and held-out error as cells."""
+    return f"{weighted_error(bench, beta):.2f}", f"{held_out_error(bench, beta):.2f}"
+
+
+def sigma_cell(value: float) -> str:
+    """An error in standard deviations, empty where there are none."""
+    return "" if np.isnan(value) else f"{value:.2f}"
+
+
+def truth_table(found: Results) -> Table:
+    """Iterations, and errors against the truth, with the paper's filters."""
+    header = ("scenario", "method", "iterations\nours", "\npaper", "sigma\nrms",
+              "sigma\nlargest", "weighted\n[%]", "held-out\n[%]")  # fmt: skip
+    rows, used = [], []
+    for scenario in (*MAIN[:4], *STARTS, STRIBECK):
+        outcome = found.outcomes.get(scenario.label)
+        if outcome is None:
+            continue
+        used.append(outcome)
+        for method, fit in outcome.fits.items():
+            row = [scenario.label, METHODS[method]]
+            row.append("fails" if fit.beta is None else str(fit.iterations))
+            row.append(ARDIANI_ITERATIONS.get(scenario.label, {}).get(method, ""))
+            if fit.beta is not None:
+                errors = fit.errors(found.bench.truth)
+                row.append(sigma_cell(fit.sigmas(found.bench.truth)))
+                row.append(f"{np.max(np.abs(errors)):.1f}" if len(errors) else "")
+                row += worth(found.bench, fit.beta)
+            rows.append(filled(row, len(header)))
+    return Table(
+        "Against the truth, with the paper's filters",
+        header,
+        shown_once(rows, 1),
+        (
+            "Parameter errors in their own standard deviations, and as 100 ||X (beta - true)|| "
+            "/ ||y|| along the noise-free identification motion; then the error of the torque "
+            "against noise-free torques of the three cross-validations.",
+            "Iterations are simulations of the loop, rounds of the weights for LS, steps of the "
+            "interior-point method for PC-LS. In 2 loop the controller sees the coarse counts as "
+            "well; Ia = 1 starts with all else zero. PC: constrained by (27), standard deviations "
+            "bootstrapped where constraints are active; parameters that then have none are left "
+            "out of sigma.",
+            *(reason for outcome in used for reason in failures(outcome)),
+        ),
+    )
+
+
+def constraints_table(found: Results) -> Table:
+    """The constrained methods under each kind of constraints."""
+    header = ("", "method", "constraints", "iter-\nations", "active", "rank", "p", "sigma\nrms",
+              "weighted\n[%]", "held-out\n[%]", "certi-\nficate")  # fmt: skip
+    rows, reasons = [], []
+    for label in (ACTUAL.label, CONTROLLER.label):
+        for (method, constraints), fit in found.compared[label].items():
+            row = [label, METHODS[method], constraints]
+            if fit.beta is None:
+                rows.append(filled([*row, "fails"], len(header)))
+                reasons.append(
+                    f"{METHODS[method]}, {constraints}, scenario {label}: {fit.failure}."
+                )
+                continue
+            row += [str(fit.iterations), str(len(fit.active))]
+            price = fit.restriction
+            row += ["", ""] if price is None else [str(price.freedom), f"{price.p_value:.1g}"]
+            row.append(sigma_cell(fit.sigmas(found.bench.truth)))
+            rows.append((*row, *worth(found.bench, fit.beta), f"{fit.worst:.0e}"))
+    return Table(
+        "Constraints (27) on base parameters and (19) on standard parameters, without and with "
+        "a prior",
+        header,
+        shown_once(rows, 1, 1),
+        (
+            "Active: constraints that keep the estimate back; a pseudo-inertia is one. Rank: "
+            "directions that they take, and p of the price of that in chi-squared, small where "
+            "the data contradict them. Certificate: the worst of primal, dual and gap residuals. "
+            "Otherwise as above, scenarios 1 and 4.",
+            *reasons,
+        ),
+    )
+
+
+def bounds_table(bench: Bench, found: Sequence[Bounded]) -> Table:
+    """What overly restrictive bounds do, and what tells of them."""
+    header = ("loop", "method", "bounds", "true\noutside", "iter-\nations", "on a\nbound",
+              "least\nmult.", "g_IV", "p", "weighted\n[%]", "held-out\n[%]")  # fmt: skip
+    rows, reasons = [], []
+    for b in found:
+        row = [b.label, METHODS[b.method], b.words]
+        if b.fit.beta is None:
+            reasons.append(
+                f"{METHODS[b.method]}, scenario {b.label}, bounds {b.words}: {b.fit.failure}."
+            )
+            rows.append(filled([*row, "", "fails"], len(header)))
+            continue
+        bounded = b.words not in (NONE, OF_THE_PAPER)
+        row += [str(b.outside) if bounded else "", str(b.fit.iterations)]
+        row.append(str(len(b.stuck)) if bounded else str(len(b.fit.active)))
+        price, least, p_value = b.fit.restriction, "", ""
+        if price is not None:
+            least = f"{min(abs(value) for _, value in price.multipliers):.0e}"
+            p_value = f"{price.p_value:.1g}"
+        row += [least, f"{b.gradient:.0e}", p_value]
+        rows.append((*row, *worth(bench, b.fit.beta)))
+    return Table(
+        f"Scenario 3: bounds at {NEAR:g} and {FAR:g} of the estimate of IV",
+        header,
+        shown_once(rows, 1),
+        (
+            f"Bounds on the {FEW_BOUNDS} parameters that are known best, or on all; loops are "
+            "those of scenarios 1 and 4. True outside: bounded parameters whose true value misses "
+            "its bounds. On a bound: how many estimates stick to one. Least multiplier: the "
+            "smallest of these. g_IV = ||Z'(y - X b)|| / ||Z'y||, with Z for X of DIDIM. p: of "
+            "the price that the constraints have in chi-squared.",
+            *reasons,
+        ),
+    )
+
+
+def prediction_table(found: Sequence[Prediction]) -> Table:
+    """The constrained estimate from the unconstrained one, by both formulas."""
+    rows = [
+        (p.label, p.words, f"{p.identity:.2g}", str(p.free), f"{p.moved:.2f}",
+         f"{p.exact:.0e}", f"{p.instruments:.2g}")
+        for p in found
+    ]  # fmt: skip
+    return Table(
+        "Scenario 3: PC-IDIM-IV from the unconstrained estimate",
+        ("instruments", "bounds", "|Pi b - b|\n[sigma]", "free", "moved\n[sigma]",
+         "exact\n[sigma]", "eq. (45)\n[sigma]"),
+        shown_once(rows, 1),
+        (
+            "Largest of all parameters, in standard deviations of eq. (42). Free: parameters on "
+            "no bound, which the bounds of the others move. Exact: b_U + Q_UU^-1 Q_UC (b_C - d) "
+            "with Q = X'Z (Z'Z)^-1 Z'X and d the bounds, on the instruments of the last step; "
+            "eq. (45) has (Z_U'X_U)^-1 Z_U'X_C for it.",
+        ),
+    )  # fmt: skip
+
+
+def consistency_table(third: Third) -> Table:
+    """Which base parameters a consistent robot has."""
+    rows = []
+    for d in third.decisions:
+        if d.theta is None:
+            rows.append(filled((d.words, "no"), 5))
+        else:
+            steps = str(d.iterations) if d.iterations else ""
+            rows.append((d.words, "yes", steps, f"{d.distance:.2f}", f"{d.eigenvalue:.0e}"))
+    return Table(
+        "Scenario 3, problem (47): has a consistent robot these base parameters?",
+        ("base parameters", "found", "iterations", "largest\n[sigma]", "smallest\neigenvalue"),
+        tuple(rows),
+        (
+            "b_CIV: PC-IV under (27), scenario 1; sigma: eq. (42). Consistent: eq. (19), every "
+            "pseudo-inertia definite, Ia, fv, fc positive. Largest: |b_j - b_CIV,j|. Smallest "
+            "eigenvalue: of the pseudo-inertias of the robot that was found [kg, kg m^2]. The "
+            f"paper finds the band feasible in {ARDIANI_BAND_ITERATIONS} iterations and b "
+            f"{EQUAL} infeasible.",
+            *(f"{d.words}: {d.reason}." for d in third.decisions if d.theta is None),
+        ),
+    )
+
+
+def tests_table(found: Results) -> Table:
+    """Tests of Pi = I and of exogeneity, and the corrected DIDIM against IV."""
+    rows = []
+    for scenario in (*MAIN, BIASED):
+        outcome = found.outcomes.get(scenario.label)
+        if outcome is None or outcome.identity is None:
+            continue
+        exogenous = outcome.fits["idim-iv"].tests[-1]
+        cells = [f"{outcome.identity.statistic:.3g}", f"{outcome.identity.p_value:.1g}"]
+        cells += [f"{outcome.shift:.2f}", f"{exogenous.statistic:.3g}", f"{exogenous.p_value:.1g}"]
+        rows.append((scenario.label, *cells, corrected_gap(outcome)))
+    return Table(
+        "Tests: Pi = I, exogeneity of X, and DIDIM corrected by Pi^-1",
+        ("scenario", "Pi = I\nF", "\np", "|Pi b - b|\n[sigma]", "exogenous\nF", "\np",
+         "corr. - IV\n[sigma]"),
+        tuple(rows),
+        (
+            "The paper accepts Pi = I in scenario 1 and has it fail in 4. |Pi b - b| is by how "
+            "much DIDIM would move IV's estimate b in one step, the worst parameter.",
+        ),
+    )  # fmt: skip
+
+
+def corrected_gap(outcome: Outcome) -> str:
+    """The corrected DIDIM's distance from IV in sigmas, as a cell."""
+    iv, corrected = outcome.fits["idim-iv"], outcome.fits.get("pi-didim")
+    if corrected is None:
+        return ""
+    if corrected.beta is None or iv.beta is None or iv.std is None:
+        return "fails"
+    return f"{np.max(np.abs(corrected.beta - iv.beta) / iv.std):.0e}"
+
+
+def friction_table(found: Results) -> Table:
+    """What a Stribeck effect does to inertial and to friction parameters (ardiani2024, IV-F)."""
+    with_, without = found.outcomes[STRIBECK.label], found.outcomes[TWO_LOGS.label]
+    rows = []
+    for method, fit in with_.fits.items():
+        before = without.fits[method]
+        if fit.beta is None or before.beta is None:
+            rows.append((METHODS[method], *["fails"] * 8))
+            continue
+        cells = [f"{overall_error(without.problem, before.beta):.1f}"]
+        cells.append(f"{overall_error(with_.problem, fit.beta):.1f}")
+        for own in (~found.friction, found.friction):
+            change = np.where(own, fit.beta - before.beta, 0.0)
+            cells.append(f"{torque_share(found.bench.clean, change):.1f}")
+            cells += [sigma_cell(f.sigmas(found.bench.truth, own)) for f in (before, fit)]
+        rows.append((METHODS[method], *cells))
+    return Table(
+        "Scenario 5: without and with a Stribeck effect, linear friction in the model",
+        ("method", "direct\nwithout", "[%]\nwith", "inertial\nmoved [%]", "sigma\nwithout",
+         "\nwith", "friction\nmoved [%]", "sigma\nwithout", "\nwith"),
+        tuple(rows),
+        (
+            f"The paper has {ARDIANI_STRIBECK_ERROR:g} % with it. Moved: the change of these "
+            "parameters as a torque, 100 ||X change|| / ||y||; sigma: rms error against the truth "
+            "in standard deviations.",
+        ),
+    )  # fmt: skip
+
+
+def filter_table(found: Results) -> Table:
+    """Coarse encoders with weaker filters: where least squares is biased."""
+    header = ("count\n[deg]", "fc", "position\ncutoff", "torque\ncutoff", "method",
+              "on X\n[%]", "on Z\n[%]", "weighted\n[%]", "held-out\n[%]")  # fmt: skip
+    rows: list[tuple[str, ...]] = []
+    notes: list[str] = []
+    for scenario in (DOWNGRADED, *WEAK, *SMOOTH):
+        outcome, bench = found.outcomes.get(scenario.label), found.bench_of(scenario)
+        if outcome is None:
+            continue
+        count, *cutoffs = filters(scenario)
+        for method, fit in named_fits(found, outcome).items():
+            row = [count, "no" if bench is found.smooth else "yes", *cutoffs, method]
+            if fit.beta is None:
+                notes.append(f"{method}, {in_words(scenario)}: {fit.failure}.")
+                rows.append(filled([*row, "fails"], len(header)))
+                continue
+            along = outcome.along
+            row.append(f"{overall_error(outcome.problem, fit.beta):.1f}")
+            row.append("" if along is None else f"{overall_error(along, fit.beta):.1f}")
+            rows.append((*row, *worth(bench, fit.beta)))
+    return Table(
+        "Scenario 2 with weaker filters",
+        header,
+        shown_once(rows, 4),
+        (
+            f"Cutoffs over the paper's {POSITION_FILTER:g} and {TORQUE_FILTER:g} omega_dyn. On X: "
+            "||y - X b|| / ||y|| with the measured motion, the in-sample error; on Z: with the "
+            "motion simulated with IV's estimate, whatever the method. Weighted and held-out as "
+            "above. PC: constrained by (27), or as it says.",
+            *notes,
+        ),
+    )
+
+
+def named_fits(found: Results, outcome: Outcome) -> dict[str, Fit]:
+    """The methods of the filter table, and those under other constraints."""
+    fits = {METHODS[m]: outcome.fits[m] for m in (*FEW, *CONSTRAINED) if m in outcome.fits}
+    for (method, name), fit in found.compared.get(outcome.scenario.label, {}).items():
+        fits[f"{METHODS[method]} {name}"] = fit
+    return fits
+
+
+def filters(scenario: Scenario) -> tuple[str, str, str]:
+    """Encoder, position cutoff and torque cutoff as cells of a table."""
+    position = "none" if scenario.position >= UNFILTERED else f"x {scenario.position:g}"
+    torque = "all rows" if scenario.rows == "all" else f"x {scenario.torque:g}"
+    return f"{scenario.stored:g}", position, torque
+
+
+def time_table(found: Results) -> Table:
+    """Computing times of scenario 1 [s]."""
+    fits = found.outcomes[ACTUAL.label].fits
+    return Table(
+        "Computing times of scenario 1 [s]",
+        ("", *(METHODS[m] for m in fits)),
+        (
+            ("ours", *(f"{f.seconds:.2f}" for f in fits.values())),
+            ("paper", *(str(ARDIANI_SECONDS.get(m, "")) for m in fits)),
+        ),
+        ("The first simulation of a process includes the loading of the kernels.",),
+    )

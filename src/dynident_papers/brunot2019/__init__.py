@@ -1,0 +1,54 @@
+"""Brunot et al. 2019, section 5, on the TX40 twin: output error methods.
+
+Tables 1 to 5 with the paper's numbers beside ours, what makes CLOE's bias, how white the
+residuals are, and the errors against the truth.
+
+========= ======================================================================
+module    content
+========= ======================================================================
+simulated settings of the robot that the estimators do or do not know; their logs
+estimated the methods on every sample and on decimated rows, case by case
+tables    the tables
+remarks   what the run shows, in sentences
+========= ======================================================================
+"""
+
+from __future__ import annotations
+
+from dynident.core.progress import Progress, silent
+from dynident_papers.brunot2019.estimated import Results, estimate_all
+from dynident_papers.brunot2019.remarks import all_remarks
+from dynident_papers.brunot2019.tables import all_tables
+from dynident_papers.report import Reproduction
+
+
+def run(progress: Progress = silent, reduced: bool = False) -> Reproduction:
+    """Repeat the paper's experiment on the TX40 twin.
+
+    Parameters
+    ----------
+    progress : callable
+        Called with "brunot2019" and the share that is done.
+    reduced : bool
+        A shorter and coarser version, for a quick look and for tests.
+
+    Returns
+    -------
+    Reproduction
+        The paper's tables beside ours.
+
+    Raises
+    ------
+    ComputationError
+        When a motion of the twin diverges. Methods that fail are printed.
+    """
+    return report(estimate_all(progress, reduced))
+
+
+def report(found: Results) -> Reproduction:
+    """Tables and remarks of some results."""
+    return Reproduction(
+        "Brunot et al. 2019, Output Error Methods for Robot Identification, on the TX40 twin",
+        all_tables(found),
+        all_remarks(found),
+    )

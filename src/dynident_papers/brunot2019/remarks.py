@@ -1,0 +1,297 @@
+"""What the run shows beside the paper, in sentences whose figures are the run's.
+
+A remark is left out where the run does not hold what it speaks of, as under ``--quick``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident_papers.brunot2019.estimated import (
+    FEED_FORWARD,
+    KINDS,
+    MAIN,
+    METHODS,
+    MISMATCHES,
+    NOISES,
+    SIMULATING,
+    WORDS,
+    Answer,
+    Answers,
+    Results,
+    beta_of,
+)
+from dynident_papers.brunot2019.simulated import COULOMB, CUTOFF, DISTURBANCE, NAMES, SLOW
+from dynident_papers.brunot2019.tables import (
+    condition,
+    loop_figures,
+    published_ratios,
+    published_values,
+    singular_ratios,
+)
+from dynident_papers.published import (
+    BANDWIDTHS,
+    BRUNOT_SAMPLES,
+    BRUNOT_SINGULAR,
+    CONDITION,
+)
+from dynident_papers.report import digits, listed, spanned
+
+ALONE = 5.0
+"""CLOE's error over CLIE's above which a mismatch is said to move CLOE alone."""
+FELT = 1.0
+"""Errors of the Coulomb friction that are as good as none [%]."""
+
+
+def all_remarks(found: Results) -> tuple[str, ...]:
+    """The remarks of some results, those of methods that failed first."""
+    failures = tuple(
+        f"{WORDS[method]} on rows '{KINDS[kind]}' failed: {answer}."
+        for (kind, method), answer in found.answers.items()
+        if isinstance(answer, str)
+    )
+    remarks = (remark(found) for remark in REMARKS)
+    return (*failures, *(words for words in remarks if words))
+
+
+def motion(found: Results) -> str:
+    """References, length and condition."""
+    all_, few = condition(found.main.full)[0], condition(found.main.problem)[0]
+    theirs = BRUNOT_SINGULAR["decimated", "didim"][2]
+    return (
+        "Motion: the references pass through the points at which the published log of this robot "
+        f"rests, with limits fitted to that log. {found.scale.duration:g} s are logged, "
+        f"{found.scale.duration * found.scale.rate:.0f} samples (the paper has "
+        f"{BRUNOT_SAMPLES['all']}). The condition of the decimated regressor is {all_:.0f} for "
+        f"the {found.main.full.base.count} parameters without offsets and {few:.0f} for the "
+        f"{len(NAMES)}; the paper has {CONDITION} for all of its columns, but {theirs:.0f} for "
+        f"{len(NAMES)} of them (Table 5), and no matrix is worse conditioned with fewer columns."
+    )
+
+
+def controller(found: Results) -> str:
+    """Gains, and what speaks for them."""
+    loop = loop_figures(found)
+    least = int(np.argmin(loop.damping))
+    words = (
+        "Controller: the gains are those that come with the twin, read as kp (qref - q) + kd "
+        f"(dqref - dq), sampled. Their bands are {spanned(loop.band / BANDWIDTHS)} times those "
+        f"of ardiani2024, IV-A; joint {least + 1} has the least damping, "
+        f"{loop.damping[least]:.2f} (Table A)."
+    )
+    designed = next((a for s, _, a in found.mismatches if s.designed), None)
+    stiff = singular_ratios(found.answers["decimated", "clie"], found.answers["decimated", "cloe"])
+    soft = None if designed is None else singular_ratios(designed["clie"], designed["cloe"])
+    if stiff is None or soft is None:
+        return words
+    theirs = published_ratios("decimated")
+    gaps = [np.abs(np.log(ours / theirs)).max() for ours in (stiff, soft)]
+    nearer = "are" if gaps[0] < gaps[1] else "are not"
+    return (
+        f"{words} CLIE's singular values over CLOE's, which measure the stiffness of the loop, "
+        f"{nearer} nearer the paper's with them than with gains for the bands of ardiani2024 "
+        "(Table 5)."
+    )
+
+
+def errors(found: Results) -> str:
+    """What is random."""
+    words = (
+        f"Errors: random torques act on the joints, {100.0 * DISTURBANCE:g} % of each torque's rms "
+        f"with a corner at {CUTOFF:g} Hz. The logged torque is the controller's, as the paper's."
+    )
+    white = shares(noise(found, "white noise of the logged torque"), "all")
+    own = shares(noise(found, MAIN.label), "all")
+    if not white or not own:
+        return words
+    return (
+        f"{words} On every sample {spanned(own.values(), '.2f')} of the residuals' "
+        "autocorrelations are then within two sigma; with white noise of the logged torque "
+        f"instead {spanned(white.values(), '.2f')} are (Table 8), and CLOE, which does not use "
+        "the torque, would meet the encoder's rounding alone."
+    )
+
+
+def plant(found: Results) -> str | None:
+    """What the parameters beside the essential ones do."""
+    tests = {setting.label: test for setting, test, _ in found.noises}
+    other = NOISES[1].label
+    with_, without = noise(found, other), noise(found, MAIN.label)
+    if with_ is None or without is None or other not in tests:
+        return None
+    worst = {
+        name: min(answers.values())
+        for name, answers in (
+            ("with", least_shares(with_, "decimated")),
+            ("without", least_shares(without, "decimated")),
+        )
+        if answers
+    }
+    base = found.main.full.base
+    factors = found.main.full.factors
+    beta = base.matrix @ found.twin.theta
+    size = {
+        name: sum(float(np.sum((g.factor[:, k] * beta[k]) ** 2)) for g in factors.groups)
+        for k, name in enumerate(base.names)
+        if name not in NAMES
+    }
+    largest = max(size, key=lambda name: size[name])
+    percent = 100.0 * np.sqrt(size[largest] / np.sum(factors.squared_torques))
+    words = (
+        f"Plant: the base parameters beside the {len(NAMES)} are zero, as the paper's F-test has "
+        f"them (F = {digits(tests[MAIN.label].statistic)}). With all of the twin's it has "
+        f"{digits(tests[other].statistic)}"
+    )
+    if len(worst) == 2:
+        words += (
+            ", and of the decimated residuals' autocorrelations as few as "
+            f"{worst['with']:.2f} of a joint are within two sigma ({worst['without']:.2f} without "
+            "them; Table 8)"
+        )
+    return (
+        f"{words}. The largest of those that Table 1 leaves out is the twin's {largest}, "
+        f"{percent:.1f} % of the torque."
+    )
+
+
+def slow_rows(found: Results) -> str:
+    """Rows near standstill."""
+    words = (
+        f"Slow rows: rows of a joint slower than {100.0 * SLOW:g} % of its largest speed are not "
+        "fitted, which the paper does not mention."
+    )
+    without, with_ = found.biases(MISMATCHES[0]), found.biases(MISMATCHES[1])
+    if not np.isfinite([*without.values(), *with_.values()]).all():
+        return words
+    rest = spanned([b[m] for b in (without, with_) for m in SIMULATING], ".1f")
+    return (
+        f"{words} Without any error in the data LS is off by {without['ols']:.1f} % in the Coulomb "
+        f"friction, and by {with_['ols']:.1f} % where they are kept (Table 6): its columns hold "
+        "the sign of a velocity that is next to zero. Those of the other methods turn as smoothly "
+        f"as the simulated friction; they are off by {rest} %."
+    )
+
+
+def friction(found: Results) -> str:
+    """Widths of the sign."""
+    assert MAIN.plant_width is not None
+    plant, main, side = (
+        f"{100.0 * width:g} %" for width in (MAIN.plant_width, found.scale.width, found.side.width)
+    )
+    return (
+        f"Friction: the robot's sign turns within {plant} of a joint's largest speed, the "
+        f"estimators' within {main}, about as sharply as ode3 bears. In Tables 6 and 7 both turn "
+        f"within {side} unless a row says otherwise."
+    )
+
+
+def bias_of_cloe(found: Results) -> str | None:
+    """Which mismatches move CLOE alone, and the pattern of the feed-forward."""
+    alone, alike = [], []
+    for setting, _, _ in found.mismatches:
+        bias = found.biases(setting)
+        if not np.isfinite([bias["cloe"], bias["clie"]]).all():
+            continue
+        if bias["cloe"] > ALONE * bias["clie"] + FELT:
+            alone.append(setting.label)
+        elif max(bias["cloe"], bias["clie"]) > FELT:
+            alike.append(bias["cloe"] / bias["clie"])
+    if not alone and not alike:
+        return None
+    words = "CLOE's bias (Table 6):"
+    if alone:
+        words += f" CLOE alone is moved by {listed(alone)}."
+    if alike:
+        words += (
+            f" Whatever else moves them moves CLOE {spanned(alike, '.2f')} times as far as CLIE; "
+            "section 4.2 of the paper lets expect that it moves them alike, as both see a torque "
+            "error through the same loop."
+        )
+    changes = coulomb_changes(found)
+    if changes is None:
+        return words
+    reference = published_values("decimated", "ols")
+    theirs = published_values("decimated", "cloe") / reference - 1.0
+    own = [k for k in COULOMB if NAMES[k] != "fcm6"]
+    m6 = NAMES.index("fcm6")
+    return (
+        f"{words} Under the feed-forward CLOE's fc of the joints change by "
+        f"{spanned([changes['cloe'][k] for k in own], '+.0f')} % and its fcm6 by "
+        f"{changes['cloe'][m6]:+.0f} %, those of CLIE and DIDIM by "
+        f"{spanned([changes[m][k] for m in ('clie', 'didim') for k in COULOMB], '+.0f')} % "
+        f"(Table 7); against its LS the paper's CLOE has "
+        f"{spanned([100.0 * theirs[k] for k in own], '+.0f')} % and {100.0 * theirs[m6]:+.0f} %."
+    )
+
+
+def weights(found: Results) -> str:
+    """Of the joints, and how steps are counted."""
+    return (
+        "Weights and steps: all methods but LS weigh each joint by its error's standard deviation; "
+        "the paper's Gauss-Newton steps do not. CLOE and CLIE are weighed alike, so that without "
+        "a mismatch they are one estimator. They come near the answer by a few steps of DIDIM "
+        "before those of Levenberg and Marquardt that are counted, with exact sensitivities "
+        "instead of differences."
+    )
+
+
+def rows(found: Results) -> str:
+    """How many rows, and where iterations start."""
+    counts = [group.rows for group in found.main.problem.factors.groups]
+    return (
+        f"Rows: filter edges and slow rows leave {spanned(counts, '.0f')} decimated rows a joint "
+        f"where the paper has {BRUNOT_SAMPLES['decimated']}. Tables 6 and 7 and the cases beside "
+        f"the first of Table 8 are logged at {found.side.rate / 1e3:g} kHz and start from least "
+        "squares; the others start from the paper's values, rotors alone."
+    )
+
+
+def noise(found: Results, label: str) -> Answers | None:
+    """The answers under random errors of a setting."""
+    return next((answers for setting, _, answers in found.noises if setting.label == label), None)
+
+
+def shares(answers: Answers | None, kind: str) -> dict[str, float]:
+    """Share of white autocorrelations on one kind of rows by method, mean over the joints."""
+    return {m: float(np.mean(a.inside)) for m, a in on(answers, kind).items()}
+
+
+def least_shares(answers: Answers, kind: str) -> dict[str, float]:
+    """The same of the joint that has the least."""
+    return {m: float(np.min(a.inside)) for m, a in on(answers, kind).items()}
+
+
+def on(answers: Answers | None, kind: str) -> dict[str, Answer]:
+    """The answers on one kind of rows by method, without those that failed."""
+    return {
+        method: answer
+        for (rows, method), answer in (answers or {}).items()
+        if rows == kind and not isinstance(answer, str)
+    }
+
+
+def coulomb_changes(found: Results) -> dict[str, Array] | None:
+    """What the feed-forward makes of the Coulomb friction by method [%]; None if one failed."""
+    run = found.mismatch(FEED_FORWARD)
+    if run is None:
+        return None
+    truth, answers = run
+    changes = {m: 100.0 * (beta_of(answers[m]) / truth - 1.0) for m in METHODS}
+    return changes if all(np.isfinite(c).all() for c in changes.values()) else None
+
+
+REMARKS: tuple[Callable[[Results], str | None], ...] = (
+    motion,
+    controller,
+    errors,
+    plant,
+    slow_rows,
+    friction,
+    bias_of_cloe,
+    weights,
+    rows,
+)
+"""Each makes one remark, or None where the run does not show it."""
