@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+from common import EMPS, FIGURES, TX40
 from scipy.io import loadmat
 
 import dynident as di
@@ -24,12 +24,12 @@ from dynident.simulation.gains import identify_gains
 from dynident.simulation.reconstruct import reconstruct
 from dynident.study.loop import build_controller
 from dynident.study.study import study_robot, study_samples
+from dynident_papers import published
 from dynident_papers.experiment import twin_controller
 from dynident_papers.twin import load_twin
 
-ROOT = Path(__file__).resolve().parents[1]
-OUT = ROOT / "docs" / "figures" / "closed_loop.md"
-PUBLISHED = np.array([95.1089, 203.5034, 20.3935, -3.1648])
+OUT = FIGURES / "closed_loop.md"
+PUBLISHED = np.array(list(published.EMPS.values()))
 START = {"Ia1R": 50.0}
 METHODS = ("wls", "idim-iv", "2sls", "didim", "clie", "cloe")
 WIDTHS = (1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3)
@@ -39,7 +39,7 @@ PULSE = 1.0138
 
 def emps():
     """Problem and controller of the EMPS study."""
-    study = di.read_study(ROOT / "examples" / "emps" / "study.toml")
+    study = di.read_study(EMPS / "study.toml")
     robot = study_robot(study.robot)
     samples = study_samples(study.log[0], robot, study.prepare)
     controller, _ = build_controller(study.controller, robot, (samples,))
@@ -60,13 +60,15 @@ def emps_tables(lines):
     """Methods, smoothing widths, gains and the pulses log."""
     problem, controller, study = emps()
     width = study.simulation.width
+    M, fv, fc, offset = PUBLISHED
     lines += [
         "## EMPS",
         "",
         "`M ddq + fv dq + fc sign(dq) + offset`: one slide with its reference, its cascade sampled",
         "at 1 kHz and its limit of 10 V (`examples/emps/study.toml`), from `M = 50`, all else 0;",
         f"rows slower than {study.prepare.drop_below:g} m/s are dropped, the simulated sign is",
-        f"`tanh(v / {width:g} m/s)`. Published: M 95.11 kg, fv 203.5, fc 20.39, offset -3.165",
+        f"`tanh(v / {width:g} m/s)`. Published: M {M:.4g} kg, fv {fv:.4g}, fc {fc:.4g}, "
+        f"offset {offset:.4g}",
         "(their difference in per cent in brackets).",
         "",
         "| method | M [kg] | fv [N s/m] | fc [N] | offset [N] | position rms [mm] | |",
@@ -125,21 +127,23 @@ def emps_tables(lines):
             off = 100.0 * (found.beta[:3] / PUBLISHED[:3] - 1.0)
             cells.append(" ".join(f"{x:+.2f}" for x in off))
         lines.append(f"| {width:g} | {' | '.join(cells)} |")
-    gains_table(lines, problem)
+    gains_table(lines, problem, study)
     pulses_table(lines, problem, controller, best, study)
 
 
-def gains_table(lines, problem):
+def gains_table(lines, problem, study):
     """Gains identified from the log as if they were unknown."""
     log = problem.samples[0]
-    found = identify_gains(log.qref, log.measured, log.tau / 35.1507, log.rate, "p-p", limit=[10.0])
+    known = study.controller
+    volts = log.tau / known.gain
+    found = identify_gains(log.qref, log.measured, volts, log.rate, "p-p", limit=[known.limit])
     lines += [
         "",
         "### Unknown gains",
         "",
-        f"From reference, position and voltage: kp {found.kp[0]:.3f} 1/s (documented 160.18,",
-        f"{100 * (found.kp[0] / 160.18 - 1):+.3f} %), kv {found.kv[0]:.3f} V s/m (243.45,",
-        f"{100 * (found.kv[0] / 243.45 - 1):+.3f} %), velocity over {found.lag[0]} samples; they",
+        f"From reference, position and voltage: kp {found.kp[0]:.3f} 1/s (documented {known.kp:g},",
+        f"{100 * (found.kp[0] / known.kp - 1):+.3f} %), kv {found.kv[0]:.3f} V s/m ({known.kv:g},",
+        f"{100 * (found.kv[0] / known.kv - 1):+.3f} %), velocity over {found.lag[0]} samples; they",
         f"give the logged voltage back to {found.relative_error[0]:.2f} %.",
         "",
     ]
@@ -147,17 +151,19 @@ def gains_table(lines, problem):
 
 def pulses_table(lines, problem, controller, beta, study):
     """The pulses log, simulated with and without the pulses."""
-    folder = ROOT / "examples" / "emps"
     columns = {"time": "t", "q": ["qm"], "qref": ["qg"], "current": ["vir"]}
-    recording = di.read_log(folder / "DATA_EMPS_PULSES.mat", problem.robot, columns=columns)
+    recording = di.read_log(EMPS / "DATA_EMPS_PULSES.mat", problem.robot, columns=columns)
     samples = di.prepare(recording, bandwidth=20.0)
-    pulses = loadmat(folder / "DATA_EMPS_PULSES.mat")["pulses_N"].astype(float).reshape(-1, 1)
+    pulses = loadmat(EMPS / "DATA_EMPS_PULSES.mat")["pulses_N"].astype(float).reshape(-1, 1)
+    gain, peak = study.controller.gain, float(pulses.max())
     lines += [
         "### The pulses log, held out",
         "",
         "The model of `idim-iv` simulated in its loop over `DATA_EMPS_PULSES.mat`. The column",
-        "`pulses_N` is 0 or 5; the logged voltage is the controller's output plus 1.0138 times it,",
-        "so that the pulses are volts of the drive (178 N), although the name says newtons.",
+        f"`pulses_N` is 0 or {peak:g}; the logged voltage is the controller's output plus "
+        f"{PULSE:g} times it,",
+        f"so that the pulses are volts of the drive ({gain * PULSE * peak:.0f} N), although the "
+        "name says newtons.",
         "",
         "| external force | position rms [mm] | torque error of the loop [%] |",
         "|---|---|---|",
@@ -165,7 +171,7 @@ def pulses_table(lines, problem, controller, beta, study):
     forces = {
         "none": None,
         "`pulses_N` in newtons": pulses,
-        "35.1507 x 1.0138 x `pulses_N`": 35.1507 * PULSE * pulses,
+        f"{gain:g} x {PULSE} x `pulses_N`": gain * PULSE * pulses,
     }
     on = problem.on(samples)
     for name, force in forces.items():
@@ -186,7 +192,7 @@ def pulses_table(lines, problem, controller, beta, study):
 
 def tx40_table(lines):
     """IDIM-IV on the TX40 log beside WLS, parameter by parameter."""
-    study = di.read_study(ROOT / "examples" / "tx40" / "study.toml")
+    study = di.read_study(TX40 / "study.toml")
     robot = study_robot(study.robot)
     samples = study_samples(study.log[0], robot, study.prepare)
     problem = di.Problem(robot, samples)

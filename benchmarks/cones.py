@@ -14,9 +14,7 @@ import cProfile
 import os
 import platform
 import pstats
-import statistics
 import sys
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -30,10 +28,12 @@ import cvxpy
 import numpy as np
 import pinocchio as pin
 import scipy.linalg
+from common import FIGURES, timed
 
-from dynident.conic.active_set import certify
+from dynident.conic.active_set import certify, polished
 from dynident.conic.cones import Cone, Definite, Equal, names_of
-from dynident.conic.solve import ConeSolution, compressed, solve_cone_problem
+from dynident.conic.interior import Form
+from dynident.conic.solve import ConeSolution, compressed, finished, solve_cone_problem
 from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.threads import one_thread
@@ -42,8 +42,7 @@ from dynident.dynamics.idim import build_idim
 from dynident.regression.factors import System
 from dynident.robot import load_robot
 
-HERE = Path(__file__).resolve().parent
-OUT = HERE.parent / "docs" / "figures" / "cones.md"
+OUT = FIGURES / "cones.md"
 FINGERS = tuple(
     f"gripper_{side}_{joint}"
     for side in ("left", "right")
@@ -159,16 +158,9 @@ def build(name: str, prior: str, level: float, seed: int = 0) -> Case:
     return Case(f"{name}, {words}", R, c, admitted.cones, given.asked, int(outside))
 
 
-def timed(work: Callable[[], object], runs: int, before: bool = True) -> float:
-    """Median milliseconds of several runs, after one that does not count."""
-    if before:
-        work()
-    laps = []
-    for _ in range(runs):
-        start = time.perf_counter()
-        work()
-        laps.append(1e3 * (time.perf_counter() - start))
-    return statistics.median(laps)
+def milliseconds(work: Callable[[], object], runs: int, before: bool = True) -> float:
+    """Median of several runs."""
+    return 1e3 * timed(work, runs, before)
 
 
 def ours(case: Case, runs: int) -> dict[str, Outcome]:
@@ -178,14 +170,16 @@ def ours(case: Case, runs: int) -> dict[str, Outcome]:
     start = solve_cone_problem(case.R, nearby, case.cones)
     warm = solve_cone_problem(case.R, case.c, case.cones, start)
 
-    def outcome(solution: ConeSolution, milliseconds: float) -> Outcome:
+    def outcome(solution: ConeSolution, took: float) -> Outcome:
         words = f"{solution.iterations} iterations"
-        return Outcome(milliseconds, solution.x, solution.multipliers, words)
+        return Outcome(took, solution.x, solution.multipliers, words)
 
     return {
-        "cold": outcome(cold, timed(lambda: solve_cone_problem(case.R, case.c, case.cones), runs)),
+        "cold": outcome(
+            cold, milliseconds(lambda: solve_cone_problem(case.R, case.c, case.cones), runs)
+        ),
         "warm": outcome(
-            warm, timed(lambda: solve_cone_problem(case.R, case.c, case.cones, start), runs)
+            warm, milliseconds(lambda: solve_cone_problem(case.R, case.c, case.cones, start), runs)
         ),
     }
 
@@ -225,10 +219,10 @@ class Modelled:
             warnings.simplefilter("ignore")  # that an answer may be inaccurate; it is measured
             self.program.solve(**options)
 
-    def outcome(self, milliseconds: float) -> Outcome:
+    def outcome(self, took: float) -> Outcome:
         """The answer and its multipliers, those of an equality with our sign."""
         if self.x.value is None:
-            return Outcome(milliseconds, None, None, str(self.program.status))
+            return Outcome(took, None, None, str(self.program.status))
         multipliers = []
         for cone, constraint in zip(self.case.cones, self.constraints, strict=True):
             dual = np.asarray(constraint.dual_value, dtype=float)
@@ -239,7 +233,7 @@ class Modelled:
         words = f"{self.program.status}, {stats.num_iters} iterations"
         if stats.solve_time is not None:
             words += f", {1e3 * stats.solve_time:.1f} ms of it in the solver"
-        return Outcome(milliseconds, np.asarray(self.x.value), multipliers, words)
+        return Outcome(took, np.asarray(self.x.value), multipliers, words)
 
 
 def theirs(case: Case, runs: int) -> dict[str, Outcome]:
@@ -249,10 +243,14 @@ def theirs(case: Case, runs: int) -> dict[str, Outcome]:
     plain, whole = Modelled(case), Modelled(case, rows=True)
     few = max(3, runs // 3)
     return {
-        "new b": plain.outcome(timed(lambda: plain.solve(**interior), runs)),
-        "new A and b": whole.outcome(timed(lambda: whole.solve(**interior), few)),
-        "built": plain.outcome(timed(lambda: Modelled(case).solve(**interior), few, before=False)),
-        "scs": plain.outcome(timed(lambda: plain.solve(warm_start=False, **first_order), few)),
+        "new b": plain.outcome(milliseconds(lambda: plain.solve(**interior), runs)),
+        "new A and b": whole.outcome(milliseconds(lambda: whole.solve(**interior), few)),
+        "built": plain.outcome(
+            milliseconds(lambda: Modelled(case).solve(**interior), few, before=False)
+        ),
+        "scs": plain.outcome(
+            milliseconds(lambda: plain.solve(warm_start=False, **first_order), few)
+        ),
     }
 
 
@@ -273,7 +271,7 @@ def quality(case: Case, outcome: Outcome, reference: float) -> str:
     )
 
 
-def held(case: Case, solution: np.ndarray) -> int:
+def active(case: Case, solution: np.ndarray) -> int:
     """Matrices and rows on whose boundary an answer lies."""
     count = 0
     for cone in case.cones:
@@ -285,11 +283,11 @@ def held(case: Case, solution: np.ndarray) -> int:
 
 
 PARTS = {
-    "triangular factor": ("conic.py", "compressed"),
-    "the problem as Clarabel has it": ("interior.py", "__init__"),
-    "Clarabel": ("interior.py", "solve"),
-    "Newton's method on the face": ("faces.py", "polished"),
-    "certificate": ("conic.py", "finished"),
+    "triangular factor": compressed,
+    "the problem as Clarabel has it": Form.__init__,
+    "Clarabel": Form.solve,
+    "Newton's method on the face": polished,
+    "certificate": finished,
 }
 """Functions whose cumulative time is shown."""
 
@@ -302,16 +300,17 @@ def profile(case: Case, runs: int) -> list[str]:
         solve_cone_problem(case.R, case.c, case.cones)
     profiler.disable()
     stats = pstats.Stats(profiler).stats
-    whole = next(t[3] for k, t in stats.items() if k[2] == "solve_cone_problem")
-    lines, left = [], 1.0
-    for words, (file, function) in PARTS.items():
-        share = sum(
-            t[3]
-            for k, t in stats.items()
-            if Path(k[0]).name == file and k[2] == function and "dynident" in k[0]
-        )
-        lines.append(f"| {words} | {100.0 * share / whole:.0f} % |")
-        left -= share / whole
+
+    def seconds(function: Callable[..., object]) -> float:
+        code = function.__code__
+        found = stats.get((code.co_filename, code.co_firstlineno, code.co_name))
+        return 0.0 if found is None else found[3]
+
+    whole, lines, left = seconds(solve_cone_problem), [], 1.0
+    for words, function in PARTS.items():
+        share = seconds(function) / whole
+        lines.append(f"| {words} | {100.0 * share:.0f} % |")
+        left -= share
     return [*lines, f"| the rest | {100.0 * left:.0f} % |"]
 
 
@@ -333,7 +332,7 @@ def measure(only: str | None, runs: int) -> list[str]:
             )
             times.append(
                 f"| {case.name} | {len(case.c)} | {len(names_of(case.cones))} "
-                f"| {case.free} | {held(case, cold.x)} | {given.asked:.0f} "
+                f"| {case.free} | {active(case, cold.x)} | {given.asked:.0f} "
                 f"| **{cold.milliseconds:.1f}** | {warm.milliseconds:.1f} | {beside} |"
             )
             reference = float(np.sum((case.R @ cold.x - case.c) ** 2))
@@ -355,12 +354,12 @@ def measure(only: str | None, runs: int) -> list[str]:
         "## Times",
         "",
         "Milliseconds; in brackets over ours, cold. Outside: matrices and rows that the answer",
-        "without constraints violates; held: those on whose boundary the answer lies. Warm: from",
+        "without constraints violates; active: those on whose boundary the answer lies. Warm: from",
         f"the answer to a right-hand side {WARM_STEP:g} standard deviations away. New b: of a",
         "problem whose rows are constants; new A and b: whose rows are parameters too, as the",
         "weights of an estimator change them.",
         "",
-        "| problem | unknowns | cones | outside | held | asked | ours, cold | ours, warm "
+        "| problem | unknowns | cones | outside | active | asked | ours, cold | ours, warm "
         "| cvxpy + Clarabel, new b | new A and b | built and solved | cvxpy + SCS, new b |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|",
         *times,

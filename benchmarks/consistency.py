@@ -10,21 +10,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from common import FIGURES, ROOT
+from logs import LWR4, lwr4_logs, tx40_halves
 
-ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from robots import fall  # noqa: E402
+from robots import fall
 
-import dynident as di  # noqa: E402
-from dynident.core.inertia import smallest_eigenvalue  # noqa: E402
-from dynident.recording.prepare import Samples  # noqa: E402
-from dynident.results.identification import Identification  # noqa: E402
-from dynident.robot.model import Robot  # noqa: E402
-from dynident.study.study import study_robot, study_samples  # noqa: E402
+import dynident as di
+from dynident.core.inertia import smallest_eigenvalue
+from dynident.recording.prepare import Samples
+from dynident.results.identification import Identification
+from dynident.robot.model import Robot
 
-TX40 = ROOT / "examples" / "tx40" / "study.toml"
-LWR4 = ROOT / ".." / "shared" / "data" / "lwr4"
 STEP = 2.5e-4
 
 CASES: tuple[tuple[str, str, dict], ...] = (
@@ -42,28 +40,15 @@ CASES: tuple[tuple[str, str, dict], ...] = (
 
 def tx40() -> list[tuple[str, di.Problem, Samples, float]]:
     """The first half of the TX40 log, and its second half held out."""
-    study = di.read_study(TX40)
-    (log,) = study.log
-    robot = study_robot(study.robot)
-    halves = [
-        study_samples(log.model_copy(update={"rows": rows}), robot, study.prepare)
-        for rows in ((0, 24750), (29250, 45000))
-    ]
-    return [("TX40, halves", di.Problem(robot, halves[0]), halves[1], 20.0)]
+    _, robot, first, second = tx40_halves()
+    return [("TX40, halves", di.Problem(robot, first), second, 20.0)]
 
 
 def lwr4() -> list[tuple[str, di.Problem, Samples, float]]:
     """The LWR4+ logs; its torque is measured behind the rotors, so that there is no Ia."""
     if not LWR4.is_dir():
         return []
-    robot = di.load_robot(LWR4 / "kuka_lwr4.urdf")
-    columns = {"time": "times", "q": "positions_*", "tau": "torques_*"}
-    logs = {
-        k: di.prepare(
-            di.read_log(LWR4 / f"measurements_{k}.npz", robot, columns=columns), bandwidth=10.0
-        )
-        for k in (1, 2, 3)
-    }
+    robot, logs = lwr4_logs()
     return [
         (f"LWR4+, {' + '.join(map(str, train))} to {test}",
          di.Problem(robot, [logs[k] for k in train], rotor=False), logs[test], 6.0)
@@ -136,7 +121,7 @@ def main() -> None:
     )
     for label, problem, test, lowpass in (*tx40(), *lwr4()):
         text += table(label, problem, test, lowpass)
-    (ROOT / "docs" / "figures" / "consistency.md").write_text(text)
+    (FIGURES / "consistency.md").write_text(text)
     sys.stdout.write(text)
 
 

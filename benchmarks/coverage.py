@@ -6,21 +6,20 @@ Run from the top of the project: python benchmarks/coverage.py [RUNS]
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import numpy as np
+from common import FIGURES, ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-import toy  # noqa: E402
+import toy
 
-from dynident.core.inertia import from_com, to_com  # noqa: E402
-from dynident.dynamics.idim import Idim, build_idim  # noqa: E402
-from dynident.estimators.options import estimate as estimate_by_name  # noqa: E402
-from dynident.recording.prepare import prepare  # noqa: E402
-from dynident.recording.recording import Recording  # noqa: E402
-from dynident.regression.problem import Problem  # noqa: E402
+from dynident.core.inertia import from_com, to_com
+from dynident.dynamics.idim import Idim, build_idim
+from dynident.estimators.options import estimate as estimate_by_name
+from dynident.recording.prepare import prepare
+from dynident.recording.recording import Recording
+from dynident.regression.problem import Problem
 
 
 def coloured(rng: np.random.Generator, shape: tuple[int, int], rho: float) -> np.ndarray:
@@ -60,7 +59,7 @@ def shares(
         idim = build_idim(robot)
         theta = on_the_boundary(idim, theta)
         torque = idim.torque(theta, *motion)
-    ours, seeds, active = [], [], 0
+    ours, literature, active = [], [], 0
     for run in range(runs):
         rng = np.random.default_rng(run)
         tau = torque + coloured(rng, torque.shape, rho) * noise
@@ -70,10 +69,10 @@ def shares(
         estimate = estimate_by_name(problem, method, **options)
         error = np.abs(estimate.beta - problem.base.matrix @ theta)
         ours.append(error < 1.96 * estimate.covariance.std)
-        seeds.append(error < 1.96 * estimate.covariance.literature)
+        literature.append(error < 1.96 * estimate.covariance.literature)
         active += bool(estimate.active)
     worst = 100.0 * float(np.min(np.mean(ours, axis=0)))
-    return 100.0 * float(np.mean(ours)), worst, 100.0 * float(np.mean(seeds)), active
+    return 100.0 * float(np.mean(ours)), worst, 100.0 * float(np.mean(literature)), active
 
 
 def main() -> None:
@@ -112,7 +111,7 @@ def main() -> None:
             cells = [f"{share:.1f}" for share in found[:3]]
             lines.append(f"| {label} | {name} | {' | '.join(cells)} | {found[3]} |")
     text = "\n".join(lines) + "\n"
-    (ROOT / "docs" / "figures" / "coverage.md").write_text(text)
+    (FIGURES / "coverage.md").write_text(text)
     sys.stdout.write(text)
 
 

@@ -5,7 +5,8 @@ Run from the top of the project: python benchmarks/make_tx40_twin.py
 Fitted by constrained weighted least squares, as pc-idim-ls does, but to a published table
 instead of a log: to Table 1 of brunot2019 (column LS), and to TX40_bp_5.csv (WLS) for the base
 parameters that Table 1 leaves out. Masses, nominal inertials and rotors are a weak prior.
-Writes the two TOML files of dynident_papers and docs/figures/tx40_twin.md.
+Writes the two TOML files of dynident_papers, whose controller gains it leaves as they are, and
+docs/figures/tx40_twin.md.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
+from common import FIGURES, ROOT, TX40
 
 from dynident.conic.cones import Cone, Definite, Positive
 from dynident.conic.solve import solve_cone_problem
@@ -27,42 +29,29 @@ from dynident.consistency.space import LENGTH, Space, standard_space
 from dynident.core.arrays import Array
 from dynident.core.files import write_files
 from dynident.core.inertia import smallest_eigenvalue, to_com, transform
+from dynident.core.schema import read_toml
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.robot import load_robot
 from dynident.robot.model import Robot
+from dynident_papers.published import (
+    BRUNOT,
+    TX40_MASSES,
+    TX40_ROTORS,
+    Published,
+    published_sums,
+    read_tx40_table,
+)
 from dynident_papers.twin import DRIVES_FILE, FRICTION, ROBOT_FILE, Twin, assembled
 
-ROOT = Path(__file__).resolve().parents[1]
-TX40 = ROOT / "examples" / "tx40"
-DATA = ROOT / "src" / "dynident" / "reproduce"
-PAGE = ROOT / "docs" / "figures" / "tx40_twin.md"
+DATA = ROOT / "src" / "dynident_papers"
+PAGE = FIGURES / "tx40_twin.md"
 
-# Table 1 of brunot2019, column LS: value and relative standard deviation [%]
-BRUNOT = {
-    "Izz1": (1.24, 1.45), "fv1": (8.00, 0.91), "fc1": (7.34, 2.66),
-    "Ixx2": (-0.48, 3.28), "Ixz2": (-0.16, 5.40), "Izz2": (1.09, 1.29), "mx2": (2.21, 3.01),
-    "fv2": (5.50, 1.45), "fc2": (8.24, 2.26),
-    "Ixx3": (0.13, 10.6), "Izz3": (0.11, 9.57), "my3": (-0.60, 2.52), "Ia3": (0.09, 9.39),
-    "fv3": (1.93, 2.05), "fc3": (6.48, 2.06),
-    "mx4": (-0.02, 35.1), "Ia4": (0.03, 9.10), "fv4": (1.09, 1.62), "fc4": (2.57, 2.46),
-    "my5": (-0.03, 15.2), "Ia5": (0.04, 10.6), "fv5": (1.79, 2.33), "fc5": (3.07, 3.59),
-    "Iam6": (0.01, 13.3), "fv6": (0.65, 1.85), "fc6": (0.30, 32.9),
-    "fvm6": (0.61, 1.97), "fcm6": (1.90, 4.40),
-}  # fmt: skip
 ROUNDING = 0.01 / np.sqrt(12.0)
 """Standard deviation of what two decimals leave out."""
 
-# The published names that are sums over the coupled wrist: the regressor columns of the
-# drive's rotor and viscous friction contain those of the joints.
-SUMS = {"Ia5": "Iam6", "fv5": "fvm6", "fv6": "fvm6"}
-
-MASSES = (8.61, 4.85, 4.07, 3.62, 1.02, 0.2)
-"""Of a plausible full set of parameters [kg]."""
 MASS_SHARE = 0.05
 """Standard deviation of the masses' prior, as a share."""
-# The fifth is a published base parameter (.0468) and so contains the rotor of drive 6.
-ROTORS = {"Ia1": 0.362, "Ia2": 0.362, "Ia3": 0.0988, "Ia4": 0.0313, "Ia5": 0.0363, "Iam6": 0.0105}
 ROTOR_SHARE = 0.1
 
 GYRATION = (0.02, 0.02, 0.02, 0.02, 0.01, 0.01)
@@ -73,25 +62,13 @@ TRUST = 0.3
 LEAST = {"Ia": 2e-3, "fv": 0.02, "fc": 0.05}
 """Least rotor inertia [kg m^2] and friction [Nm s/rad, Nm]: clear of zero."""
 
-GAINS = {
-    "kp": (342.0, 375.0, 190.0, 150.0, 183.0, 359.0),
-    "kd": (2.54, 4.12, 1.18, 0.55, 0.57, 0.20),
-    "gain": (35.24, 32.04, 23.94, 9.05, 15.5, 6.56),
-}
-"""Joint-side simulation gains of the TX40: see the comment in the file written."""
 
-
-def published() -> dict[str, tuple[float, float, str]]:
-    """Value, standard deviation and source of each published base parameter without offsets."""
-    table = {}
-    for line in (TX40 / "TX40_bp_5.csv").read_text().splitlines():
-        regrouping, _, _, value, percent = line.rsplit(",", 4)
-        name = regrouping.split(" ")[0].replace("fs", "fc")
-        if not name.startswith("off"):
-            table[name] = (float(value), abs(float(value)) * float(percent) / 100, "log")
-    for name, (value, percent) in BRUNOT.items():
-        table[name] = (value, abs(value) * percent / 100, "Table 1")
-    return table
+def published() -> dict[str, tuple[Published, str]]:
+    """Each published base parameter without offsets, and its source."""
+    table = read_tx40_table(TX40 / "TX40_bp_5.csv")
+    found = {name: (row.wls, "log") for name, row in table.items() if not name.startswith("off")}
+    first = BRUNOT["decimated", "ols"]
+    return found | {name: (value, "Table 1") for name, value in first.items()}
 
 
 def turned(urdf: Robot, table: Robot) -> list[Array]:
@@ -127,15 +104,15 @@ def published_rows(base: BaseParameters, rotations: list[Array], names: list[str
     plain = [name.removesuffix("R") for name in base.names]
     if sorted(plain) != sorted(names):
         raise SystemExit(f"not the published names: {sorted(set(plain) ^ set(names))}")
-    rows = dict(zip(plain, base.matrix @ change, strict=True))
-    return np.array([rows[n] + (rows[SUMS[n]] if n in SUMS else 0.0) for n in names])
+    rows = dict(zip(plain, published_sums(plain) @ base.matrix @ change, strict=True))
+    return np.array([rows[name] for name in names])
 
 
 def with_prior_inertials(urdf: Robot, table: Robot, rotations: list[Array]) -> Robot:
     """The DH robot with the URDF's inertials in its frames, scaled to the prior's masses."""
     bodies = [
         transform(phi, rotation, np.zeros(3)) * (mass / phi[0])
-        for phi, rotation, mass in zip(urdf.nominal, rotations, MASSES, strict=True)
+        for phi, rotation, mass in zip(urdf.nominal, rotations, TX40_MASSES, strict=True)
     ]
     return replace(table, nominal=np.array(bodies))
 
@@ -165,8 +142,8 @@ def prior(idim: Idim) -> tuple[Array, Array]:
     """Whitened rows and target: nominal inertials, masses, rotors."""
     belief = Prior(believed(idim.robot.nominal, idim.robot.links))
     sure, aim = belief.rows(len(idim.parameters))
-    centre = {f"m{k}": (m, MASS_SHARE) for k, m in enumerate(MASSES, start=1)}
-    centre |= {name: (value, ROTOR_SHARE) for name, value in ROTORS.items()}
+    centre = {f"m{k}": (m, MASS_SHARE) for k, m in enumerate(TX40_MASSES, start=1)}
+    centre |= {name: (value, ROTOR_SHARE) for name, value in TX40_ROTORS.items()}
     rows = np.zeros((len(centre), len(idim.parameters)))
     for row, (name, (value, share)) in zip(rows, centre.items(), strict=True):
         row[idim.names.index(name)] = 1.0 / (share * value)
@@ -214,9 +191,10 @@ def numbers(values: Array | list[float] | tuple[float, ...], digits: int) -> str
 
 
 def drives_file(idim: Idim, theta: Array) -> str:
-    """Rotors, friction and gains."""
+    """Rotors and friction, and the gains as the file has them."""
     drives = zip(idim.names[idim.inertial :], theta[idim.inertial :], strict=True)
-    gains = (f"{key} = [{', '.join(map(str, values))}]" for key, values in GAINS.items())
+    stated = read_toml(DATA / DRIVES_FILE)["controller"]
+    gains = (f"{key} = [{', '.join(map(str, values))}]" for key, values in stated.items())
     lines = [
         "# Drives of the TX40 twin, on the joint side. Made by benchmarks/make_tx40_twin.py.",
         "",
@@ -232,9 +210,7 @@ def drives_file(idim: Idim, theta: Array) -> str:
     return "\n".join(lines) + "\n"
 
 
-def page(
-    twin: Twin, rows: Array, names: list[str], table: dict[str, tuple[float, float, str]]
-) -> str:
+def page(twin: Twin, rows: Array, names: list[str], table: dict[str, tuple[Published, str]]) -> str:
     """The comparison as Markdown."""
     lines = [
         "### The TX40 twin beside the published base parameters",
@@ -250,10 +226,11 @@ def page(
     found = rows @ twin.theta
     deviations = {"Table 1": [], "log": []}
     for name, value in zip(names, found, strict=True):
-        centre, std, source = table[name]
-        deviation = (value - centre) / std
+        stated, source = table[name]
+        deviation = (value - stated.value) / stated.std
         deviations[source].append(deviation)
-        cells = (name, source, f"{centre:.4g}", f"{std:.2g}", f"{value:.4g}", f"{deviation:+.2f}")
+        cells = (name, source, f"{stated.value:.4g}", f"{stated.std:.2g}", f"{value:.4g}")
+        cells += (f"{deviation:+.2f}",)
         lines.append("| " + " | ".join(cells) + " |")
     lines.append("")
     for source, values in deviations.items():
@@ -269,7 +246,7 @@ def page(
         "| link | mass [kg] | prior [kg] | centre of mass [mm] | spread [mm] | eigenvalue |",
         "|---|---|---|---|---|---|",
     ]
-    for k, (phi, prior_mass) in enumerate(zip(twin.robot.nominal, MASSES, strict=True)):
+    for k, (phi, prior_mass) in enumerate(zip(twin.robot.nominal, TX40_MASSES, strict=True)):
         mass, com, inertia = to_com(phi)
         moments = 0.5 * np.trace(inertia) * np.eye(3) - inertia
         spread = np.sqrt(np.linalg.eigvalsh(moments)[0] / mass)
@@ -292,8 +269,8 @@ def main() -> None:
     names = list(table)
     rows = published_rows(base_parameters(build_idim(urdf, FRICTION)), rotations, names)
     idim = build_idim(with_prior_inertials(urdf, bare, rotations), FRICTION)
-    value, std = np.array([table[name][:2] for name in names]).T
-    rounded = np.array([ROUNDING if table[name][2] == "Table 1" else 0.0 for name in names])
+    value, std = np.array([(stated.value, stated.std) for stated, _ in table.values()]).T
+    rounded = np.array([ROUNDING if source == "Table 1" else 0.0 for _, source in table.values()])
     theta = fit(idim, rows, value, np.hypot(std, rounded))
     contents = {ROBOT_FILE: robot_file(theta), DRIVES_FILE: drives_file(idim, theta)}
     with tempfile.TemporaryDirectory() as place:  # what is compared is what the files say

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+from common import FIGURES
+from logs import HALVES, LWR4, LWR4_MISSING, lwr4_logs, tx40_halves
 
 import dynident as di
 from dynident.consistency.knowledge import Knowledge
@@ -23,7 +24,7 @@ from dynident.core.inertia import smallest_eigenvalue
 from dynident.estimators import ESTIMATORS
 from dynident.regression.essential import essential_parameters
 from dynident.results.figures import all_samples_figure, fitted_figure
-from dynident.study.study import study_robot, study_samples
+from dynident_papers.report import listed
 from dynident_papers.routes import (
     ROUTES,
     cad_difference,
@@ -35,10 +36,7 @@ from dynident_papers.routes import (
     weighed,
 )
 
-ROOT = Path(__file__).resolve().parents[1]
-OUT = ROOT / "docs" / "figures" / "routes.md"
-TX40 = ROOT / "examples" / "tx40"
-LWR4 = ROOT / ".." / "shared" / "data" / "lwr4"
+OUT = FIGURES / "routes.md"
 LOWPASS_HZ = 6.0
 FILE, FITTED_DRIVES = "the robot file", "the robot file, drives fitted"
 NO_PRIOR, DEFAULT = "pc-idim-ls, prior none", "pc-idim-ls (the default)"
@@ -70,22 +68,14 @@ class Row:
 
 
 def tx40() -> Case:
-    study = di.read_study(TX40 / "study.toml")
-    robot = study_robot(study.robot)
-    (log,) = study.log
-    halves = [log.model_copy(update={"rows": r}) for r in ((0, 24750), (29250, 45000))]
-    fit, test = (study_samples(half, robot, study.prepare) for half in halves)
-    title = "TX40: first half (rows 0-24750) to second half (29250-45000)"
+    study, robot, fit, test = tx40_halves()
+    first, second = (f"{start}-{stop}" for start, stop in HALVES)
+    title = f"TX40: first half (rows {first}) to second half ({second})"
     return Case(title, di.Problem(robot, fit, study.robot.friction), test)
 
 
 def lwr4() -> list[Case]:
-    columns = {"time": "times", "q": "positions_*", "tau": "torques_*"}
-    robot = di.load_robot(LWR4 / "kuka_lwr4.urdf")
-    samples = {
-        k: di.prepare(di.read_log(LWR4 / f"measurements_{k}.npz", robot, columns=columns))
-        for k in (1, 2, 3)
-    }
+    robot, samples = lwr4_logs()
     return [
         Case(
             f"LWR4+: run{'s' * (len(train) > 1)} {' + '.join(map(str, train))} to run {test}",
@@ -174,11 +164,6 @@ def sums(results: list[tuple[Case, dict[str, Row]]], name: str) -> tuple[int, in
     return sum(r.inconsistent for _, r in solved), sum(
         c.problem.idim.tree.bodies for c, _ in solved
     )
-
-
-def listed(numbers: list[str]) -> str:
-    """``a, b and c``."""
-    return numbers[0] if len(numbers) == 1 else f"{', '.join(numbers[:-1])} and {numbers[-1]}"
 
 
 def figures(results: list[tuple[Case, dict[str, Row]]], name: str, what: str) -> str:
@@ -286,9 +271,8 @@ def main() -> None:
         results.append((case, rows))
         lines += [f"## {case.title}", "", *table(case, rows), ""]
     if not here:
-        lines += ["The LWR4+ logs were not there when this page was made.", ""]
+        lines += [LWR4_MISSING, ""]
     lines += findings(results)
-    OUT.parent.mkdir(parents=True, exist_ok=True)
     OUT.write_text("\n".join(lines))
     print("\n".join(lines))
 

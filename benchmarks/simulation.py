@@ -13,16 +13,13 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-import statistics
-import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pinocchio as pin
+from common import FIGURES, timed
 
 from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.options import estimate as estimate_by_name
@@ -33,22 +30,11 @@ from dynident.simulation.loop import Loop
 from dynident.simulation.plant import build_plant
 from dynident.simulation.rollout import rollout, sensitive_rollout
 from dynident_papers.experiment import twin_controller, tx40_reference
+from dynident_papers.published import ARDIANI_SECONDS, ARDIANI_SIMULATION, BRUNOT_TIMES
 from dynident_papers.twin import Twin, load_twin
 
-HERE = Path(__file__).resolve().parent
-OUT = HERE.parent / "docs" / "figures" / "simulation.md"
+OUT = FIGURES / "simulation.md"
 RATE, SECONDS, WIDTH = 5000.0, 8.0, 0.05
-
-
-def timed(work: Callable[[], object], repeats: int) -> float:
-    """Median seconds of several runs after one that compiles."""
-    work()
-    laps = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        laps.append(time.perf_counter() - start)
-    return statistics.median(laps)
 
 
 def pin_model(twin: Twin) -> pin.Model:
@@ -64,7 +50,7 @@ def pin_model(twin: Twin) -> pin.Model:
     return model
 
 
-def pin_rollout(loop: Loop, twin: Twin, held: bool, samples: int) -> np.ndarray:
+def pin_rollout(loop: Loop, twin: Twin, sampled: bool, samples: int) -> np.ndarray:
     """The same loop around ``pin.aba`` in Python; the coupled drive's rotor as its diagonal."""
     model = pin_model(twin)
     plant = build_plant(twin.idim, twin.theta, loop.width)
@@ -91,9 +77,9 @@ def pin_rollout(loop: Loop, twin: Twin, held: bool, samples: int) -> np.ndarray:
         u = torque(k, q, dq)
         k1v, k1q = acceleration(q, dq, u), dq
         q2, dq2 = q + 0.5 * h * k1q, dq + 0.5 * h * k1v
-        k2v, k2q = acceleration(q2, dq2, u if held else torque(k, q2, dq2)), dq2
+        k2v, k2q = acceleration(q2, dq2, u if sampled else torque(k, q2, dq2)), dq2
         q3, dq3 = q + 0.75 * h * k2q, dq + 0.75 * h * k2v
-        k3v, k3q = acceleration(q3, dq3, u if held else torque(k, q3, dq3)), dq3
+        k3v, k3q = acceleration(q3, dq3, u if sampled else torque(k, q3, dq3)), dq3
         q = q + h * (2.0 * k1q + 3.0 * k2q + 4.0 * k3q) / 9.0
         dq = dq + h * (2.0 * k1v + 3.0 * k2v + 4.0 * k3v) / 9.0
     return out
@@ -105,16 +91,16 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     repeats = parser.parse_args().repeats
     twin = load_twin()
-    reference = tx40_reference(RATE, SECONDS)
+    reference = tx40_reference(twin, RATE, SECONDS)
     width = np.full(twin.robot.n, WIDTH)
     samples = len(reference.q)
     sampled = Loop(twin.idim, twin_controller(twin), reference, width=width)
-    flowing = Loop(twin.idim, twin_controller(twin, rate=None), reference, width=width)
+    continuous = Loop(twin.idim, twin_controller(twin, rate=None), reference, width=width)
 
-    ours_held = timed(lambda: rollout(sampled, twin.theta), repeats)
-    ours_flow = timed(lambda: rollout(flowing, twin.theta), repeats)
-    theirs_held = timed(lambda: pin_rollout(sampled, twin, True, samples), 1)
-    theirs_flow = timed(lambda: pin_rollout(flowing, twin, False, samples), 1)
+    ours_sampled = timed(lambda: rollout(sampled, twin.theta), repeats)
+    ours_continuous = timed(lambda: rollout(continuous, twin.theta), repeats)
+    theirs_sampled = timed(lambda: pin_rollout(sampled, twin, True, samples), 1)
+    theirs_continuous = timed(lambda: pin_rollout(continuous, twin, False, samples), 1)
     gap = np.abs(rollout(sampled, twin.theta).q - pin_rollout(sampled, twin, True, samples)).max()
 
     motion = rollout(sampled, twin.theta)
@@ -149,7 +135,7 @@ def main() -> None:
     problem = Problem(twin.robot, data, "coulomb-viscous")
     kept = problem.base.kept
     model = Loop(problem.idim, twin_controller(twin), reference, width=width)
-    theta = problem.base.standard(problem.base.matrix @ full_values(twin, problem))
+    theta = problem.base.standard(problem.base.matrix @ twin.values(problem.idim.names))
     exact = timed(lambda: list(sensitive_rollout(model, theta, kept, ("tau",))), repeats)
     single = timed(lambda: rollout(model, theta), repeats)
 
@@ -181,15 +167,16 @@ def main() -> None:
         "",
         "## One rollout",
         "",
-        "| | held control [s] | control at every stage [s] |",
+        "| | sampled control [s] | control at every stage [s] |",
         "|---|---|---|",
-        f"| dynident | {ours_held:.3f} | {ours_flow:.3f} |",
-        f"| Python around `pin.aba` | {theirs_held:.2f} | {theirs_flow:.2f} |",
-        f"| ratio | {theirs_held / ours_held:.1f} | {theirs_flow / ours_flow:.1f} |",
+        f"| dynident | {ours_sampled:.3f} | {ours_continuous:.3f} |",
+        f"| Python around `pin.aba` | {theirs_sampled:.2f} | {theirs_continuous:.2f} |",
+        f"| ratio | {theirs_sampled / ours_sampled:.1f} "
+        f"| {theirs_continuous / ours_continuous:.1f} |",
         "",
         "The loop around `pin.aba` takes the coupled drive's rotor as its diagonal (an articulated",
         f"body has no place for the rest), so the motions differ by up to {gap:.1e} rad. The",
-        "papers report 5 s for such a simulation.",
+        f"papers report {ARDIANI_SIMULATION} s for such a simulation.",
         "",
         "## Estimators",
         "",
@@ -200,8 +187,7 @@ def main() -> None:
         "| method | seconds | | the papers |",
         "|---|---|---|---|",
     ]
-    papers = {"idim-iv": "25 s", "didim": "25 s", "clie": "23 min", "cloe": "23 min"}
-    papers |= {"pc-idim-iv": "40 s", "pc-didim": "40 s"}
+    papers = BRUNOT_TIMES | {name: f"{seconds} s" for name, seconds in ARDIANI_SECONDS.items()}
     lines += [
         f"| {name} | {seconds:.2f} | {message}, {count} parameters | {papers.get(name, '')} |"
         for name, (seconds, message, count) in methods.items()
@@ -223,12 +209,6 @@ def main() -> None:
     ]
     OUT.write_text("\n".join(lines))
     print("\n".join(lines))
-
-
-def full_values(twin: Twin, problem: Problem) -> np.ndarray:
-    """The twin's parameters among those of the problem; its offsets are zero."""
-    known = dict(zip(twin.idim.names, twin.theta, strict=True))
-    return np.array([known.get(name, 0.0) for name in problem.idim.names])
 
 
 if __name__ == "__main__":

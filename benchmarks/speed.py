@@ -15,33 +15,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from statistics import median
 
 import numpy as np
+from common import FIGURES, ROOT, TX40, timed
 
-ROOT = Path(__file__).resolve().parents[1]
 RUNS = 9
 ONE_CORE = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 ONE_CORE.pop("PYTHONDONTWRITEBYTECODE", None)  # start-up is measured with compiled modules
-
-
-def timed(action: Callable[[], object], runs: int = RUNS) -> float:
-    """Median seconds of an action, after one run that is not counted."""
-    action()
-    times = []
-    for _ in range(runs):
-        started = time.perf_counter()
-        action()
-        times.append(time.perf_counter() - started)
-    return median(times)
 
 
 def identify_tx40(method: str) -> dict:
     """Median time of a whole identification in this process, with its stages."""
     import dynident as di
 
-    study = di.read_study(ROOT / "examples" / "tx40" / "study.toml")
+    study = di.read_study(TX40 / "study.toml")
     study = study.model_copy(
         update={"identify": study.identify.model_copy(update={"method": method})}
     )
@@ -57,7 +45,7 @@ def regressor() -> dict:
     from dynident.dynamics.idim import build_idim
     from dynident.robot import load_robot
 
-    path = ROOT / "examples" / "tx40" / "tx40_mdh_modified.urdf"
+    path = TX40 / "tx40_mdh_modified.urdf"
     idim = build_idim(load_robot(path))
     packing = idim.packing(range(len(idim.parameters)))
     samples = 45000
@@ -89,13 +77,16 @@ def regressor() -> dict:
 
     scale = 1e6 / samples
     return {
-        "regressor, 6 joints, all 84 columns": (timed(ours) * scale, timed(theirs, 3) * scale),
+        "regressor, 6 joints, all 84 columns": (
+            timed(ours, RUNS) * scale,
+            timed(theirs, 3) * scale,
+        ),
         "inverse dynamics": (
-            timed(lambda: inverse_dynamics(idim.tree, phi, q, dq, ddq)) * scale,
+            timed(lambda: inverse_dynamics(idim.tree, phi, q, dq, ddq), RUNS) * scale,
             timed(rnea, 3) * scale,
         ),
         "mass matrix": (
-            timed(lambda: mass_matrix(idim.tree, phi, q)) * scale,
+            timed(lambda: mass_matrix(idim.tree, phi, q), RUNS) * scale,
             timed(crba, 3) * scale,
         ),
     }
@@ -224,7 +215,7 @@ def main() -> None:
         "| `dynident identify --help` | "
         f"{whole([python, '-m', 'dynident', 'identify', '--help']):.2f} |",
     ]
-    study = str(ROOT / "examples" / "tx40" / "study.toml")
+    study = str(TX40 / "study.toml")
     lines.append(
         f"| `dynident identify examples/tx40/study.toml` | "
         f"{whole([python, '-m', 'dynident', 'identify', study]):.2f} |"
@@ -239,7 +230,7 @@ def main() -> None:
         f"{(hour['peak_mb'] - hour['before_mb']) / hour['log_mb'] * 1.048576:.1f} times the log.",
     ]
     text = "\n".join(lines) + "\n"
-    (ROOT / "docs" / "figures" / "speed.md").write_text(text)
+    (FIGURES / "speed.md").write_text(text)
     sys.stdout.write(text)
 
 

@@ -6,18 +6,16 @@ Run from the top of the project: python benchmarks/truth.py
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import numpy as np
+from common import EMPS, FIGURES, TX40, markdown
+from logs import HALVES, LWR4, LWR4_MISSING, lwr4_logs
 
 import dynident as di
 from dynident.results.identification import Identification
 from dynident.study.study import LogSection
+from dynident_papers import published
 
-ROOT = Path(__file__).resolve().parents[1]
-TX40 = ROOT / "examples" / "tx40"
-EMPS = ROOT / "examples" / "emps"
-LWR4 = ROOT / ".." / "shared" / "data" / "lwr4"
 SLOW = (0.050, 0.050, 0.075, 0.072, 0.056, 0.122)
 
 
@@ -37,8 +35,7 @@ def tx40(
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:
-    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
+    return "\n".join(markdown(header, rows)) + "\n"
 
 
 def overall(figures: tuple, rows: str) -> float:
@@ -73,25 +70,16 @@ def tx40_errors() -> str:
 
 def tx40_parameters() -> str:
     fit = tx40({"drop_below": SLOW}, method="wls")
-    std = dict(zip(fit.base.names, fit.estimate.covariance.std, strict=True))
-    ours = dict(zip(fit.base.names, fit.estimate.beta, strict=True))
-    sums = {"fv5": "fvm6", "fv6": "fvm6", "Ia5": "Iam6"}
-    rows = []
-    for line in (TX40 / "TX40_bp_5.csv").read_text().splitlines():
-        regrouping, _, _, wls, percent = line.rsplit(",", 4)
-        name = regrouping.split(" ")[0].replace("fs", "fc")
-        key = name if name in ours else f"{name}R"
-        value = ours[key] + (ours[sums[name]] if name in sums else 0.0)
-        if float(percent) < 10.0:
-            rows.append(
-                [
-                    name,
-                    f"{value:.4g}",
-                    f"{std[key]:.2g}",
-                    wls,
-                    f"{abs(float(wls)) * float(percent) / 100:.2g}",
-                ]
-            )
+    names = [name.removesuffix("R") for name in fit.base.names]
+    listed = published.published_sums(names) @ fit.estimate.beta
+    ours = dict(zip(names, listed, strict=True))
+    std = dict(zip(names, fit.estimate.covariance.std, strict=True))
+    table_of_the_log = published.read_tx40_table(TX40 / "TX40_bp_5.csv")
+    rows = [
+        [name, f"{ours[name]:.4g}", f"{std[name]:.2g}", f"{wls.value:.7g}", f"{wls.std:.2g}"]
+        for name, (_, wls) in table_of_the_log.items()
+        if wls.percent < 10.0
+    ]
     return table(["parameter", "WLS", "std", "published", "its std"], rows)
 
 
@@ -99,8 +87,8 @@ def tx40_split() -> str:
     study = di.read_study(TX40 / "study.toml")
     (log,) = study.log
     logs = (
-        log.model_copy(update={"rows": (0, 24750)}),
-        log.model_copy(update={"rows": (29250, 45000), "use": "validate"}),
+        log.model_copy(update={"rows": HALVES[0]}),
+        log.model_copy(update={"rows": HALVES[1], "use": "validate"}),
     )
     rows = []
     for bandwidth in (5.0, 10.0, 20.0, 50.0):
@@ -147,17 +135,12 @@ def emps() -> str:
         std = fit.estimate.covariance.std
         cells = [f"{v:.4g} ± {1.96 * s:.2g}" for v, s in zip(values, std, strict=True)]
         rows.append([method, *cells, f"{overall(fit.identification, 'fitted'):.2f}"])
-    rows.append(["published", "95.1089", "203.5034", "20.3935", "-3.1648", ""])
+    rows.append(["published", *(f"{value:.4f}" for value in published.EMPS.values()), ""])
     return table(["method", "M (m1 + Ia1)", *fit.base.names[1:], "fitted [%]"], rows)
 
 
 def lwr4() -> str:
-    columns = {"time": "times", "q": "positions_*", "tau": "torques_*"}
-    robot = di.load_robot(LWR4 / "kuka_lwr4.urdf")
-    samples = {
-        k: di.prepare(di.read_log(LWR4 / f"measurements_{k}.npz", robot, columns=columns))
-        for k in (1, 2, 3)
-    }
+    robot, samples = lwr4_logs()
     trials = (((1,), 3), ((1, 2), 3), ((2, 3), 1), ((1,), 2))
     cases = (
         ("ols, all base parameters", "ols", {}, True),
@@ -201,9 +184,9 @@ def main() -> None:
         tx40_parameters(),
         "\n### TX40: essential parameters\n\n",
         tx40_essential(),
-        "\n### TX40: first half to fit, second half held out\n\nRows 0-24750 and 29250-45000, all "
-        "samples. What the position filter (5 times the bandwidth) lets through decides the error "
-        "at 100 Hz.\n",
+        "\n### TX40: first half to fit, second half held out\n\nRows "
+        f"{' and '.join(f'{start}-{stop}' for start, stop in HALVES)}, all samples. What the "
+        "position filter (5 times the bandwidth) lets through decides the error at 100 Hz.\n",
         tx40_split(),
         "\n### EMPS\n\n",
         emps(),
@@ -215,11 +198,9 @@ def main() -> None:
             lwr4(),
         ]
     else:
-        parts.append("\nThe LWR4+ logs were not there when this page was made.\n")
+        parts.append(f"\n{LWR4_MISSING}\n")
     text = "\n".join(parts)
-    target = ROOT / "docs" / "figures" / "truth.md"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(text)
+    (FIGURES / "truth.md").write_text(text)
     sys.stdout.write(text)
 
 

@@ -7,16 +7,22 @@ from __future__ import annotations
 
 import json
 import types
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from dynident.api import EVERY_METHOD
+from dynident.cli.flags import Flag
+from dynident.cli.options import spelled
 from dynident.core.options import Option, table
 from dynident.core.schema import choices_of
+from dynident.estimators import ESTIMATORS
+from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.options import every_option, methods_with
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE / "options.md"
+FLAGS = HERE.parent / "src" / "dynident" / "cli" / "flags.py"
 KINDS = {
     frozenset({str}): "word",
     frozenset({float}): "number",
@@ -24,10 +30,37 @@ KINDS = {
     frozenset({int}): "whole number",
     frozenset({bool}): "switch",
 }
-FLAGS = HERE.parent / "src" / "dynident" / "cli" / "flags.py"
+VALUES: dict[Any, str] = {
+    bool: "`true`, `false`",
+    int: "a whole number",
+    float: "a number",
+    tuple: "one a joint",
+    Mapping: "a table of numbers",
+}
+"""What an option may be beside the words that it knows."""
+EXPLAINED = {
+    "essential": "choosing-a-method.md#essential-parameters",
+    "covariance": "choosing-a-method.md#which-covariance",
+    "loss": "choosing-a-method.md#robust-estimation",
+    "gain_update": "closed-loop.md#starts",
+    "prior": "consistency.md#the-prior",
+    "metric": "consistency.md#the-prior",
+    "prior_weight": "consistency.md#the-prior",
+    "consistency": "consistency.md#what-consistent-means",
+    "parametrisation": "consistency.md#log-cholesky-parameters",
+    "bootstrap": "consistency.md#error-bars-on-a-boundary",
+    "seed": "consistency.md#error-bars-on-a-boundary",
+    "rows": "closed-loop.md#rows",
+    "lowpass_hz": "conventions.md#relative-error",
+    "integrator": "simulation.md#integrators",
+    "substeps": "simulation.md#integrators",
+    "width": "simulation.md#the-sign-of-coulomb-friction",
+    "start": "closed-loop.md#starts",
+}
+"""Where the guide says more of an option."""
 
 
-def bases(kind: Any) -> set[type]:
+def bases(kind: Any) -> set[Any]:
     """Plain types that an option may be."""
     if get_origin(kind) is Annotated:
         return bases(get_args(kind)[0])
@@ -35,7 +68,7 @@ def bases(kind: Any) -> set[type]:
         return set().union(*(bases(part) for part in get_args(kind)))
     if get_origin(kind) is Literal:
         return {type(value) for value in get_args(kind)}
-    return set() if kind is type(None) else {kind}
+    return set() if kind is type(None) else {get_origin(kind) or kind}
 
 
 def choices(kind: Any) -> tuple[str, ...]:
@@ -54,66 +87,106 @@ def choices(kind: Any) -> tuple[str, ...]:
 def of_methods(option: Option) -> str:
     """The methods that have it, shortened."""
     having = methods_with(option.name)
-    if not having or len(having) == 12:
+    if not having or len(having) == len(ESTIMATORS):
         return "every method"
-    constrained = [m for m in having if m.startswith("pc-")]
-    rest = [m for m in having if m not in constrained]
-    if len(constrained) == 4:
-        rest.append("pc-*")
-    else:
-        rest += constrained
-    return ", ".join(rest)
-
-
-def default_words(option: Option) -> str:
-    """Its default, as a study has it."""
-    if option.default is None:
-        return ""
-    return str(option.default).lower() if isinstance(option.default, bool) else f"{option.default}"
+    constrained = [method for method in ESTIMATORS if method.startswith("pc-")]
+    if not set(constrained) <= set(having):
+        return ", ".join(having)
+    return ", ".join([*(method for method in having if method not in constrained), "pc-*"])
 
 
 def options() -> list[Option]:
-    """All options, those of the methods first."""
-    return [*every_option().values(), *table(EVERY_METHOD).values()]
+    """Options that a study and the command line can hold, those of the methods first."""
+    every = [*every_option().values(), *table(EVERY_METHOD).values()]
+    return [option for option in every if not option.in_python]
+
+
+def simulation_options() -> list[Option]:
+    """Options of the simulated loop that a study can hold."""
+    return [option for option in table([Simulation]).values() if not option.in_python]
+
+
+def named(option: Option) -> str:
+    """Its name, with where the guide says more."""
+    link = EXPLAINED.get(option.name)
+    return f"[`{option.name}`]({link})" if link else f"`{option.name}`"
+
+
+def values(option: Option) -> str:
+    """What it may be."""
+    kinds = bases(option.type)
+    words = [f"`{choice}`" for choice in choices(option.type)]
+    return ", ".join([*words, *(said for kind, said in VALUES.items() if kind in kinds)])
+
+
+def default(option: Option) -> str:
+    """What it is unless told otherwise, as a study has it."""
+    if option.default is None:
+        return ""
+    return f"`{json.dumps(option.default)}`".replace('"', "")
+
+
+def rows(head: tuple[str, ...], body: Iterable[tuple[str, ...]]) -> list[str]:
+    """A table."""
+    lines = [head, ("---",) * len(head), *body]
+    return [f"| {' | '.join(cells)} |" for cells in lines]
 
 
 def page() -> str:
     """The reference page."""
+    of_methods_rows = [
+        (named(o), f"`{flag}`", o.words, values(o), default(o), of_methods(o))
+        for o, flag in zip(options(), spelled_flags(), strict=True)
+    ]
+    of_loop_rows = [(named(o), o.words, values(o), default(o)) for o in simulation_options()]
     lines = [
         "# Options of the methods",
         "",
         "Made by `.venv/bin/python docs/make_options.py` from the fields of the option families.",
         "",
-        "Each is a key of `[identify]` in a study, a flag of `dynident identify`",
-        "(`prior_weight` is `--prior-weight`), and a keyword of `dynident.identify`. A method that",
-        "does not have an option refuses it, and says which methods have it.",
+        "Each of them is a key of `[identify]` in a study, a flag of `dynident identify`, and a",
+        "keyword of {py:func}`dynident.identify`. A method that does not have an option refuses",
+        "it, and says which methods have it.",
         "",
-        "| option | what it says | choices | default | methods |",
-        "|---|---|---|---|---|",
-    ]
-    for option in options():
-        if option.in_python:
-            continue
-        words = ", ".join(f"`{c}`" for c in choices(option.type))
-        kinds = bases(option.type)
-        if float in kinds:
-            words = f"a number, {words}" if words else "a number"
-        if kinds == {int}:
-            words = "a whole number"
-        if kinds == {bool}:
-            words = "`true`, `false`"
-        default = f"`{default_words(option)}`" if default_words(option) else ""
-        row = (f"`{option.name}`", option.words, words, default, of_methods(option))
-        lines.append("| " + " | ".join(row) + " |")
-    lines += [
+        *rows(("key", "flag", "what it says", "values", "default", "methods"), of_methods_rows),
+        "",
+        "Where no default stands, the option is off, or its sentence says what is taken. A result",
+        "tells under `settings` which options were in effect.",
+        "",
+        "## The simulated loop",
+        "",
+        "Keys of `[simulation]` in a study, and arguments of {py:class}`dynident.Simulation`,",
+        "for the methods that simulate. They have no flags.",
+        "",
+        *rows(("key", "what it says", "values", "default"), of_loop_rows),
+        "",
+        "## Objects",
         "",
         "Given as objects in Python, in sections of a study:",
         "",
         "- `simulation`: a `Simulation`, from `[controller]`, `[reference]` and `[simulation]`",
-        "- `constraints`: see [Consistency](consistency.md), from `[[constraint]]`",
+        "- `constraints`: see [consistency](consistency.md#what-else-is-known), from",
+        "  `[[constraint]]`",
         "",
     ]
     return "\n".join(lines)
+
+
+def flag_rows() -> tuple[tuple[str, str, str], ...]:
+    """Name, kind and help of each flag."""
+    found = []
+    for option in options():
+        words = option.words.replace("`", "")
+        known = ", ".join(choices(option.type))
+        text = f"Of {of_methods(option)}: {words}"
+        text += f" ({known})" if known and known not in text else ""
+        found.append((option.name, KINDS[frozenset(bases(option.type))], f"{text}."))
+    return tuple(found)
+
+
+def spelled_flags() -> list[str]:
+    """How the flags are written on the command line."""
+    return [spelled(Flag(*row)).replace("/", "`, `") for row in flag_rows()]
 
 
 def flags() -> str:
@@ -139,26 +212,15 @@ def flags() -> str:
         "",
         "FLAGS = (",
     ]
-    for option in options():
-        if option.in_python:
-            continue
-        words = option.words.replace("`", "")
-        named = ", ".join(choices(option.type))
-        text = f"Of {of_methods(option)}: {words}"
-        text += f" ({named})" if named and named not in text else ""
-        kind = KINDS[frozenset(bases(option.type))]
-        lines += [
-            "    Flag(",
-            f"        {json.dumps(option.name)},",
-            f"        {json.dumps(kind)},",
-        ]
-        lines += [*wrapped(text), "    ),"]
+    for name, kind, words in flag_rows():
+        lines += ["    Flag(", f"        {json.dumps(name)},", f"        {json.dumps(kind)},"]
+        lines += [*wrapped(words), "    ),"]
     return "\n".join([*lines, ")", ""])
 
 
 def wrapped(text: str) -> list[str]:
     """A string literal over lines of at most 100 columns."""
-    parts, rest = [], text + "."
+    parts, rest = [], text
     while len(rest) > 80:
         cut = rest.rfind(" ", 0, 80) + 1
         parts.append(rest[:cut])
@@ -167,5 +229,5 @@ def wrapped(text: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page())
-    FLAGS.write_text(flags())
+    PAGE.write_text(page(), encoding="utf-8")
+    FLAGS.write_text(flags(), encoding="utf-8")

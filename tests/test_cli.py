@@ -437,6 +437,7 @@ TWO = (LINK.format("a"), LINK.format("b"))
         (urdf(*TWO, JOINT.format("j", "a", "z")), ("z",)),
         (urdf(*TWO, LINK.format("a"), JOINT.format("j", "a", "b")), ("'a'", "unique")),
         (urdf(*TWO, JOINT.format("j", "a", "b").replace("revolute", "revolut")), ("revolut",)),
+        (urdf(*TWO, JOINT.format("", "a", "b")), ("line 1", "a joint has no name")),
     ],
 )
 def test_urdf_trees_are_refused_in_one_line_too(refused, place, text, words):
@@ -552,6 +553,14 @@ def test_inputs_are_not_written_over(refused, place):
     Path("table.toml").write_text('urdf = "model.urdf"\n')
     argv = ["identify", "--robot", "table.toml", "--log", "a.csv", "--no-report", "-o", "."]
     assert "model.urdf: is an input" in refused(argv)
+
+
+def test_links_in_a_circle_are_no_log(refused, place):
+    Path("circle.csv").symlink_to("circle.csv")
+    argv = ["identify", "--robot", "arm.urdf", "--log", "circle.csv", "-o", "never"]
+    assert "circle.csv: no such file" in refused(argv)
+    Path("nul.toml").write_text(STUDY.replace("a.csv", "a\\u0000b.csv"))
+    assert "b.csv: no such file" in refused(["identify", "nul.toml", "-o", "never"])
 
 
 def test_a_failed_run_leaves_no_directory(refused, place):

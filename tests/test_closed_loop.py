@@ -13,11 +13,15 @@ from dynident.api import identify
 from dynident.core.errors import ComputationError, InputError
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.closed_loop import Simulation, auxiliary_model
-from dynident.estimators.instrumental import endogeneity_test, identity_test, remaining
+from dynident.estimators.instrument_tests import (
+    endogeneity_test,
+    identity_test,
+    remaining,
+)
 from dynident.estimators.iteration import Search, nominal_values, settled, start_values
 from dynident.regression.factors import GroupFactor, InstrumentFactors, triangular
-from dynident.regression.row_kinds import ROWS, autoregression
-from dynident.regression.statistics import residuals, whiteness
+from dynident.regression.row_kinds import ROWS
+from dynident.regression.statistics import autoregression, residuals, whiteness
 from dynident.simulation.controller import pd
 
 METHODS = ("idim-iv", "2sls", "didim", "clie", "cloe")

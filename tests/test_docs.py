@@ -10,10 +10,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 from typing import Any, get_args
 
 import pytest
+from test_architecture import ROOMS
 
 from dynident.cli import run
 
@@ -30,6 +35,8 @@ FENCE = re.compile(
 MARK = re.compile(r"^(?:% |<!-- )(runnable|file)(?: ((?!-->)\S+))?(?: -->)?$", re.M)
 LINK = re.compile(r"(?<!`)(?:\[[^\]]*\]\((?!https?:)([^)\s]+)\)|\{download\}`[^<`]*<([^>`]+)>`)")
 DOCUMENTED_COMMAND = re.compile(r"^(?:\$ )?(?:.*/bin/)?dynident (?!.*\.{3})(.+)$", re.M)
+IMPORTED = re.compile(r"(?<![\w/.-])dynident(?:_papers)?(?:\.\w+)+(?![\w/])")
+NAMED_FILE = re.compile(r"`((?:[\w.-]+/)*[\w-]+\.py)`")
 
 
 @dataclass(frozen=True)
@@ -87,9 +94,11 @@ def arm(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def desk(arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A directory as the guide assumes it; registries that a page extends are restored."""
+    from dynident.cli.options import app
     from dynident.consistency.constraints import CONSTRAINTS
     from dynident.consistency.prior import METRICS
     from dynident.estimators import ESTIMATORS
+    from dynident.estimators.covariance import COVARIANCES
     from dynident.friction.models import FRICTIONS
     from dynident.recording.readers import READERS
     from dynident.simulation.controller import CONTROLLERS
@@ -100,8 +109,9 @@ def desk(arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     (tmp_path / "examples").symlink_to(TOP / "examples")
     monkeypatch.chdir(tmp_path)
     registries: list[dict[str, Any]] = [CONSTRAINTS, ESTIMATORS, READERS, FRICTIONS]
-    registries += [CONTROLLERS, INTEGRATORS, METRICS, REFERENCES]
+    registries += [CONTROLLERS, COVARIANCES, INTEGRATORS, METRICS, REFERENCES]
     saved = [dict(registry) for registry in registries]
+    monkeypatch.setattr(app, "registered_commands", list(app.registered_commands))
     yield tmp_path
     for registry, entries in zip(registries, saved, strict=True):
         registry.clear()
@@ -111,8 +121,12 @@ def desk(arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 @pytest.mark.parametrize(
     "page", [p for p in TEXTS if any(b.runnable for b in blocks(p))], ids=identifier
 )
-def test_marked_blocks_run(page: Path, desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    namespace: dict[str, object] = {"__name__": "__main__"}
+def test_marked_blocks_run(
+    page: Path, desk: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guide = ModuleType("guide")
+    # annotations of what is defined in it are looked up there
+    monkeypatch.setitem(sys.modules, guide.__name__, guide)
     for block in blocks(page):
         place = f"{identifier(page)}, line {block.line}"
         if block.file is not None:
@@ -121,8 +135,8 @@ def test_marked_blocks_run(page: Path, desk: Path, capsys: pytest.CaptureFixture
             continue
         if block.info == "python":
             # numbered like the page, so that a traceback points into it
-            code = compile("\n" * (block.line - 1) + block.body, identifier(page), "exec")
-            exec(code, namespace)
+            text = "\n" * (block.line - 1) + block.body
+            exec(compile(text, identifier(page), "exec", dont_inherit=True), vars(guide))
         else:
             assert block.info == "console", f"{place}: cannot run {block.info!r}"
             found = commands(block.body)
@@ -143,11 +157,14 @@ def test_every_python_block_of_the_guide_runs() -> None:
     assert not idle
 
 
-@pytest.mark.parametrize("page", TEXTS, ids=identifier)
+def idle(page: Path) -> list[Block]:
+    """Blocks of commands that are shown and not run."""
+    return [b for b in blocks(page) if b.info in ("console", "sh") and not b.runnable]
+
+
+@pytest.mark.parametrize("page", [p for p in TEXTS if idle(p)], ids=identifier)
 def test_commands_parse(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for block in blocks(page):
-        if block.info not in ("console", "sh"):
-            continue
+    for block in idle(page):
         for arguments in commands(block.body):
             # --help wins over the run, but unknown options are refused before it
             assert run([*arguments, "--help"]) == 0, capsys.readouterr().err
@@ -203,15 +220,30 @@ def words(page: str) -> set[str]:
     return {word.strip() for code in re.findall(r"`([^`\n]+)`", text) for word in code.split(",")}
 
 
-def spec_keys(model: type) -> set[str]:
-    """Keys of a table of a TOML file and of the tables in it."""
-    from dynident.core.schema import Spec
+@cache
+def made() -> Any:
+    """The script that writes the page of options."""
+    spec = spec_from_file_location("make_options", DOCS / "make_options.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
+
+def spec_keys(model: type) -> set[str]:
+    """Keys of a table of a TOML file and of the tables in it, but those made of options."""
+    from dynident.core.schema import Spec
+    from dynident.study.loop import LoopSection, SimulationSection
+    from dynident.study.study import IdentifySection, MethodSection
+
+    own = {IdentifySection: MethodSection, SimulationSection: LoopSection}
     keys: set[str] = set()
     pending, seen = [model], set()
     while pending:
         now = pending.pop()
         if isinstance(now, type) and issubclass(now, Spec):
+            now = own.get(now, now)
             if now in seen:
                 continue
             seen.add(now)
@@ -229,6 +261,18 @@ def test_study_page_names_every_key() -> None:
     assert spec_keys(Study) - sections <= words("study.md")
 
 
+def test_options_page_and_flags_are_made_from_the_fields() -> None:
+    from dynident.cli.flags import FLAGS
+    from dynident.study.loop import SimulationSection
+    from dynident.study.study import IdentifySection
+
+    script = made()
+    assert script.PAGE.read_text(encoding="utf-8") == script.page()
+    assert script.flag_rows() == FLAGS
+    keys = {*IdentifySection.model_fields, *SimulationSection.model_fields}
+    assert keys - {"method", "parameters", "result"} <= words("options.md")
+
+
 def test_robot_page_names_every_key() -> None:
     from dynident.robot.spec import RobotSpec
 
@@ -237,10 +281,11 @@ def test_robot_page_names_every_key() -> None:
 
 def test_pages_name_every_method_model_rule_and_prior() -> None:
     from dynident.consistency.constraints import CONSISTENCY, CONSTRAINTS
-    from dynident.consistency.knowledge import CENTRES
+    from dynident.consistency.knowledge import CENTRES, PARAMETRISATIONS
     from dynident.consistency.prior import METRICS
     from dynident.estimators import ESTIMATORS
-    from dynident.estimators.iteration import STARTS
+    from dynident.estimators.closed_loop import STARTS
+    from dynident.estimators.covariance import COVARIANCES
     from dynident.estimators.least_squares import LOSSES
     from dynident.friction.models import FRICTIONS
     from dynident.recording.readers import READERS
@@ -250,12 +295,16 @@ def test_pages_name_every_method_model_rule_and_prior() -> None:
     from dynident.simulation.integrators import INTEGRATORS
     from dynident.simulation.reference import REFERENCES
 
-    names = {*ESTIMATORS, *FRICTIONS, *RULES, *LOSSES, *CENTRES, *ROWS, *STARTS}
-    names |= {*METRICS, *CONSISTENCY, *CONSTRAINTS}
-    loop = {*CONTROLLERS, *COMPENSATIONS, *REFERENCES, *INTEGRATORS}
-    assert names | loop | set(VELOCITIES) <= words("study.md")
-    assert loop <= words("simulation.md")
+    chosen = {*RULES, *LOSSES, *COVARIANCES, *CENTRES, *METRICS, *CONSISTENCY, *PARAMETRISATIONS}
+    assert chosen | {*ROWS, *INTEGRATORS, *STARTS} <= words("options.md")
+    loop = {*CONTROLLERS, *COMPENSATIONS, *REFERENCES}
+    assert {*ESTIMATORS, *FRICTIONS, *CONSTRAINTS, *loop, *VELOCITIES} <= words("study.md")
+    # what they do
+    assert loop | {*INTEGRATORS} <= words("simulation.md")
+    assert {*ROWS, *STARTS} <= {word.strip('"') for word in words("closed-loop.md")}
+    assert {*METRICS, *CONSISTENCY, *PARAMETRISATIONS, *CONSTRAINTS} <= words("consistency.md")
     assert {*ESTIMATORS, *FRICTIONS, *RULES, *LOSSES} <= words("choosing-a-method.md")
+    assert {*COVARIANCES} <= words("choosing-a-method.md")
     assert set(READERS) <= words("logs.md")
 
 
@@ -263,12 +312,14 @@ def test_command_line_page_names_every_option(capsys: pytest.CaptureFixture[str]
     text = (DOCS / "cli.md").read_text(encoding="utf-8")
     assert run(["--help"]) == 0
     listing = capsys.readouterr().out.partition("Commands:")[2]
+    of_methods = {flag for flag in words("options.md") if flag.startswith("--")}
     for command in re.findall(r"^  (\w+) ", listing, re.M):
         assert f"## `dynident {command}" in text
         section = text.partition(f"## `dynident {command}")[2].partition("\n## ")[0]
         assert run([command, "--help"]) == 0
         options = capsys.readouterr().out.partition("Options:")[2].partition("Example:")[0]
-        for option in set(re.findall(r"^  .*?(--[a-z-]+)", options, re.M)) - {"--help"}:
+        elsewhere = {"--help"} | (of_methods if command == "identify" else set())
+        for option in set(re.findall(r"^  .*?(--[a-z-]+)", options, re.M)) - elsewhere:
             assert option in section, f"dynident {command} {option}"
 
 
@@ -279,7 +330,7 @@ def test_result_page_names_every_key(desk: Path) -> None:
     study = next(b for b in blocks(DOCS / "closed-loop.md") if b.file == "loop.toml")
     (desk / "loop.toml").write_text(study.body)
     assert run(["simulate", "arm_loop.toml", "-o", "loop.csv"]) == 0
-    known = words("result.md")
+    known = words("result.md") | words("options.md")
     for arguments in (
         f"{logs} --method pc-idim-ls",
         f"{logs} --method wls --essential f-test",
@@ -311,6 +362,40 @@ def test_api_page_has_every_public_name() -> None:
     public = set(dynident.__all__) - {"__version__"}
     documented = set(re.findall(r":: dynident\.(\w+)$", text, re.M))
     assert public <= documented
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=identifier)
+def test_names_of_the_package_are_where_the_pages_say(page: Path) -> None:
+    for name in set(IMPORTED.findall(page.read_text(encoding="utf-8"))):
+        *module, last = name.split(".")
+        try:
+            import_module(name)
+        except ModuleNotFoundError:
+            assert hasattr(import_module(".".join(module)), last), name
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=identifier)
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    written = {block.file for block in blocks(page)}
+    written |= {name for b in blocks(page) for name in re.findall(r"\A# (\S+\.py)\n", b.body)}
+    places = (TOP, TOP / "src" / "dynident", DOCS / "files")
+    for name in set(NAMED_FILE.findall(text)) - written:
+        assert any((place / name).is_file() for place in places), name
+
+
+def test_contributing_shows_the_rooms_as_they_are() -> None:
+    text = (DOCS / "contributing.md").read_text(encoding="utf-8")
+    section = text.partition("## The house")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)`(?:, `\w+`)* \|.*\| ([^|]*) \|$", section, re.M)
+    assert {
+        name: set(re.findall(r"\w+", imported)) - {"nothing"} for name, imported in rows
+    } == ROOMS
+    storeys = next(b.body.split("\n") for b in blocks(DOCS / "contributing.md") if b.info == "text")
+    level = {name: k for k, storey in enumerate(storeys) for name in re.findall(r"\w+", storey)}
+    assert set(level) == set(ROOMS)
+    for name, imported in ROOMS.items():
+        assert all(level[name] < level[other] for other in imported), name
 
 
 def test_guide_speaks_of_the_project_only() -> None:

@@ -12,6 +12,7 @@ import toy
 from dynident.api import EVERY_METHOD, identify
 from dynident.cli.flags import FLAGS
 from dynident.consistency.knowledge import Knowledge
+from dynident.consistency.prior import METRICS
 from dynident.core.errors import InputError
 from dynident.core.options import InPython, Options, chosen, option_section, options_of, table
 from dynident.core.schema import Spec, validated
@@ -120,3 +121,10 @@ def test_a_result_tells_the_options_in_effect():
     assert told["rows"] == "decimated"
     assert in_effect("pc-idim-ls", {"bootstrap": 20})["bootstrap"] == 20
     assert in_effect("pc-idim-ls", {})["seed"] == 0
+
+
+def test_what_is_added_to_a_registry_can_be_chosen(monkeypatch):
+    with pytest.raises(InputError, match="metric 'mine' is not known; choose from pullback, "):
+        Knowledge(metric="mine")
+    monkeypatch.setitem(METRICS, "mine", METRICS["weighted"])
+    assert Knowledge(metric="mine").metric == "mine"

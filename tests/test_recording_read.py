@@ -96,6 +96,29 @@ def test_mapped_columns(log, columns):
     np.testing.assert_allclose(recording.tau, TAU, rtol=1e-15)
 
 
+@pytest.mark.parametrize("kind", [np.array, tuple, lambda columns: (c for c in columns)])
+def test_positions_may_come_from_numpy(log, kind):
+    positions = kind(np.arange(2, 4))
+    np.testing.assert_allclose(read_log(log, ROBOT, columns={"q": positions}).q, Q, rtol=1e-15)
+
+
+@pytest.mark.parametrize("entry", [None, 1.0, [2.0, 3.0], [[2], [3]]])
+def test_what_is_neither_name_nor_position_is_refused(log, entry):
+    message = refusal(log, ROBOT, columns={"q": entry})
+    assert "log.csv: columns.q: " in message
+    assert "is neither the name of a column nor a position, which counts from 1" in message
+
+
+def test_a_time_that_is_no_number_is_named(tmp_path):
+    path = tmp_path / "log.npz"
+    stamps = np.datetime64("2026-01-01") + np.arange(len(Q)).astype("m8[ms]")
+    columns = {f"q_{j}": c for j, c in zip("ab", Q.T, strict=True)}
+    columns |= {f"tau_{j}": c for j, c in zip("ab", TAU.T, strict=True)}
+    np.savez(path, time=stamps, **columns)
+    message = refusal(path, ROBOT)
+    assert "has no time column ('time' is not a numeric array of one or two dim" in message
+
+
 def test_headerless_file_by_position(tmp_path):
     path = tmp_path / "log.txt"
     np.savetxt(path, np.column_stack([Q[:, ::-1], TAU]))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -135,12 +137,21 @@ def test_refused_text(tmp_path, text, parts):
 def test_refused_files(tmp_path):
     assert "no such file" in refusal(tmp_path / "gone.csv")
     (tmp_path / "folder.csv").mkdir()
-    assert "no such file" in refusal(tmp_path / "folder.csv")
+    assert "folder.csv: is not a file" in refusal(tmp_path / "folder.csv")
     message = refusal(write(tmp_path / "log.xlsx", "x"))
     assert all(suffix in message for suffix in READERS)
     utf16 = tmp_path / "wide.csv"
     utf16.write_bytes("a,b\n1,2\n".encode("utf-16"))
     assert "is not text" in refusal(utf16)
+    latin = tmp_path / "latin.csv"
+    latin.write_bytes("# angles in °\nq,τ\n".encode() + b"1,2\n# 20 \xb0C\n3,4\n")
+    assert "row 4: is not UTF-8 text; export the log as CSV (UTF-8)" in refusal(latin)
+    wide = write(tmp_path / "field.csv", "q,tau\n" + "1" * 200_000 + ",2\n")
+    assert "is not a table of numbers (field larger than" in refusal(wide)
+    closed = write(tmp_path / "closed.csv", "q\n1\n")
+    closed.chmod(0)
+    if not os.access(closed, os.R_OK):  # the administrator may read everything
+        assert "cannot be read" in refusal(closed)
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -171,10 +182,53 @@ def test_arrays_with_samples_along_the_second_axis(tmp_path):
     np.testing.assert_array_equal(read_table(path).values, VALUES)
 
 
+def test_python_objects_beside_the_signals_are_left_alone(tmp_path):
+    path = tmp_path / "log.npz"
+    np.savez(path, q=VALUES, meta=np.array({"robot": "x"}, dtype=object))
+    table = read_table(path)
+    np.testing.assert_array_equal(table.values, VALUES)
+    assert table.skipped == (("meta", "holds Python objects; save it as an array of float64"),)
+
+
+def patched(data: bytes, mark: bytes, offset: int, value: int) -> bytes:
+    """An archive with a byte after each mark of a kind changed."""
+    changed = bytearray(data)
+    at = changed.find(mark)
+    while at >= 0:
+        changed[at + offset] = value
+        at = changed.find(mark, at + 1)
+    return bytes(changed)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda data: patched(data, b"PK\x01\x02", 8, 1), "encrypted"),
+        (lambda data: patched(data, b"PK\x01\x02", 10, 99), "compression"),
+        (lambda data: data[:100] + b"\0" * 20 + data[120:], "is damaged"),
+        (lambda data: patched(data, b"PK\x05\x06", 12, 255), "is a damaged NPZ archive"),
+    ],
+)
+def test_an_archive_that_no_library_can_read_is_refused(tmp_path, change, words):
+    path = tmp_path / "log.npz"
+    np.savez(path, q=VALUES)
+    path.write_bytes(change(path.read_bytes()))
+    message = refusal(path)
+    assert words in message
+    assert "save it again with np.savez" in message
+
+
+def test_a_header_that_python_cannot_parse_is_refused(tmp_path):
+    path = tmp_path / "log.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("q.npy", b"\x93NUMPY\x01\x00\x14\x00{'descr': 'f8', 'x'\n" + b" " * 9)
+    assert "array 'q': is damaged" in refusal(path)
+
+
 def test_refused_npz(tmp_path):
     path = tmp_path / "log.npz"
     np.savez(path, q=np.array([{}, None], dtype=object))
-    assert "array 'q': holds Python objects" in refusal(path)
+    assert "'q' holds Python objects; save it as an array of float64" in refusal(path)
     np.savez(path, name=np.array(["x", "y"]), kp=3.0)
     assert "holds no samples; 'name' is not a numeric array" in refusal(path)
     path.write_bytes(b"not a zip")
@@ -207,9 +261,13 @@ def test_refused_mat(tmp_path):
     assert "is not a MAT file" in refusal(path)
     path.write_bytes(b"")
     assert "is not a MAT file" in refusal(path)
+    path.write_bytes(b"\x89HDF\r\n\x1a\n" + b"\0" * 500)
+    assert "is HDF5; save it with '-v7' or as CSV" in refusal(path)
     scipy.io.savemat(path, {"q": VALUES}, do_compression=True)
-    path.write_bytes(path.read_bytes()[:-200])
-    assert "cannot be read (could not read bytes)" in refusal(path)
+    whole = path.read_bytes()
+    for length in (1, 20, 50, 125, 130, len(whole) - 200):
+        path.write_bytes(whole[:length])
+        assert "is not a MAT file, or was cut off" in refusal(path)
 
 
 def test_parquet(tmp_path):
@@ -235,8 +293,11 @@ def test_parquet(tmp_path):
 
 def test_refused_parquet(tmp_path, monkeypatch):
     path = write(tmp_path / "log.parquet", "nothing of that kind")
-    pytest.importorskip("pyarrow")
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
     assert "is not a Parquet file" in refusal(path)
+    parquet.write_table(pyarrow.table([VALUES[:, 0]] * 2, names=["q", "q"]), path)
+    assert "has column 'q' twice; rename one" in refusal(path)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert "pip install dynident[parquet]" in refusal(path)
 

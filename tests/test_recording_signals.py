@@ -124,3 +124,24 @@ def test_missing_values_may_stand_between_the_segments_alone():
     tau[1500, 1] = np.inf
     with pytest.raises(InputError, match=r"own: tau\[1500, 1\] is inf, no finite number"):
         replace(log, tau=tau)
+
+
+def test_rows_between_the_segments_are_refused():
+    log = Recording("own", 1000.0, **signals(), segments=((0, 900), (1000, 2000)))
+    assert log.rows(850, 1100).segments == ((0, 50), (150, 250))
+    with pytest.raises(InputError, match="own: rows 920-980 are of no segment"):
+        log.rows(920, 980)
+
+
+@pytest.mark.parametrize("length", [1, 2, 4, 9])
+@pytest.mark.parametrize("options", [{}, {"median": 11}, {"derivatives": "measured"}])
+def test_runs_that_are_too_short_to_be_differentiated_are_left_out(length, options):
+    log = Recording("own", 1000.0, **signals(), segments=((0, length), (100, 2000)))
+    samples = prepare(log, 10.0, **options)
+    assert samples.runs == ((100, 2000),)
+    assert samples.warnings == (f"own: runs of fewer than 10 samples dropped, {length} together",)
+    whole = prepare(log.rows(100, 2000), 10.0, **options)
+    np.testing.assert_array_equal(samples.ddq[100:], whole.ddq)
+    short = replace(log, segments=((0, length),))
+    with pytest.raises(InputError, match=f"own: .*{length} samples"):
+        prepare(short, 400.0)

@@ -153,6 +153,14 @@ def test_base_turns_gravity_of_a_urdf_and_moves_a_table(tmp_path: Path) -> None:
     np.testing.assert_allclose(robot.joints[0].rotation @ [0, 0, 1], [0, -1, 0], atol=1e-14)
 
 
+def test_a_urdf_is_read_where_nothing_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full() -> None:
+        raise OSError("no usable temporary directory")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    assert load_robot(urdf("tx40")).n == 6
+
+
 def test_overrides(tmp_path: Path) -> None:
     text = DH + '[[drive]]\njoint = 2\ngain = 3.0\n[[drive]]\njoint = "slide"\ngain = 4.0'
     robot = load_robot(
@@ -185,6 +193,8 @@ def test_floating_table(tmp_path: Path) -> None:
             {"locked": {"elbow": 0.0, "slide": 0.0, "shoulder": 0.0}},
             "locked leaves no moving joint",
         ),
+        (DH, {"locked": {"elbow": np.nan}}, "locked: elbow = nan is no finite number"),
+        (DH, {"locked": {"elbow": "0"}}, "locked: elbow = '0' is no finite number"),
         (DH + "[[drive]]\njoint = 'elbo'", {}, r"drive\[1\].joint: there is no joint 'elbo'; did"),
         (DH + "[[drive]]\njoint = 7", {}, r"drive\[1\].joint: there is no joint 7"),
         (DH + "[[drive]]\njoint=1\n[[drive]]\njoint='shoulder'", {}, "has a drive already"),

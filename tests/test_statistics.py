@@ -6,6 +6,7 @@ from scipy import linalg
 from statsmodels.stats.diagnostic import acorr_ljungbox
 
 from dynident.recording.prepare import prepare
+from dynident.regression.covariance import bartlett_sum, scores_of
 from dynident.regression.problem import Problem
 from dynident.regression.statistics import (
     autocorrelation,
@@ -14,7 +15,6 @@ from dynident.regression.statistics import (
     f_test,
     long_run_ratio,
     residuals,
-    score_covariance,
     whiteness,
 )
 
@@ -69,7 +69,7 @@ def test_hac_score_is_newey_west_of_statsmodels():
         .fit(cov_type="HAC", cov_kwds={"maxlags": lag, "use_correction": True})
         .cov_params()
     )
-    score = score_covariance(problem, beta, np.ones(1), lag)
+    score = bartlett_sum(scores_of(problem, beta, np.ones(1)), lag)
     bread = np.linalg.inv(X.T @ X)
     np.testing.assert_allclose(bread @ score @ bread, theirs, rtol=1e-7)
 

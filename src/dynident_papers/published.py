@@ -192,7 +192,9 @@ ARDIANI_STRIBECK_ERROR = 12.0
 ARDIANI_RESTRICTED = 1e-8
 """g_IV above which constraints are overly restrictive (ardiani2024, III-H)."""
 ARDIANI_SECONDS = {"idim-iv": 25, "didim": 25, "pc-idim-iv": 40, "pc-didim": 40}
-"""Computing times (ardiani2024, IV-B)."""
+"""Computing times (ardiani2024, IV-B) [s]."""
+ARDIANI_SIMULATION = 5
+"""Of that, one simulation of a trajectory of 8 s (ardiani2024, IV-B) [s]."""
 
 # ---- the TX40 of both papers
 

@@ -42,7 +42,7 @@ class Restriction:
         By how much the criterion is above its free minimum, in chi-squared of independent
         rows.
     freedom : int
-        Directions that are point.
+        Directions that the constraints take away.
     p_value : float
         Of that cost under chi-squared with `freedom`: an upper bound where inequalities
         hold by chance.

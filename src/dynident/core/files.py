@@ -77,7 +77,15 @@ def refuse_overwriting(outputs: Iterable[Path], inputs: Iterable[str | Path]) ->
     InputError
         Naming the file.
     """
-    read = {Path(path).resolve() for path in inputs}
+    read = {_resolved(Path(path)) for path in inputs}
     for path in outputs:
-        if path.resolve() in read:
+        if _resolved(path) in read:
             raise InputError(f"{path}: is an input of this command; write somewhere else")
+
+
+def _resolved(path: Path) -> Path:
+    """Where a path leads; a name that is none and links in a circle lead nowhere."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError, ValueError):
+        return path

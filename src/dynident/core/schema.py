@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args
@@ -36,11 +36,11 @@ class Spec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OneOf:
-    """Checks a name against its choices."""
+    """Checks a name against its choices; a registry is asked as it then is."""
 
-    choices: tuple[str, ...]
+    choices: Collection[str]
 
     def __call__(self, name: str) -> str:
         """The name, where it is known."""
@@ -49,15 +49,15 @@ class OneOf:
         return name
 
 
-def one_of(choices: Iterable[str]) -> AfterValidator:
+def one_of(choices: Collection[str]) -> AfterValidator:
     """A validator that refuses names which are not among the choices."""
-    return AfterValidator(OneOf(tuple(choices)))
+    return AfterValidator(OneOf(choices))
 
 
 def choices_of(note: object) -> tuple[str, ...]:
     """The choices behind a validator of `one_of`; none behind another."""
     check = note.func if isinstance(note, AfterValidator) else None
-    return check.choices if isinstance(check, OneOf) else ()
+    return tuple(check.choices) if isinstance(check, OneOf) else ()
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -26,19 +26,19 @@ from dynident.consistency.weight import HELD_OUT, chosen_weight
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.estimators.closed_loop import Auxiliary, Simulation, auxiliary_model
-from dynident.estimators.covariance import ErrorBars, Scores, Spread, named, spread_of
+from dynident.estimators.covariance import ErrorBars, Scores, Spread, memory_of, named, spread_of
 from dynident.estimators.didim import DIDIM_ADVICE, direct_inverse
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.instrumental import IV_ADVICE, instrument_words, instrumental
 from dynident.estimators.instrumental import literature_std as instrument_std
 from dynident.estimators.iteration import Search, iterate, start_values
 from dynident.estimators.output_error import TORQUE, error_sigma, output_error
+from dynident.regression.covariance import score_series
 from dynident.regression.factors import UNEXCITED, System
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.statistics import (
     long_run_ratio,
     residuals,
-    score_series,
     whiteness_rejected,
 )
 from dynident.regression.weighted import literature_std, weakest_combination, weighted_solution
@@ -183,7 +183,9 @@ def pc_idim_iv(
         settled.rows, system.projected, settled.sigma, std, message, settled.simulations, system.Pi
     )
     estimate = concluded(given, inner.point, found)
-    tests, words = instrument_words(system, estimate.beta, estimate.covariance.std)
+    white = not whiteness_rejected(estimate.residuals.error)
+    std = estimate.covariance.std
+    tests, words = instrument_words(settled.rows, settled.sigma, estimate.beta, std, white)
     singular_values = settled.rows.instrument_factors.without("X").singular_values()
     return replace(
         simulated(estimate, auxiliary, settled.history, singular_values),
@@ -316,9 +318,7 @@ def bootstrapped(
     given: Setting, point: FeasiblePoint, found: Fitted, scores: Scores, memory: int
 ) -> Array:
     """The covariance over replicates of the cone problem."""
-    series = tuple(
-        np.vstack([u for _, u in log]) for log in score_series(found.rows, point.beta, found.sigma)
-    )
+    series = tuple(np.vstack([u for _, u in log]) for log in score_series(scores.stream))
     if found.Pi is not None:
         series = tuple(u @ found.Pi for u in series)
     return bootstrap_covariance(
@@ -341,17 +341,19 @@ def concluded(given: Setting, point: FeasiblePoint, found: Fitted) -> Estimate:
     faces = point.solution.visible(admitted.cones, VISIBLE)
     active = active_names(admitted.cones, faces)
     scores = Scores(found.rows, point.beta, found.sigma, found.sigma, errors)
-    spread = spread_on_faces(given, point, scores, found.Pi, faces)
     kind = "posterior" if admitted.prior.words != "none" else "constrained"
     if active and given.bootstrap.bootstrap:
         kind += (
             f", moving-block bootstrap of the cone problem, {given.bootstrap.bootstrap} replicates "
             f"({len(active)} active constraints)"
         )
-        matrix = bootstrapped(given, point, found, scores, spread.memory)
-        spread = replace(spread, matrix=matrix)
-    elif active:
-        kind += f" on the faces of {len(active)} active constraints"
+        memory = memory_of(scores, given.bars)
+        matrix = bootstrapped(given, point, found, scores, memory)
+        spread = Spread(f"blocks of {memory + 1} instants", matrix)
+    else:
+        if active:
+            kind += f" on the faces of {len(active)} active constraints"
+        spread = spread_on_faces(given, point, scores, found.Pi, faces)
     warnings = []
     condition, rank, _ = system.condition()
     if condition > UNEXCITED:

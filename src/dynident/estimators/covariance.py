@@ -17,19 +17,17 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.options import Options
 from dynident.core.schema import Name, one_of
-from dynident.regression.problem import Regression
-from dynident.regression.statistics import (
+from dynident.regression.covariance import (
     Covariance,
-    Residuals,
-    automatic_lag,
-    score_covariance,
-    whiteness_rejected,
+    ScoreRows,
+    bartlett_sum,
+    identity,
+    independent_sum,
+    prewhitened_sum,
+    scores_of,
 )
-
-
-def identity(u: Array) -> Array:
-    """Psi of least squares."""
-    return u
+from dynident.regression.problem import Regression
+from dynident.regression.statistics import Residuals, automatic_lag, whiteness_rejected
 
 
 @dataclass(frozen=True)
@@ -57,6 +55,11 @@ class Scores:
     residuals: Residuals
     influence: Callable[[Array], Array] = field(default=identity, repr=False)
 
+    @property
+    def stream(self) -> ScoreRows:
+        """The scores, pass by pass."""
+        return scores_of(self.rows, self.beta, self.weights, self.influence)
+
 
 @dataclass(frozen=True)
 class Spread:
@@ -66,13 +69,10 @@ class Spread:
     ----------
     words : str
     matrix : ndarray, shape (base parameters, base parameters)
-    memory : int
-        Instants over which scores were taken to be correlated.
     """
 
     words: str
     matrix: Array
-    memory: int = 0
 
 
 def sandwich(scores: Scores, gain: Array) -> Spread:
@@ -93,24 +93,26 @@ def sandwich(scores: Scores, gain: Array) -> Spread:
 
 
 def robust(scores: Scores, gain: Array) -> Spread:
-    """Errors that are independent in time and of any variance (White 1980): ``sum_t u u^T``."""
-    return Spread("errors independent in time", gain @ _summed(scores, 0) @ gain.T)
+    """Errors that are independent in time and of any variance (White 1980)."""
+    return Spread("errors independent in time", gain @ independent_sum(scores.stream) @ gain.T)
+
+
+def bartlett(scores: Scores, gain: Array) -> Spread:
+    """Errors that are correlated in time: Newey and West (1987), lag by Andrews (1991)."""
+    lag = automatic_lag(scores.residuals.error)
+    return Spread(f"hac, Bartlett lag {lag}", gain @ bartlett_sum(scores.stream, lag) @ gain.T)
 
 
 def hac(scores: Scores, gain: Array) -> Spread:
-    """Errors that are correlated in time: Newey and West (1987), lag by Andrews (1991)."""
-    lag = automatic_lag(scores.residuals.error)
-    words = f"hac, Bartlett lag {lag}"
-    return Spread(words, gain @ _summed(scores, lag) @ gain.T, lag)
-
-
-def _summed(scores: Scores, lag: int) -> Array:
-    return score_covariance(scores.rows, scores.beta, scores.weights, lag, scores.influence)
+    """Errors that are correlated in time, whitened by autoregressions: `prewhitened_sum`."""
+    total, words = prewhitened_sum(scores.stream)
+    return Spread(f"hac, prewhitened by {words}", gain @ total[0] @ gain.T)
 
 
 COVARIANCES: dict[str, Callable[[Scores, Array], Spread]] = {
     "sandwich": sandwich,
     "robust": robust,
+    "bartlett": bartlett,
     "hac": hac,
 }
 """How the errors of the rows are counted, by name."""
@@ -145,7 +147,15 @@ def spread_of(scores: Scores, gain: Array, bars: ErrorBars, white: str = "sandwi
     if not whiteness_rejected(scores.residuals.error):
         return COVARIANCES[white](scores, gain)
     found = hac(scores, gain)
-    return Spread(f"{found.words} (residuals are not white)", found.matrix, found.memory)
+    return Spread(f"{found.words} (residuals are not white)", found.matrix)
+
+
+def memory_of(scores: Scores, bars: ErrorBars) -> int:
+    """Instants over which scores are taken to be correlated."""
+    chosen = bars.covariance
+    if chosen is None:
+        chosen = "hac" if whiteness_rejected(scores.residuals.error) else "robust"
+    return automatic_lag(scores.residuals.error) if chosen in ("bartlett", "hac") else 0
 
 
 def named(kind: str, spread: Spread, literature: Array) -> Covariance:

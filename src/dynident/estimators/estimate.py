@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from dynident.conic.active_set import Certificate
 from dynident.consistency.active import Restriction
 from dynident.core.arrays import Array
+from dynident.regression.covariance import Covariance
 from dynident.regression.essential import Essential
-from dynident.regression.statistics import Covariance, Residuals, TestResult
+from dynident.regression.statistics import Residuals, TestResult
 
 
 @dataclass(frozen=True)

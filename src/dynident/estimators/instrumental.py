@@ -14,6 +14,12 @@ from dynident.estimators.closed_loop import Auxiliary, Simulation, auxiliary_mod
 from dynident.estimators.covariance import ErrorBars, Scores, named, spread_of
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.inner import Free, Inner
+from dynident.estimators.instrument_tests import (
+    correlated_endogeneity_test,
+    correlated_identity_test,
+    endogeneity_test,
+    identity_test,
+)
 from dynident.estimators.iteration import (
     Search,
     Settled,
@@ -24,7 +30,7 @@ from dynident.estimators.iteration import (
 )
 from dynident.regression.factors import UNEXCITED, InstrumentFactors, InstrumentSystem, System
 from dynident.regression.problem import Problem, Regression
-from dynident.regression.statistics import TestResult, f_distributed, residuals
+from dynident.regression.statistics import TestResult, residuals, whiteness_rejected
 from dynident.regression.weighted import (
     TOLERANCE,
     group_sigma,
@@ -32,7 +38,6 @@ from dynident.regression.weighted import (
     weakest_combination,
 )
 
-ROUNDING = 1e-10
 ROUNDS = 10
 """Renewals of sigma between two simulations."""
 IV_ADVICE = "the controller, the reference or a constraint may not be the robot's"
@@ -155,7 +160,8 @@ def finish(auxiliary: Auxiliary, found: Settled, bars: ErrorBars) -> Estimate:
     errors = residuals(auxiliary.problem, beta)
     spread = spread_of(Scores(rows, beta, sigma, sigma, errors), system.gain, bars)
     covariance = named("instruments", spread, literature_std(system))
-    tests, words = instrument_words(system, beta, covariance.std)
+    white = not whiteness_rejected(errors.error)
+    tests, words = instrument_words(rows, sigma, beta, covariance.std, white)
     return Estimate(
         beta,
         None,
@@ -172,60 +178,28 @@ def finish(auxiliary: Auxiliary, found: Settled, bars: ErrorBars) -> Estimate:
 
 
 def instrument_words(
-    system: InstrumentSystem, beta: Array, std: Array
+    rows: Regression, sigma: Array, beta: Array, std: Array, white: bool
 ) -> tuple[tuple[TestResult, ...], str]:
-    """Tests of the instruments, and what Pi says of them in words."""
+    """Tests of the instruments, and what Pi says of them in words.
+
+    Parameters
+    ----------
+    rows : Regression
+        With their instruments.
+    sigma : ndarray, shape (groups,)
+    beta, std : ndarray, shape (base parameters,)
+    white : bool
+        Whether the rows' errors are independent in time.
+    """
+    system = rows.instrument_factors.weighted(sigma)
     square = system.instruments == len(beta)  # Pi = I is of one instrument a parameter
-    tests = (*((identity_test(system),) if square else ()), endogeneity_test(system))
+    tests: list[TestResult] = []
+    if square:
+        tests.append(identity_test(system) if white else correlated_identity_test(rows, sigma))
+    tests.append(endogeneity_test(system) if white else correlated_endogeneity_test(rows, sigma))
     words = f"Pi has rank {int(np.linalg.matrix_rank(system.Pi))} of {len(beta)}"
     if square:
         gap = np.abs(system.Pi @ beta - beta)
         shift = np.max(gap / np.maximum(std, np.finfo(float).tiny))
         words += f"; Pi beta is up to {shift:.1f} sigma from beta"
-    return tests, words
-
-
-def identity_test(system: InstrumentSystem) -> TestResult:
-    """Test of Pi = I, column by column of ``X - Z = Z (Pi - I) + V`` (Bonferroni).
-
-    ``F = (||P_Z (X_i - Z_i)||^2 / z) / (||V_i||^2 / (r - z))`` (after Janot, Vandanjon and
-    Gautier 2016). Rows count as independent; the more they are correlated, the more often
-    the test rejects.
-    """
-    z, p = system.instruments, system.R.shape[1] - 1 - system.instruments
-    difference = system.R[:, z : z + p] - np.vstack([system.R[:z, :p], np.zeros((p + 1, p))])
-    freedom = max(1, system.rows - z)
-    explained_ = np.sum(difference[:z] ** 2, axis=0) / z
-    rest = np.sum(difference[z:] ** 2, axis=0) / freedom
-    # a column that is its own instrument (an offset) differs from it by rounding alone
-    size = np.sum(system.R[:, z : z + p] ** 2, axis=0)
-    differs = explained_ * z + rest * freedom > ROUNDING**2 * size
-    ratio = np.where(differs, explained_ / np.maximum(rest, np.finfo(float).tiny), 0.0)
-    worst = float(np.max(ratio))
-    return f_distributed("Pi is the identity: X and Z have one mean", worst, z, freedom, p)
-
-
-def endogeneity_test(system: InstrumentSystem) -> TestResult:
-    """Durbin-Wu-Hausman test that X is free of the error, in its regression form.
-
-    ``y = X beta + V delta + e`` with the first stage's residuals V: delta = 0 means that
-    least squares is consistent as well.
-    """
-    z, p = system.instruments, system.R.shape[1] - 1 - system.instruments
-    X, y = system.R[:, z : z + p], system.R[:, -1]
-    fitted = np.vstack([system.R[:z, z : z + p], np.zeros((p + 1, p))])
-    small = remaining(X, y)
-    rest = remaining(np.hstack([X, fitted]), y)
-    dropped = int(np.linalg.matrix_rank(X - fitted, tol=1e-9 * np.linalg.norm(X)))
-    freedom = max(1, system.rows - p - dropped)
-    statistic = max(0.0, small - rest) / max(1, dropped) / max(rest / freedom, 1e-300)
-    return f_distributed("X is free of the error: least squares is consistent", statistic,
-                         dropped, freedom)  # fmt: skip
-
-
-def remaining(X: Array, y: Array) -> float:
-    """Squared residual of a least-squares fit, columns scaled."""
-    norms = np.linalg.norm(X, axis=0)
-    norms[norms == 0.0] = 1.0
-    beta = np.linalg.lstsq(X / norms, y, rcond=1e-10)[0]
-    return float(np.sum((y - X / norms @ beta) ** 2))
+    return tuple(tests), words

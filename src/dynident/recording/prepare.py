@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 
 import numpy as np
 from scipy import ndimage
 
 from dynident.core.arrays import Array, Booleans, frozen
 from dynident.core.errors import InputError
+from dynident.recording.clock import SHORTEST
 from dynident.recording.filters import DecimationFilter, differences, edge, zero_phase_lowpass
 from dynident.recording.recording import Recording
 from dynident.robot.drives import Drives
@@ -120,7 +122,10 @@ def per_joint(value: PerJoint, n: int, key: str) -> tuple[float, ...]:
     InputError
         When the list has another length or a value is negative or not finite.
     """
-    values = np.atleast_1d(np.asarray(value, dtype=float))
+    try:
+        values = np.atleast_1d(np.asarray(value, dtype=float))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{key}: {value!r} is no number, nor one for each joint") from error
     if values.shape not in ((1,), (n,)):
         raise InputError(f"{key} has {len(values)} values; give one, or one for each of {n} joints")
     if not np.all(np.isfinite(values) & (values >= 0.0)):
@@ -193,7 +198,8 @@ def prepare(
         if min(values) <= 0.0:
             raise InputError(f"{called}: {key} must be positive, got {min(values):g}")
     # refused before a filter is designed that no memory holds
-    longest_run = max(stop - start for start, stop in recording.segments)
+    lengths = [stop - start for start, stop in recording.segments]
+    longest_run = max(lengths)
     for kind, values in (("torque", torque), ("position", position)):
         if min(values) * longest_run < rate:
             raise InputError(
@@ -205,11 +211,19 @@ def prepare(
             f"{recording.name}: the position cutoff of {max(position):g} Hz is at or above the "
             f"Nyquist frequency of {nyquist:g} Hz, so positions are not filtered there"
         )
-    if decimation is not None and decimation < 1:
-        raise InputError(f"decimation must be 1 or more, got {decimation}")
-    if median is not None and (median < 3 or median % 2 == 0):
+    if decimation is not None and (not isinstance(decimation, Integral) or decimation < 1):
+        raise InputError(f"decimation must be 1 or more, and whole, got {decimation}")
+    if median is not None and (not isinstance(median, Integral) or median < 3 or median % 2 == 0):
         raise InputError(f"median must be odd and at least 3, got {median}")
-    if median is not None and median > min(stop - start for start, stop in recording.segments):
+    runs = tuple(
+        run for run, length in zip(recording.segments, lengths, strict=True) if length >= SHORTEST
+    )
+    if not runs:
+        raise InputError(f"{called}: has {longest_run} samples in a run; {SHORTEST} are needed")
+    if len(runs) < len(lengths):
+        lost = sum(length for length in lengths if length < SHORTEST)
+        notes.append(f"{called}: runs of fewer than {SHORTEST} samples dropped, {lost} together")
+    if median is not None and median > min(stop - start for start, stop in runs):
         raise InputError(f"{called}: median = {median} is longer than the log")
     if derivatives not in ("differences", "measured"):
         raise InputError(f"derivatives must be 'differences' or 'measured', got {derivatives!r}")
@@ -220,7 +234,7 @@ def prepare(
     q = np.empty_like(recording.q)
     moving = np.zeros(q.shape, dtype=bool)
     dq, ddq = np.empty_like(q), np.empty_like(q)
-    for start, stop in recording.segments:
+    for start, stop in runs:
         run = slice(start, stop)
         raw = recording.q[run]
         if median is not None:
@@ -239,7 +253,7 @@ def prepare(
     margin = max(2, *(edge(hz, rate) for hz in position))
     longest = 2 * max(f.half for f in filters) + 1
     segments = []
-    for start, stop in recording.segments:
+    for start, stop in runs:
         if stop - start - 2 * margin >= longest:
             segments.append((start + margin, stop - margin))
         else:
@@ -263,7 +277,7 @@ def prepare(
         tau=recording.tau,
         measured=recording.q,
         segments=tuple(segments),
-        runs=recording.segments,
+        runs=runs,
         filters=filters,
         bandwidth=band,
         position_hz=position,

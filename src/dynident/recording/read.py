@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from typing import Literal
@@ -172,8 +173,11 @@ def _read_raw(
     if time_spot is None:
         samples = len(tables[0].values)
         if request.rate is None:
+            found = (entry for table in tables for entry in table.skipped if entry[0] in TIME)
+            reason = "".join(f" ({name!r} {reason})" for name, reason in found)
             raise InputError(
-                f"{checks.called(tables)}: has no time column; name it in columns, or set rate"
+                f"{checks.called(tables)}: has no time column{reason}; name it in columns, or set "
+                "rate"
             )
         clock = Clock(float(request.rate), ((0, samples),), True)
         time = np.zeros(samples)
@@ -267,8 +271,13 @@ def _spots(
 
 def _find(tables: Sequence[Table], wanted: Column, signal: str, used: Iterable[Spot]) -> list[Spot]:
     """The columns that an entry of `columns` means."""
-    if isinstance(wanted, int):
-        return [_at(tables, wanted, signal)]
+    if isinstance(wanted, Integral):  # NumPy's, too
+        return [_at(tables, int(wanted), signal)]
+    if not isinstance(wanted, str):
+        raise InputError(
+            f"{checks.called(tables)}: columns.{signal}: {wanted!r} is neither the name of a "
+            "column nor a position, which counts from 1"
+        )
     within, column = _of_file(tables, wanted)
     everything = [(table, index) for table in within for index in range(table.values.shape[1])]
     if column == "*":
@@ -390,5 +399,7 @@ def _follow(name: str, pieces: Sequence[_Piece]) -> _Piece:
     return _Piece(rate, signals, tuple(segments), tuple(dict.fromkeys(warnings)))
 
 
-def _listed(columns: Column | Sequence[Column]) -> Sequence[Column]:
-    return [columns] if isinstance(columns, (str, int)) else columns
+def _listed(columns: Column | Iterable[Column]) -> Sequence[Column]:
+    if isinstance(columns, str) or not isinstance(columns, Iterable):
+        return [columns]
+    return list(columns)

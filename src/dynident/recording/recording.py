@@ -118,14 +118,17 @@ class Recording:
         Raises
         ------
         InputError
-            When the range is empty or outside the log.
+            When the range is empty, outside the log or between its segments.
         """
         samples = len(self.q)
         if not 0 <= start < stop <= samples:
             raise InputError(
                 f"{self.name}: rows {start}-{stop} are outside the log's {samples} samples"
             )
-        kept = [(max(a, start) - start, min(b, stop) - start) for a, b in self.segments]
+        cut = ((max(a, start) - start, min(b, stop) - start) for a, b in self.segments)
+        kept = tuple((a, b) for a, b in cut if a < b)
+        if not kept:
+            raise InputError(f"{self.name}: rows {start}-{stop} are of no segment of the log")
         return Recording(
             name=f"{self.name}[{start}:{stop}]",
             rate=self.rate,
@@ -135,7 +138,7 @@ class Recording:
             ddq=None if self.ddq is None else self.ddq[start:stop],
             qref=None if self.qref is None else self.qref[start:stop],
             dqref=None if self.dqref is None else self.dqref[start:stop],
-            segments=tuple((a, b) for a, b in kept if a < b),
+            segments=kept,
             warnings=self.warnings,
             drives=self.drives,
         )

@@ -19,9 +19,7 @@ from dynident.core.schema import Name, one_of
 from dynident.recording.filters import DecimationFilter
 from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem
-from dynident.regression.statistics import autocovariance, residuals
-
-LARGEST_ORDER = 60
+from dynident.regression.statistics import autoregression, residuals
 
 
 def decimated(problem: Problem) -> Problem:
@@ -56,38 +54,6 @@ def whitened(problem: Problem) -> Problem:
             for log in full.samples
         ]
     )
-
-
-def autoregression(error: Array) -> Array:
-    """Coefficients of ``e_t = -a_1 e_(t-1) - ... + w_t`` by Levinson's recursion.
-
-    Parameters
-    ----------
-    error : ndarray, shape (r,)
-
-    Returns
-    -------
-    ndarray, shape (order,)
-        The even order of smallest ``r log(variance) + order log(r)``, at most
-        `LARGEST_ORDER` and a tenth of the rows.
-    """
-    r = len(error)
-    if r == 0:
-        return np.zeros(0)
-    largest = min(LARGEST_ORDER, r // 10)
-    c = autocovariance(error, largest)
-    best, chosen = r * np.log(max(c[0], 1e-300)), np.zeros(0)
-    a, variance = np.zeros(0), float(c[0])
-    for order in range(1, largest + 1):
-        if variance <= 0.0:
-            break
-        reflection = -(c[order] + a @ c[order - 1 : 0 : -1]) / variance
-        a = np.concatenate([a + reflection * a[::-1], [reflection]])
-        variance *= 1.0 - reflection**2
-        score = r * np.log(max(variance, 1e-300)) + order * np.log(r)
-        if order % 2 == 0 and score < best:
-            best, chosen = score, a
-    return chosen
 
 
 def inverse_filter(a: Array) -> Array:

@@ -6,7 +6,7 @@ the residuals themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,10 +14,12 @@ from scipy import special
 
 from dynident.core.arrays import Array
 from dynident.regression.problem import Regression
-from dynident.regression.rows import RowGroup, Rows
+from dynident.regression.rows import RowGroup
 
 SIGNIFICANCE = 0.01
 LAGS = 10
+LARGEST_ORDER = 60
+"""Of an autoregression."""
 
 
 @dataclass(frozen=True)
@@ -144,117 +146,36 @@ def long_run_ratio(errors: tuple[Array, ...]) -> float:
     return max(1.0, float(np.mean(ratios)))
 
 
-def score_covariance(
-    problem: Regression,
-    beta: Array,
-    sigma: Array,
-    lag: int,
-    influence: Callable[[Array], Array] = lambda e: e,
-) -> Array:
-    """Covariance of ``sum_t u_t``, ``u_t = sum_j x_tj psi(e_tj / sigma_j) / sigma_j``.
-
-    Where the problem has instruments, z_tj stands for x_tj.
-
-    Newey-West with Bartlett weights; rows of different joints at the same instant may be
-    correlated.
+def autoregression(error: Array) -> Array:
+    """Coefficients of ``e_t = -a_1 e_(t-1) - ... + w_t`` by Levinson's recursion.
 
     Parameters
     ----------
-    problem : Regression
-    beta : ndarray, shape (parameters,)
-    sigma : ndarray, shape (n,)
-    lag : int
-        0 for rows that are independent in time.
-    influence : callable
-        psi of an M-estimator; the identity for least squares.
+    error : ndarray, shape (r,)
 
     Returns
     -------
-    ndarray, shape (parameters, parameters), or (instruments, instruments)
+    ndarray, shape (order,)
+        The even order of smallest ``r log(variance) + order log(r)``, at most
+        `LARGEST_ORDER` and a tenth of the rows.
     """
-    p = problem.scores
-    total = np.zeros((p, p))
-    for log in score_series(problem, beta, sigma, influence):
-        tail, end = np.zeros((0, p)), 0
-        for first, u in log:
-            pause = min(max(first - end, 0), lag)
-            series = np.vstack([tail, np.zeros((pause, p)), u])
-            old = len(series) - len(u)
-            total += u.T @ u
-            for k in range(1, min(lag, len(series) - 1) + 1):
-                late = series[max(old, k) :]
-                early = series[max(old, k) - k : len(series) - k]
-                product = (1.0 - k / (lag + 1.0)) * (late.T @ early)
-                total += product + product.T
-            tail, end = series[max(0, len(series) - lag) :] if lag else tail, first + len(u)
-    count = problem.factors.rows
-    return total * count / max(1, count - problem.base.count)
-
-
-def score_series(
-    problem: Regression,
-    beta: Array,
-    sigma: Array,
-    influence: Callable[[Array], Array] = lambda e: e,
-) -> Iterator[Iterator[tuple[int, Array]]]:
-    """Scores u_t of each log, as (first instant, one row an instant) stretch by stretch.
-
-    See `score_covariance`.
-    """
-    for log, stretches in zip(problem.samples, problem.passes(), strict=True):
-        step = min(f.step for f in log.filters)
-        yield (
-            scores(problem, rows, step, beta, sigma, influence)
-            for rows in stretches
-            if any(len(s) for s in rows.sample)
-        )
-
-
-def scores(
-    problem: Regression,
-    rows: Rows,
-    step: int,
-    beta: Array,
-    sigma: Array,
-    influence: Callable[[Array], Array],
-) -> tuple[int, Array]:
-    """First instant of a stretch, and its scores; instants without rows are zero."""
-    first = min(int(s[0]) for s in rows.sample if len(s)) // step
-    last = max(int(s[-1]) for s in rows.sample if len(s)) // step
-    u = np.zeros((last - first + 1, problem.scores))
-    for j, (columns, instruments) in enumerate(
-        zip(problem.columns, problem.instruments, strict=True)
-    ):
-        error = influence((rows.y[j] - rows.X[j] @ beta[columns]) / sigma[j])
-        u[np.ix_(rows.sample[j] // step - first, instruments)] += (
-            rows.scores[j] * (error / sigma[j])[:, None]
-        )
-    return first, u
-
-
-@dataclass(frozen=True)
-class Covariance:
-    """A covariance matrix with its name.
-
-    Attributes
-    ----------
-    name : str
-        Which formula: see `describe`.
-    matrix : ndarray, shape (parameters, parameters)
-        Of the base parameters.
-    literature : ndarray, shape (parameters,)
-        Standard deviations of the literature's formula ``(X^T Omega^-1 X)^-1``
-        (ardiani2024, eq. 9), for comparison.
-    """
-
-    name: str
-    matrix: Array
-    literature: Array
-
-    @property
-    def std(self) -> Array:
-        """Standard deviations of the base parameters."""
-        return np.sqrt(np.maximum(np.diag(self.matrix), 0.0))
+    r = len(error)
+    if r == 0:
+        return np.zeros(0)
+    largest = min(LARGEST_ORDER, r // 10)
+    c = autocovariance(error, largest)
+    best, chosen = r * np.log(max(c[0], 1e-300)), np.zeros(0)
+    a, variance = np.zeros(0), float(c[0])
+    for order in range(1, largest + 1):
+        if variance <= 0.0:
+            break
+        reflection = -(c[order] + a @ c[order - 1 : 0 : -1]) / variance
+        a = np.concatenate([a + reflection * a[::-1], [reflection]])
+        variance *= 1.0 - reflection**2
+        score = r * np.log(max(variance, 1e-300)) + order * np.log(r)
+        if order % 2 == 0 and score < best:
+            best, chosen = score, a
+    return chosen
 
 
 def confidence_interval(value: Array, std: Array, level: float = 0.95) -> tuple[Array, Array]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from numbers import Real
 from pathlib import Path
 
 import numpy as np
@@ -199,7 +200,11 @@ def lock(robot: Robot, locked: Mapping[str, float], place: str | Path) -> Robot:
     if not locked:
         return robot
     names = robot.joint_names
-    values = {joint_index(names, key, f"{place}: locked"): v for key, v in locked.items()}
+    values: dict[int, float] = {}
+    for key, value in locked.items():
+        if not isinstance(value, Real) or not np.isfinite(value):
+            raise InputError(f"{place}: locked: {key} = {value!r} is no finite number")
+        values[joint_index(names, key, f"{place}: locked")] = float(value)
     offset = 0 if robot.floating else -1
     where = [(0, np.eye(3), np.zeros(3))]
     joints: list[Joint] = []
@@ -237,7 +242,7 @@ def lock(robot: Robot, locked: Mapping[str, float], place: str | Path) -> Robot:
         joints=tuple(joints),
         nominal=frozen(nominal),
         drives=Drives.direct(len(joints)),
-        locked={names[i]: float(v) for i, v in values.items()},
+        locked={names[i]: v for i, v in values.items()},
     )
 
 

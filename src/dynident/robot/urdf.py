@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -78,6 +78,8 @@ def load_urdf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
     warnings = []
     for joint in root.iterchildren("joint"):
         name, kind, mimic = joint.get("name"), joint.get("type"), joint.find("mimic")
+        if not name:
+            raise InputError(f"{path}, line {joint.sourceline}: a joint has no name; give it one")
         if kind in ("floating", "planar"):
             raise InputError(
                 f"{path}, line {joint.sourceline}: joint {name!r} is {kind}; only revolute, "
@@ -140,12 +142,13 @@ def refuse_numbers(root: etree._Element, path: Path) -> None:
 def library_messages() -> Iterator[list[str]]:
     """Lines that a C++ library writes on stderr during a block, which are not shown."""
     lines: list[str] = []
-    try:
-        shown = os.dup(2)
-    except OSError:  # there is no stderr
-        yield lines
-        return
-    with tempfile.TemporaryFile() as file:
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(tempfile.TemporaryFile())
+            shown = os.dup(2)
+        except OSError:  # there is no place to keep them, or no stderr
+            yield lines
+            return
         os.dup2(file.fileno(), 2)
         try:
             yield lines

@@ -16,7 +16,8 @@ from dynident.core.errors import ComputationError
 from dynident.core.progress import Progress, silent
 from dynident.estimators import ESTIMATORS, Estimate
 from dynident.estimators.closed_loop import Simulation, auxiliary_model
-from dynident.estimators.instrumental import ROUNDS, identity_test
+from dynident.estimators.instrument_tests import identity_test
+from dynident.estimators.instrumental import ROUNDS
 from dynident.estimators.instrumental import literature_std as instrument_std
 from dynident.estimators.iteration import CONVERGED, ITERATIONS, settled, start_values
 from dynident.regression.factors import InstrumentFactors

@@ -40,8 +40,9 @@ def read_table(path: Path) -> Table:
     if path.suffix.lower() not in READERS:
         raise InputError(f"{path}: unknown log format; known are {', '.join(READERS)}")
     if not path.is_file():
-        raise InputError(f"{path}: no such file")
+        raise InputError(f"{path}: {'is not a file' if path.exists() else 'no such file'}")
     try:
+        path.open("rb").close()  # what readers say of damage is not about permissions
         table = READERS[path.suffix.lower()](path)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({one_line(error)})") from error

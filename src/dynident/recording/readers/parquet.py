@@ -33,6 +33,9 @@ def read_parquet(path: Path) -> Table:
             types = {field.name: str(field.type) for field in schema}
             numeric = re.compile(r"(double|float|halffloat|u?int)\d*")
             names = tuple(name for name, kind in types.items() if numeric.fullmatch(kind))
+            twice = [name for name in names if schema.names.count(name) > 1]
+            if twice:
+                raise InputError(f"{path}: has column {twice[0]!r} twice; rename one")
             values = np.empty((file.metadata.num_rows, len(names)))
             stop = 0
             for batch in file.iter_batches(batch_size=CHUNK, columns=list(names)):
@@ -40,8 +43,10 @@ def read_parquet(path: Path) -> Table:
                 for column, name in enumerate(names):
                     cells = batch.column(name).cast(pyarrow.float64(), safe=False)
                     values[start:stop, column] = cells.to_numpy(zero_copy_only=False)
-    except pyarrow.ArrowException as error:
-        raise InputError(f"{path}: is not a Parquet file ({one_line(error)})") from error
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise InputError(
+            f"{path}: is not a Parquet file, or was cut off ({one_line(error)}); write it again"
+        ) from error
     others = (name for name in types if name not in names)
     skipped = tuple((name, f"holds {types[name]}, not numbers") for name in others)
     return Table(path, names, values, skipped=skipped)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tokenize
+import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +14,25 @@ import numpy as np
 import numpy.typing as npt
 
 from dynident.core.arrays import Array
+
+DAMAGE = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    NameError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What libraries stumble over in damaged files, beyond what they document."""
+LONGEST = 200
+"""Characters that a message quotes of a library's."""
 
 
 def count_rows(sample: int) -> int:
@@ -55,27 +77,33 @@ def column_label(names: tuple[str, ...] | None, column: int) -> str:
 
 
 def one_line(error: Exception) -> str:
-    """A library's reason without line breaks."""
-    return " ".join(str(error).split())
+    """A library's reason without line breaks, and of a length that can be read."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
-def assemble(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> Table:
+def assemble(
+    path: Path,
+    arrays: Mapping[str, npt.NDArray[Any]],
+    skipped: tuple[tuple[str, str], ...] = (),
+) -> Table:
     """Named arrays side by side.
 
     The longest dimension of all arrays is the samples'. A 1-D array of that length is
     the column of its name; a 2-D array ``key`` becomes ``key_1 … key_n``, transposed
-    where its samples lie along the second axis. All others are skipped with a reason.
+    where its samples lie along the second axis. All others are skipped with a reason, as are
+    those that the reader `skipped`.
     """
     numeric = {key: a for key, a in arrays.items() if a.dtype.kind in "fiub" and 0 < a.ndim < 3}
     samples = max((max(array.shape) for array in numeric.values() if array.size > 1), default=0)
     blocks: list[npt.NDArray[Any]] = []
     names: list[str] = []
-    skipped = []
+    left = list(skipped)
     for key, array in arrays.items():
         if key not in numeric:
-            skipped.append((key, "is not a numeric array of one or two dimensions"))
+            left.append((key, "is not a numeric array of one or two dimensions"))
         elif samples not in array.shape:
-            skipped.append((key, f"has shape {array.shape}, not {samples} samples"))
+            left.append((key, f"has shape {array.shape}, not {samples} samples"))
         elif array.ndim == 1:
             blocks.append(array[:, None])
             names.append(key)
@@ -83,4 +111,4 @@ def assemble(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> Table:
             blocks.append(array if len(array) == samples else array.T)
             names += [f"{key}_{column + 1}" for column in range(blocks[-1].shape[1])]
     values = np.concatenate(blocks, axis=1, dtype=np.float64) if blocks else np.empty((0, 0))
-    return Table(path, tuple(names), values, skipped=tuple(skipped))
+    return Table(path, tuple(names), values, tuple(left))

@@ -46,11 +46,14 @@ def read_text(path: Path) -> Table:
     InputError
         For an empty file, a cell that is no number, a row of another length.
     """
-    layout = _layout(path)
     try:
-        values = _parse(path, layout)
-    except ValueError as error:
-        raise _diagnosis(path, layout, error) from error
+        layout = _layout(path)
+        try:
+            values = _parse(path, layout)
+        except ValueError as error:
+            raise _diagnosis(path, layout, error) from error
+    except csv.Error as error:
+        raise InputError(f"{path}: is not a table of numbers ({one_line(error)})") from error
     return Table(path, layout.names, values, row=partial(_line, path, layout.first_line))
 
 
@@ -139,6 +142,10 @@ def _refuse_beyond(path: Path, layout: _Layout) -> None:
 
 def _diagnosis(path: Path, layout: _Layout, error: ValueError) -> InputError:
     """The first row that is not as the others, found by reading again slowly."""
+    if isinstance(error, UnicodeDecodeError):
+        with path.open("rb") as lines:
+            row = next(number for number, line in enumerate(lines, 1) if not _is_utf8(line))
+        return InputError(f"{path}, row {row}: is not UTF-8 text; export the log as CSV (UTF-8)")
     expected = layout.columns + layout.trailing
     short = ""
     for line, text in _body(path, layout.first_line):
@@ -188,6 +195,10 @@ def _cells(line: str, delimiter: str) -> list[str]:
         return [cell.strip('"') for cell in line.split()]
     row = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
     return [cell.strip() for cell in row]
+
+
+def _is_utf8(line: bytes) -> bool:
+    return line.decode(errors="ignore").encode() == line
 
 
 def _is_number(cell: str) -> bool:

@@ -1,0 +1,172 @@
+"""Tests of instruments: that the simulated motion is the measured one's mean, and is needed.
+
+Both are counted as the error bars are: by F statistics where the residuals are white, and by
+Wald statistics of the same long-run covariance where they are not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.regression.covariance import ScoreRows, prewhitened_sum
+from dynident.regression.factors import InstrumentSystem
+from dynident.regression.problem import Regression
+from dynident.regression.rows import InstrumentedRows
+from dynident.regression.statistics import TestResult, f_distributed
+
+ROUNDING = 1e-10
+IDENTITY = "Pi is the identity: X and Z have one mean"
+EXOGENEITY = "X is free of the error: least squares is consistent"
+
+
+def identity_test(system: InstrumentSystem) -> TestResult:
+    """Test of Pi = I, column by column of ``X - Z = Z (Pi - I) + V`` (Bonferroni).
+
+    ``F = (||P_Z (X_i - Z_i)||^2 / z) / (||V_i||^2 / (r - z))`` (after Janot, Vandanjon and
+    Gautier 2016), of rows that are independent.
+    """
+    z, p = system.instruments, system.R.shape[1] - 1 - system.instruments
+    explained, rest, differs = differences(system)
+    freedom = max(1, system.rows - z)
+    ratio = explained / z / np.maximum(rest / freedom, np.finfo(float).tiny)
+    worst = float(np.max(np.where(differs, ratio, 0.0)))
+    return f_distributed(IDENTITY, worst, z, freedom, p)
+
+
+def differences(system: InstrumentSystem) -> tuple[Array, Array, Array]:
+    """``||P_Z (X_i - Z_i)||^2`` and ``||V_i||^2`` of each column, and whether it differs.
+
+    A column that is its own instrument (an offset) differs from it by rounding alone.
+    """
+    z, p = system.instruments, system.R.shape[1] - 1 - system.instruments
+    gap = system.R[:, z : z + p] - np.vstack([system.R[:z, :p], np.zeros((p + 1, p))])
+    explained, rest = np.sum(gap[:z] ** 2, axis=0), np.sum(gap[z:] ** 2, axis=0)
+    size = np.sum(system.R[:, z : z + p] ** 2, axis=0)
+    return explained, rest, explained + rest > ROUNDING**2 * size
+
+
+def correlated_identity_test(rows: Regression, sigma: Array) -> TestResult:
+    """Pi = I, column by column, where rows are correlated in time.
+
+    ``W_i = d_i^T C_i^-1 d_i`` with ``d_i = (Pi - I)_i = (Z^T Z)^-1 sum_t z_t v_ti`` and the
+    long-run covariance C_i of that sum, in Hotelling's form.
+
+    Parameters
+    ----------
+    rows : Regression
+        With as many instruments as parameters.
+    sigma : ndarray, shape (groups,)
+    """
+    system = rows.instrument_factors.weighted(sigma)
+    p, Pi = rows.base.count, system.Pi
+    _, rest, differs = differences(system)
+    size = np.sqrt(np.maximum(rest / system.rows, np.finfo(float).tiny))
+    columns = rows.columns
+    inside = rows.instruments
+
+    def errors(g: int, X: Array, Z: Array, y: Array) -> Array:
+        V = -Z @ Pi[inside[g]]
+        V[:, columns[g]] += X
+        return np.asarray(V / size / sigma[g])
+
+    total, _ = prewhitened_sum(ScoreRows(rows, sigma, errors))
+    Rz = system.R[:p, :p]
+    scores = Rz.T @ Rz @ (Pi - np.eye(p)) / size
+    instants = int(np.max(rows.factors.counts))
+    worst, freedom = 0.0, 1
+    for i in np.flatnonzero(differs):
+        statistic, rank = wald(scores[:, i], total[i])
+        f = hotelling(statistic, rank, instants)
+        if f > worst:
+            worst, freedom = f, rank
+    return f_distributed(IDENTITY, worst, freedom, max(1, instants - freedom), p)
+
+
+def endogeneity_test(system: InstrumentSystem) -> TestResult:
+    """Durbin-Wu-Hausman test that X is free of the error, in its regression form.
+
+    ``y = X beta + V delta + e`` with the first stage's residuals V: delta = 0 means that
+    least squares is consistent as well. Of rows that are independent.
+    """
+    z, p = system.instruments, system.R.shape[1] - 1 - system.instruments
+    X, y = system.R[:, z : z + p], system.R[:, -1]
+    fitted = np.vstack([system.R[:z, z : z + p], np.zeros((p + 1, p))])
+    small = remaining(X, y)
+    rest = remaining(np.hstack([X, fitted]), y)
+    dropped = int(np.linalg.matrix_rank(X - fitted, tol=1e-9 * np.linalg.norm(X)))
+    freedom = max(1, system.rows - p - dropped)
+    statistic = max(0.0, small - rest) / max(1, dropped) / max(rest / freedom, 1e-300)
+    return f_distributed(EXOGENEITY, statistic, dropped, freedom)
+
+
+def correlated_endogeneity_test(rows: Regression, sigma: Array) -> TestResult:
+    """Durbin-Wu-Hausman where rows are correlated in time.
+
+    The Wald statistic of delta in ``y = X beta + V B delta + e`` with the long-run covariance
+    of ``[x_t, B^T v_t] e_t``, in Hotelling's form; B spans what V has beside rounding.
+
+    Parameters
+    ----------
+    rows : Regression
+        With instruments.
+    sigma : ndarray, shape (groups,)
+    """
+    system = rows.instrument_factors.weighted(sigma)
+    z, p = system.instruments, rows.base.count
+    X, y = system.R[:, z : z + p], system.R[:, -1]
+    norms = np.maximum(np.linalg.norm(X, axis=0), np.finfo(float).tiny)
+    V = X.copy()
+    V[:z] = 0.0
+    _, s, vt = np.linalg.svd(V / norms)
+    rank = int(np.sum(s > 1e-9 * np.sqrt(p)))
+    if rank == 0:
+        return f_distributed(EXOGENEITY, 0.0, 0, 1)
+    B = vt[:rank].T / norms[:, None]
+    # rows [x, B^T v] from rows [z, x]
+    turn = np.zeros((z + p, p + rank))
+    turn[z:, :p] = np.diag(1.0 / norms)
+    turn[:z, p:], turn[z:, p:] = -system.Pi @ B, B
+    augmented = np.hstack([X / norms, V @ B])
+    half = np.linalg.pinv(augmented, rcond=1e-10)
+    fit = half @ y
+    beside = turn @ fit
+    assert isinstance(rows.source, InstrumentedRows)
+    source = replace(rows.source, others=(*rows.source.others, rows.source.rows))
+    joint = Regression(rows.base, rows.samples, source)
+    inside = joint.instruments
+
+    def errors(g: int, X: Array, Z: Array, y: Array) -> Array:
+        return np.asarray(((y - Z @ beside[inside[g]]) / sigma[g])[:, None])
+
+    total, _ = prewhitened_sum(ScoreRows(joint, sigma, errors))
+    gain = half @ half.T @ turn.T
+    covariance = gain @ total[0] @ gain.T
+    instants = int(np.max(rows.factors.counts))
+    statistic, rank = wald(fit[p:], covariance[p:, p:])
+    f = hotelling(statistic, rank, instants)
+    return f_distributed(EXOGENEITY, f, rank, max(1, instants - rank))
+
+
+def wald(value: Array, covariance: Array) -> tuple[float, int]:
+    """``value^T covariance^-1 value`` in the directions that the covariance knows."""
+    std = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
+    values, vectors = np.linalg.eigh(covariance / np.outer(std, std))
+    kept = values > ROUNDING * values[-1]
+    turned = vectors[:, kept].T @ (value / std)
+    return float(np.sum(turned**2 / values[kept])), int(np.sum(kept))
+
+
+def hotelling(statistic: float, rank: int, instants: int) -> float:
+    """A Wald statistic as an F: its covariance was estimated from so many instants."""
+    return statistic / rank * max(instants - rank, 0) / instants
+
+
+def remaining(X: Array, y: Array) -> float:
+    """Squared residual of a least-squares fit, columns scaled."""
+    norms = np.linalg.norm(X, axis=0)
+    norms[norms == 0.0] = 1.0
+    beta = np.linalg.lstsq(X / norms, y, rcond=1e-10)[0]
+    return float(np.sum((y - X / norms @ beta) ** 2))
