@@ -63,7 +63,9 @@ def correlated_identity_test(rows: Regression, sigma: Array) -> TestResult:
     system = rows.instrument_factors.weighted(sigma)
     p, Pi = rows.base.count, system.Pi
     _, rest, differs = differences(system)
-    size = np.sqrt(np.maximum(rest / system.rows, np.finfo(float).tiny))
+    # regressions in units of what they leave, so that one autoregression serves all
+    whole = ROUNDING**2 * np.sum(system.R[:, p : 2 * p] ** 2, axis=0)
+    size = np.where(differs, np.sqrt(np.maximum(rest, whole) / system.rows), 1.0)
     columns = rows.columns
     inside = rows.instruments
 
