@@ -26,7 +26,6 @@ from dynident.estimators.constrained import constrained_start, setting
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.instrumental import instrumental
 from dynident.estimators.iteration import Search, iterate
-from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.factors import InstrumentSystem
 from dynident.regression.problem import Problem
@@ -307,11 +306,10 @@ def exact_log(theta, seconds):
 def exact_problem(theta, noise=0.05, seed=0, seconds=6.0, bandwidth=20.0):
     """A two-joint arm on an exactly known motion, with white torque noise."""
     robot = toy.arm(2)
-    clean, tau = exact_log(tuple(theta), seconds)
+    (q, dq, ddq), tau = exact_log(tuple(theta), seconds)
     tau = tau + np.random.default_rng(seed).normal(size=tau.shape) * noise
-    samples = prepare(Recording("exact", toy.RATE, clean[0], tau), bandwidth)
-    exact = dict(zip(("q", "dq", "ddq"), clean, strict=True))
-    return Problem(robot, type(samples)(**{**vars(samples), **exact}))
+    recording = Recording("exact", toy.RATE, q, tau, dq=dq, ddq=ddq)
+    return Problem(robot, toy.on_its_motion(recording, bandwidth))
 
 
 def truth_of(**values):

@@ -37,9 +37,7 @@ ROBOTS = {
 def exact_problem(robot, noise=0.0, seed=0, friction="coulomb-viscous", bandwidth=20.0, **log):
     """A problem whose motion is known exactly: only the torque is noisy."""
     recording, theta = toy.log(robot, noise=noise, seed=seed, friction=friction, **log)
-    samples = prepare(recording, bandwidth)
-    exact = {"q": recording.q, "dq": recording.dq, "ddq": recording.ddq}
-    return Problem(robot, type(samples)(**{**vars(samples), **exact}), friction), theta
+    return Problem(robot, toy.on_its_motion(recording, bandwidth), friction), theta
 
 
 @pytest.mark.parametrize("name", ROBOTS)
@@ -75,13 +73,11 @@ def coverage(runs):
     """Share of 95 % intervals that hold the truth, by method, over logs with their own noise."""
     robot, noise = toy.arm(2), np.array([0.5, 5.0])
     clean, theta = toy.log(robot)
-    exact = {"q": clean.q, "dq": clean.dq, "ddq": clean.ddq}
     inside = {method: [] for method in COVERED}
     for run in range(runs):
         rng = np.random.default_rng(1000 + run)
         tau = clean.tau + rng.normal(size=clean.tau.shape) * noise
-        samples = prepare(Recording("mc", toy.RATE, clean.q, tau), 10.0)
-        problem = Problem(robot, replace(samples, **exact))
+        problem = Problem(robot, toy.on_its_motion(replace(clean, tau=tau), 10.0))
         truth = problem.base.matrix @ theta
         for method, options in COVERED.items():
             estimate = estimate_by_name(problem, method, **options)
@@ -114,10 +110,7 @@ def test_irls_shrugs_off_outliers():
     recording, theta = toy.log(robot, noise=0.2, seconds=20.0)
     tau = recording.tau.copy()
     tau[5000:5400] += 80.0  # somebody leans on the arm
-    hit = type(recording)(**{**vars(recording), "tau": tau})
-    samples = prepare(hit, 20.0)
-    exact = {"q": recording.q, "dq": recording.dq, "ddq": recording.ddq}
-    problem = Problem(robot, type(samples)(**{**vars(samples), **exact}))
+    problem = Problem(robot, toy.on_its_motion(replace(recording, tau=tau)))
     truth = problem.base.matrix @ theta
     error = {
         name: np.linalg.norm(estimate_by_name(problem, name, **options).beta - truth)

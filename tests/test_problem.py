@@ -55,10 +55,8 @@ def test_packed_rows_are_the_dense_regressor():
 def test_rows_of_a_noise_free_log_fit_exactly():
     robot = toy.arm(3, coupled=True)
     recording, theta = toy.log(robot, friction="viscous")
-    samples = prepare(recording, bandwidth=50.0, derivatives="measured", position_hz=499.9)
-    exact = samples.__class__(**{**samples.__dict__, "q": recording.q, "dq": recording.dq,
-                                 "ddq": recording.ddq})  # fmt: skip
-    problem = Problem(robot, exact, "viscous")
+    samples = toy.on_its_motion(recording, 50.0, derivatives="measured", position_hz=499.9)
+    problem = Problem(robot, samples, "viscous")
     beta = problem.base.matrix @ theta
     for rows in problem.rows():
         for j, columns in enumerate(problem.columns):

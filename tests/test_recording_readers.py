@@ -39,13 +39,18 @@ def as_text(values: np.ndarray, delimiter: str = ",") -> str:
     return "".join(delimiter.join(repr(float(x)) for x in row) + "\n" for row in values)
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".txt", ".tsv", ".dat", ".CSV"])
+@pytest.mark.parametrize("suffix", [".txt", ".tsv", ".dat", ".CSV"])
+def test_text_has_several_suffixes(tmp_path, suffix):
+    path = write(tmp_path / f"log{suffix}", "a;b\n1;2\n")
+    assert read_table(path).values.tolist() == [[1.0, 2.0]]
+
+
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", " ", "   ", ", ", " ; "])
 @pytest.mark.parametrize("header", [True, False])
 @pytest.mark.parametrize("comment", ["", "# made by hand in June\n", "% one\n\n# two; three\n"])
-def test_text_in_all_its_forms(tmp_path, suffix, delimiter, header, comment):
+def test_text_in_all_its_forms(tmp_path, delimiter, header, comment):
     head = delimiter.join(NAMES) + "\n" if header else ""
-    path = write(tmp_path / f"log{suffix}", comment + head + as_text(VALUES, delimiter))
+    path = write(tmp_path / "log.csv", comment + head + as_text(VALUES, delimiter))
     table = read_table(path)
     assert table.names == (NAMES if header else None)
     np.testing.assert_allclose(table.values, VALUES, rtol=4e-16)

@@ -70,8 +70,7 @@ def infeasible() -> Problem:
 def exact(robot, bodies=None):
     """Neither noise nor the filters' error of the motion."""
     recording, truth = toy.log(robot, bodies=bodies)
-    motion = {"q": recording.q, "dq": recording.dq, "ddq": recording.ddq}
-    return Problem(robot, replace(prepare(recording, 20.0), **motion)), truth
+    return Problem(robot, toy.on_its_motion(recording)), truth
 
 
 def bodies_of(problem, theta):

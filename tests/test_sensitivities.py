@@ -211,9 +211,13 @@ def shaped_case(robot, friction, options=None, kind="pd", **settings):
 
 
 @pytest.mark.usefixtures("registered")
-@pytest.mark.parametrize("name", INTEGRATORS)
-@pytest.mark.parametrize("friction", NONLINEAR)
-@pytest.mark.parametrize("robot", FIXED)
+@pytest.mark.parametrize(
+    ("robot", "friction", "name"),
+    # laws meet the integrators in one place, stages that are solved for and stages that are not
+    [("coupled", friction, name) for friction in NONLINEAR for name in ("ode3", "sdirk2")]
+    + [("coupled", "lugre", name) for name in ("ode1", "ode2", "ode4")]
+    + [("tree", "spring", "ode3"), ("tree", "dahl", "sdirk2")],
+)
 def test_of_shapes_and_of_friction_that_remembers(robot, friction, name):
     outside = np.random.default_rng(1).normal(size=(SAMPLES, ROBOTS[robot].n))
     options = {"integrator": name, "substeps": 2, "external": outside}
@@ -222,8 +226,11 @@ def test_of_shapes_and_of_friction_that_remembers(robot, friction, name):
 
 
 @pytest.mark.usefixtures("registered")
-@pytest.mark.parametrize("friction", NONLINEAR)
-@pytest.mark.parametrize("name", ["pid", "differences", "slow and late", "computed torque"])
+@pytest.mark.parametrize(
+    ("name", "friction"),
+    [(name, "lugre") for name in ("pid", "differences", "slow and late", "computed torque")]
+    + [("computed torque", friction) for friction in NONLINEAR if friction != "lugre"],
+)
 def test_of_shapes_under_other_controllers(name, friction):
     kind, settings = LOOPS[name]
     assert_differences_agree(*shaped_case("coupled", friction, kind=kind, **settings), 1e-6)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.inertia import from_com
 from dynident.dynamics.idim import Idim, build_idim
+from dynident.recording.prepare import Samples, prepare
 from dynident.recording.recording import Recording
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
@@ -68,6 +71,12 @@ def motion(n: int, seconds: float, seed: int = 0, rate: float = RATE) -> tuple[A
             dq[:, j] += a * w * np.cos(w * t + phase)
             ddq[:, j] -= a * w**2 * np.sin(w * t + phase)
     return q, dq, ddq
+
+
+def on_its_motion(recording: Recording, bandwidth: float = 20.0, **options: float) -> Samples:
+    """A recording prepared, but for its motion: that has neither noise nor a filter's error."""
+    samples = prepare(recording, bandwidth, **options)
+    return replace(samples, q=recording.q, dq=recording.dq, ddq=recording.ddq)
 
 
 def log(
