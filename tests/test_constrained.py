@@ -543,9 +543,7 @@ def test_bootstrap_spreads_like_a_monte_carlo_on_the_boundary():
     for seed in np.flatnonzero(active)[:12]:
         problem = example(seed=int(seed))[0]
         estimate = ESTIMATORS["pc-idim-ls"](problem, knowledge, bootstrap=Bootstrap(100))
-        assert "bootstrap of the cone problem, 100 replicates" in (
-            estimate.covariance.name
-        )
+        assert "bootstrap of the cone problem, 100 replicates" in (estimate.covariance.name)
         found.append(estimate.covariance.std)
     ratio = np.mean(found, axis=0) / spread
     # a bootstrap is not consistent on a boundary: of the bound parameter it knows the order

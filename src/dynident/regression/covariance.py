@@ -259,7 +259,7 @@ def whitened(instant: np.ndarray, error: Array, a: Array) -> Array:
     """``w_t = e_t - sum_k a_k e_(t+k)`` within each run; beyond its end all is zero."""
     w = error.copy()
     for run in np.split(np.arange(len(instant)), pauses(instant)):
-        for k, coefficient in enumerate(a, 1):
+        for k, coefficient in enumerate(a[: len(run) - 1], 1):
             w[run[: len(run) - k]] -= coefficient * error[run[k:]]
     return w
 
