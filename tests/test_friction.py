@@ -27,6 +27,7 @@ from test_simulation import Plant, through, wave
 from dynident.core.errors import InputError
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import Conditions, build_idim
+from dynident.estimators import ESTIMATORS
 from dynident.friction.energy import balance, check_passive
 from dynident.friction.kernel import (
     BY_LOAD,
@@ -39,6 +40,9 @@ from dynident.friction.kernel import (
 )
 from dynident.friction.model import FrictionModel, Linear, Shape, Signals
 from dynident.friction.models import FRICTIONS, VISCOUS
+from dynident.recording.prepare import prepare
+from dynident.recording.recording import Recording
+from dynident.regression.problem import Problem
 from dynident.simulation.controller import output, p, pd
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.loop import Loop
@@ -709,3 +713,21 @@ def test_bristles_that_are_too_stiff_for_the_step_are_refused():
                 InputError, match=r"joint_1 is too stiff for ode4 at steps of 0\.00"
             ):
                 check_integration(loop, theta)
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_log_gives_its_friction_back_by_weighted_least_squares():
+    """Rows, filters and decimation of a nonlinear model at its shape are those of any other."""
+    robot = ROBOTS["coupled"]
+    idim = build_idim(robot, "stribeck")
+    q, dq, ddq = toy.motion(3, 12.0, 0)
+    theta = values(idim)
+    noise = np.random.default_rng(1).normal(size=q.shape) * 0.5
+    for scatter, bound in ((0.0, 1e-4), (noise, 0.1)):
+        tau = idim.torque(theta, q, dq, ddq) + scatter
+        log = Recording("toy log", toy.RATE, q, tau, dq=dq, ddq=ddq)
+        problem = Problem(robot, prepare(log, bandwidth=40.0), "stribeck")
+        estimate, truth = ESTIMATORS["wls"](problem), problem.base.matrix @ theta
+        assert {"fs1", "fs2", "fs3", "fsm3"} <= set(problem.base.names)
+        np.testing.assert_allclose(estimate.beta, truth, atol=bound)
+    assert np.abs((estimate.beta - truth) / estimate.covariance.std).max() < 5.0

@@ -27,7 +27,7 @@ FLAGS = (
         "covariance",
         "word",
         "Of every method: what the rows' errors are taken to be; unless told otherwise "
-        "hac where the residuals are not white (sandwich, robust, hac).",
+        "hac where the residuals are not white (sandwich, robust, bartlett, hac).",
     ),
     Flag(
         "loss",

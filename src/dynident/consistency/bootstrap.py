@@ -56,7 +56,7 @@ def bootstrap_covariance(
     length: int,
     options: Bootstrap,
 ) -> Array:
-    """Covariance of the base parameters over moving-block replicates (Kuensch 1989).
+    """Covariance of the base parameters over replicates (moving blocks: Kuensch 1989).
 
     ``A^T b* = A^T b + sum over drawn blocks of (their score - the mean one)``: the rows'
     regressor stays, their errors are redrawn. The prior's targets move by their own

@@ -594,15 +594,20 @@ class Idim:
         tau = np.zeros((len(dq), self.tree.dof))
         for value, column in zip(self.split(theta)[1], self.drive_columns, strict=True):
             if column.friction is None and value != 0.0:
-                signal = value * (ddq[:, first:] @ column.turns)
-                tau[:, first:] += signal[:, None] * column.turns
+                pass_on(value * (ddq[:, first:] @ column.turns), column.turns, tau[:, first:])
         for k, linear in enumerate(self.linear(theta)):
             if np.any(linear != 0.0):
                 friction = self.frictions[k]
                 signals = self.signals(k, q, dq, width, conditions)
                 signal = friction.model.columns(signals, self._shape_of(k)) @ linear
-                tau[:, first:] += signal[:, None] * self.gears[friction.gear].turns
+                pass_on(signal, self.gears[friction.gear].turns, tau[:, first:])
         return tau
+
+
+def pass_on(signal: Array, turns: Array, tau: Array) -> None:
+    """Add a drive's torque to those of the joints, through the transpose of its gear."""
+    for j in np.flatnonzero(turns):
+        tau[:, j] += turns[j] * signal
 
 
 def build_idim(

@@ -26,14 +26,21 @@ from dynident.consistency.weight import HELD_OUT, chosen_weight
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.estimators.closed_loop import Auxiliary, Simulation, auxiliary_model
-from dynident.estimators.covariance import ErrorBars, Scores, Spread, memory_of, named, spread_of
+from dynident.estimators.covariance import (
+    Draws,
+    ErrorBars,
+    Scores,
+    Spread,
+    draws_of,
+    named,
+    spread_of,
+)
 from dynident.estimators.didim import DIDIM_ADVICE, direct_inverse
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.instrumental import IV_ADVICE, instrument_words, instrumental
 from dynident.estimators.instrumental import literature_std as instrument_std
 from dynident.estimators.iteration import Search, iterate, start_values
 from dynident.estimators.output_error import TORQUE, error_sigma, output_error
-from dynident.regression.covariance import score_series
 from dynident.regression.factors import UNEXCITED, System
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.statistics import (
@@ -314,21 +321,12 @@ def spread_on_faces(
     return replace(spread, matrix=spread.matrix + pull @ pull.T)
 
 
-def bootstrapped(
-    given: Setting, point: FeasiblePoint, found: Fitted, scores: Scores, memory: int
-) -> Array:
+def bootstrapped(given: Setting, point: FeasiblePoint, found: Fitted, draws: Draws) -> Array:
     """The covariance over replicates of the cone problem."""
-    series = tuple(np.vstack([u for _, u in log]) for log in score_series(scores.stream))
-    if found.Pi is not None:
-        series = tuple(u @ found.Pi for u in series)
+    series = draws.series if found.Pi is None else tuple(u @ found.Pi for u in draws.series)
+    rows = found.rows.factors.rows
     return bootstrap_covariance(
-        given.admitted,
-        point,
-        found.system,
-        series,
-        found.rows.factors.rows,
-        memory + 1,
-        given.bootstrap,
+        given.admitted, point, found.system, series, rows, draws.length, given.bootstrap
     )
 
 
@@ -344,12 +342,11 @@ def concluded(given: Setting, point: FeasiblePoint, found: Fitted) -> Estimate:
     kind = "posterior" if admitted.prior.words != "none" else "constrained"
     if active and given.bootstrap.bootstrap:
         kind += (
-            f", moving-block bootstrap of the cone problem, {given.bootstrap.bootstrap} replicates "
+            f", bootstrap of the cone problem, {given.bootstrap.bootstrap} replicates "
             f"({len(active)} active constraints)"
         )
-        memory = memory_of(scores, given.bars)
-        matrix = bootstrapped(given, point, found, scores, memory)
-        spread = Spread(f"blocks of {memory + 1} instants", matrix)
+        draws = draws_of(scores, given.bars)
+        spread = Spread(draws.words, bootstrapped(given, point, found, draws))
     else:
         if active:
             kind += f" on the faces of {len(active)} active constraints"

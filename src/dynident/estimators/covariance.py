@@ -8,7 +8,7 @@ say how S, the variance of the sum, is had.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -23,7 +23,9 @@ from dynident.regression.covariance import (
     bartlett_sum,
     identity,
     independent_sum,
+    prewhitened_series,
     prewhitened_sum,
+    score_series,
     scores_of,
 )
 from dynident.regression.problem import Regression
@@ -150,12 +152,39 @@ def spread_of(scores: Scores, gain: Array, bars: ErrorBars, white: str = "sandwi
     return Spread(f"{found.words} (residuals are not white)", found.matrix)
 
 
-def memory_of(scores: Scores, bars: ErrorBars) -> int:
-    """Instants over which scores are taken to be correlated."""
+@dataclass(frozen=True)
+class Draws:
+    """What a bootstrap redraws: blocks of a series of scores.
+
+    Attributes
+    ----------
+    words : str
+    series : tuple of ndarray, shapes (instants, scores)
+        One of each log.
+    length : int
+        Of a block, in instants.
+    """
+
+    words: str
+    series: tuple[Array, ...]
+    length: int
+
+
+def draws_of(scores: Scores, bars: ErrorBars) -> Draws:
+    """Scores in blocks that are independent of each other, as the covariance takes them."""
     chosen = bars.covariance
     if chosen is None:
         chosen = "hac" if whiteness_rejected(scores.residuals.error) else "robust"
-    return automatic_lag(scores.residuals.error) if chosen in ("bartlett", "hac") else 0
+    if chosen == "hac":
+        series, words = prewhitened_series(scores.stream)
+        return Draws(f"scores prewhitened by {words}", stacked(series), 1)
+    length = 1 + (automatic_lag(scores.residuals.error) if chosen == "bartlett" else 0)
+    return Draws(f"blocks of {length} instants", stacked(score_series(scores.stream)), length)
+
+
+def stacked(series: Iterator[Iterator[tuple[int, Array]]]) -> tuple[Array, ...]:
+    """All instants of each log."""
+    return tuple(np.vstack([u for _, u in log]) for log in series)
 
 
 def named(kind: str, spread: Spread, literature: Array) -> Covariance:

@@ -63,7 +63,9 @@ def correlated_identity_test(rows: Regression, sigma: Array) -> TestResult:
     system = rows.instrument_factors.weighted(sigma)
     p, Pi = rows.base.count, system.Pi
     _, rest, differs = differences(system)
-    size = np.sqrt(np.maximum(rest / system.rows, np.finfo(float).tiny))
+    # regressions in units of what they leave, so that one autoregression serves all
+    whole = ROUNDING**2 * np.sum(system.R[:, p : 2 * p] ** 2, axis=0)
+    size = np.where(differs, np.sqrt(np.maximum(rest, whole) / system.rows), 1.0)
     columns = rows.columns
     inside = rows.instruments
 
@@ -152,7 +154,8 @@ def correlated_endogeneity_test(rows: Regression, sigma: Array) -> TestResult:
 
 def wald(value: Array, covariance: Array) -> tuple[float, int]:
     """``value^T covariance^-1 value`` in the directions that the covariance knows."""
-    std = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
+    least = ROUNDING * max(float(np.max(np.abs(value))), ROUNDING)
+    std = np.maximum(np.sqrt(np.maximum(np.diag(covariance), 0.0)), least)
     values, vectors = np.linalg.eigh(covariance / np.outer(std, std))
     kept = values > ROUNDING * values[-1]
     turned = vectors[:, kept].T @ (value / std)
@@ -161,7 +164,7 @@ def wald(value: Array, covariance: Array) -> tuple[float, int]:
 
 def hotelling(statistic: float, rank: int, instants: int) -> float:
     """A Wald statistic as an F: its covariance was estimated from so many instants."""
-    return statistic / rank * max(instants - rank, 0) / instants
+    return statistic / rank * max(instants - rank, 0) / instants if rank else 0.0
 
 
 def remaining(X: Array, y: Array) -> float:

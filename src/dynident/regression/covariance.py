@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import signal
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Integers
 from dynident.regression.problem import Regression
 from dynident.regression.statistics import autoregression
 
@@ -258,7 +259,7 @@ def whitened(instant: np.ndarray, error: Array, a: Array) -> Array:
     """``w_t = e_t - sum_k a_k e_(t+k)`` within each run; beyond its end all is zero."""
     w = error.copy()
     for run in np.split(np.arange(len(instant)), pauses(instant)):
-        for k, coefficient in enumerate(a, 1):
+        for k, coefficient in enumerate(a[: len(run) - 1], 1):
             w[run[: len(run) - k]] -= coefficient * error[run[k:]]
     return w
 
@@ -291,36 +292,72 @@ class Adjoint:
         return out
 
 
-def prewhitened_sum(scores: ScoreRows) -> tuple[Array, str]:
-    """Covariances of the sums of scores, their errors whitened by autoregressions first.
+def rearranged(
+    scores: ScoreRows, found: Innovations
+) -> Iterator[Iterator[tuple[tuple[Part, ...], list[Array], list[Array]]]]:
+    """Parts, their rows filtered by the adjoint, and innovations, stretch by stretch."""
+    for log, w in zip(scores.passes(), found.w, strict=True):
+        yield rearranged_log(log, w, found.a, scores.rows.instruments)
 
-    The sum is rearranged, ``sum_t z_t e_t = sum_t x_t w_t`` with the innovations w of the
-    errors and the rows x filtered by the adjoint (`Adjoint`); what is left is independent in
-    time, ``S = sum_t v_t v_t^T`` with ``v_t = sum_g x_tg w_tg``: the prewhitening of Andrews
-    and Monahan (1992), of the errors instead of the scores, with recolouring exact and no
-    kernel. Positive semidefinite, and the sum of White (1980) where the errors are white.
+
+def rearranged_log(
+    log: Iterator[tuple[Part, ...]],
+    w: tuple[Array, ...],
+    a: tuple[Array, ...],
+    columns: tuple[Integers, ...],
+) -> Iterator[tuple[tuple[Part, ...], list[Array], list[Array]]]:
+    """The same of one log."""
+    filters = [Adjoint(own, len(c)) for own, c in zip(a, columns, strict=True)]
+    place = [0] * len(filters)
+    for parts in log:
+        if not any(len(part.instant) for part in parts):
+            continue
+        rows, own = [], []
+        for g, part in enumerate(parts):
+            rows.append(filters[g].push(part.instant, part.Z))
+            own.append(w[g][place[g] : place[g] + len(part.instant)])
+            place[g] += len(part.instant)
+        yield parts, rows, own
+
+
+def prewhitened_series(scores: ScoreRows) -> tuple[Iterator[Iterator[tuple[int, Array]]], str]:
+    """The same sums as those of `score_series`, of terms that are independent in time.
+
+    ``sum_t z_t e_t = sum_t x_t w_t`` with the innovations w of the errors and the rows x
+    filtered by the adjoint (`Adjoint`): the prewhitening of Andrews and Monahan (1992), of the
+    errors instead of the scores. Of the first of several errors.
+
+    Returns
+    -------
+    series : iterator of iterator of (int, ndarray)
+        First instant and ``v_t = sum_g x_tg w_tg``, one row an instant.
+    words : str
+    """
+    found, width = innovations(scores), scores.rows.scores
+
+    def series(log: Iterator[tuple[tuple[Part, ...], list[Array], list[Array]]]) -> Any:
+        for parts, rows, own in log:
+            yield summed(parts, [x * e[:, :1] for x, e in zip(rows, own, strict=True)], width)
+
+    return (series(log) for log in rearranged(scores, found)), found.words
+
+
+def prewhitened_sum(scores: ScoreRows) -> tuple[Array, str]:
+    """``S = sum_t v_t v_t^T`` of the terms of `prewhitened_series`, for each of the errors.
+
+    Recolouring is exact and there is no kernel. Positive semidefinite, and the sum of White
+    (1980) where the errors are white.
 
     Returns
     -------
     S : ndarray, shape (e, scores, scores)
-        One for each error.
     words : str
     """
-    found = innovations(scores)
-    p = scores.rows.scores
+    found, p = innovations(scores), scores.rows.scores
     count = next((w.shape[1] for log in found.w for w in log), 1)
     total = np.zeros((count, p, p))
-    for log, w in zip(scores.passes(), found.w, strict=True):
-        filters = [Adjoint(a, len(c)) for a, c in zip(found.a, scores.rows.instruments)]
-        place = [0] * len(filters)
-        for parts in log:
-            if not any(len(part.instant) for part in parts):
-                continue
-            rows, own = [], []
-            for g, part in enumerate(parts):
-                rows.append(filters[g].push(part.instant, part.Z))
-                own.append(w[g][place[g] : place[g] + len(part.instant)])
-                place[g] += len(part.instant)
+    for log in rearranged(scores, found):
+        for parts, rows, own in log:
             for i in range(count):
                 shares = [x * e[:, i : i + 1] for x, e in zip(rows, own, strict=True)]
                 _, v = summed(parts, shares, p)

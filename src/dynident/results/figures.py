@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -151,8 +151,10 @@ def all_samples_figure(
             measured = zero_phase_lowpass(log.tau[run], lowpass_hz, log.rate)
             squared_torque += np.sum(measured**2, axis=0)
             rows += stop - start
+            motion = log.q[run], log.dq[run], log.ddq[run]
+            conditions = idim.follow(*motion[:2], log.rate)
             for k, theta in enumerate(sets):
-                predicted = idim.torque(theta, log.q[run], log.dq[run], log.ddq[run])
+                predicted = idim.torque(theta, *motion, conditions=conditions)
                 error = measured - zero_phase_lowpass(predicted, lowpass_hz, log.rate)
                 squared_error[k] += np.sum(error**2, axis=0)
     names = idim.robot.joint_names
@@ -230,12 +232,13 @@ def torque_series(
         gravity = idim.torque(gravity_only, q, zero, zero)
         moving = idim.torque(gravity_only, q, dq, zero)
         body = idim.torque(gravity_only, q, dq, ddq)
+        conditions = replace(idim.follow(q, dq, log.rate), load=idim.borne(body))
         values = {
             "measured": log.tau[start:stop],
             "inertia": body - moving + idim.drive_torque(rotors, q, dq, ddq),
             "velocity": moving - gravity,
             "gravity": gravity,
-            "friction": idim.drive_torque(friction, q, dq, ddq),
+            "friction": idim.drive_torque(friction, q, dq, ddq, conditions=conditions),
         }
         if nominal is not None:
             values["nominal"] = idim.torque(nominal, q, dq, ddq)

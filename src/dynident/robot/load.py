@@ -18,7 +18,7 @@ from dynident.core.schema import read_toml, validated
 from dynident.core.text import nearest
 from dynident.robot.dh import BASE, UNIT, dh_joints, dh_nominal
 from dynident.robot.drives import Drives
-from dynident.robot.model import Joint, Robot
+from dynident.robot.model import HUGE, Joint, Robot
 from dynident.robot.spec import DriveSpec, RobotSpec, TransmissionSpec
 from dynident.robot.urdf import load_urdf
 
@@ -67,8 +67,11 @@ def load_robot(
         raise InputError(f"{path}: there is no such file")
     robot = loader(path, floating, dict(locked or {}))
     if gravity is not None:
-        vector = np.asarray(gravity, dtype=float)
-        if vector.shape != (3,) or not np.all(np.isfinite(vector)):
+        try:
+            vector = np.asarray(gravity, dtype=float)
+        except (TypeError, ValueError):
+            vector = np.empty(0)
+        if vector.shape != (3,) or not np.all(np.abs(vector) < HUGE):
             raise InputError(f"{path}: gravity is {gravity!r} but has to be 3 finite numbers")
         robot = replace(robot, gravity=frozen(vector))
     return with_drives(robot, drives, transmission, path)
@@ -202,7 +205,7 @@ def lock(robot: Robot, locked: Mapping[str, float], place: str | Path) -> Robot:
     names = robot.joint_names
     values: dict[int, float] = {}
     for key, value in locked.items():
-        if not isinstance(value, Real) or not np.isfinite(value):
+        if not isinstance(value, Real) or not abs(value) < HUGE:
             raise InputError(f"{place}: locked: {key} = {value!r} is no finite number")
         values[joint_index(names, key, f"{place}: locked")] = float(value)
     offset = 0 if robot.floating else -1

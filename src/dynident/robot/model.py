@@ -13,6 +13,8 @@ from dynident.core.arrays import Array
 from dynident.robot.drives import Drives
 
 GRAVITY = (0.0, 0.0, -9.81)
+HUGE = 1e9
+"""No length, mass, inertia or acceleration of a robot is larger."""
 
 
 @dataclass(frozen=True)

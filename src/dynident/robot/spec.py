@@ -6,10 +6,15 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, Strict, model_validator
 
-from dynident.core.schema import Flag, Name, Number, Spec, Vector3
+from dynident.core.schema import Flag, Name, Number, Spec
+from dynident.robot.model import HUGE
 
 JointRef = Name | Annotated[int, Strict(), Field(ge=1)]
 """A joint's name, or its 1-based number."""
+
+Size = Annotated[Number, Field(gt=-HUGE, lt=HUGE)]
+"""A number whose squares and products are finite too."""
+Sizes3 = tuple[Size, Size, Size]
 
 
 class DriveSpec(Spec):
@@ -27,7 +32,7 @@ class DriveSpec(Spec):
     """
 
     joint: JointRef
-    row: dict[str, Number] | None = None
+    row: dict[str, Size] | None = None
     gain: Number = 1.0
 
 
@@ -59,9 +64,9 @@ class InertialSpec(Spec):
         xx xy yy xz yz zz about the centre of mass, axes of that frame [kg m^2].
     """
 
-    mass: Annotated[Number, Field(ge=0.0)]
-    com: Vector3 = (0.0, 0.0, 0.0)
-    inertia: tuple[Number, Number, Number, Number, Number, Number] = (0.0,) * 6
+    mass: Annotated[Size, Field(ge=0.0)]
+    com: Sizes3 = (0.0, 0.0, 0.0)
+    inertia: tuple[Size, Size, Size, Size, Size, Size] = (0.0,) * 6
 
 
 class DHJointSpec(Spec):
@@ -87,10 +92,10 @@ class DHJointSpec(Spec):
     name: Name
     link: Name | None = None
     type: Literal["revolute", "prismatic"] = "revolute"
-    alpha: Number = 0.0
-    a: Number = 0.0
-    d: Number = 0.0
-    theta0: Number = 0.0
+    alpha: Size = 0.0
+    a: Size = 0.0
+    d: Size = 0.0
+    theta0: Size = 0.0
     parent: Name | None = None
     lower: Number | None = None
     upper: Number | None = None
@@ -102,8 +107,8 @@ class DHJointSpec(Spec):
 class BaseSpec(Spec):
     """Pose of a fixed base in the world: ``xyz`` [m], ``rpy`` in the file's angle unit."""
 
-    xyz: Vector3 = (0.0, 0.0, 0.0)
-    rpy: Vector3 = (0.0, 0.0, 0.0)
+    xyz: Sizes3 = (0.0, 0.0, 0.0)
+    rpy: Sizes3 = (0.0, 0.0, 0.0)
 
 
 class RobotSpec(Spec):
@@ -137,11 +142,11 @@ class RobotSpec(Spec):
     joint: tuple[DHJointSpec, ...] = ()
     angles: Literal["deg", "rad"] = "deg"
     base: BaseSpec | None = None
-    gravity: Vector3 | None = None
+    gravity: Sizes3 | None = None
     floating: Flag = False
     transmission: TransmissionSpec | None = None
     drive: tuple[DriveSpec, ...] = ()
-    locked: dict[str, Number] = Field(default_factory=dict)
+    locked: dict[str, Size] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _one_description(self) -> Self:

@@ -16,13 +16,11 @@ from lxml import etree
 from dynident.core.arrays import frozen
 from dynident.core.errors import InputError
 from dynident.robot.drives import Drives
-from dynident.robot.model import GRAVITY, Joint, Robot
+from dynident.robot.model import GRAVITY, HUGE, Joint, Robot
 
 PARSER = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, strip_cdata=False)
 """Reads XML without external entities, keeping comments."""
 
-HUGE = 1e9
-"""No length, mass or inertia of a robot is larger."""
 NUMBERS = {
     "origin": {"xyz": 3, "rpy": 3},
     "axis": {"xyz": 3},
