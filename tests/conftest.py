@@ -1,4 +1,4 @@
-"""What holds for every test: one thread of linear algebra, and two processes for the whole suite."""
+"""What holds for every test: one thread of linear algebra; two processes for the whole suite."""
 
 from __future__ import annotations
 

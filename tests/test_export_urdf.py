@@ -357,7 +357,7 @@ def test_refusals(wrist: Path) -> None:
     phi = bodies(2)
     with pytest.raises(InputError, match=r"shape \(1, 10\), expected finite .* \(2, 10\)"):
         patched_urdf(robot, phi[:1])
-    with pytest.raises(InputError, match="finite"):
+    with pytest.raises(InputError, match=r"shape \(2, 10\), expected finite .* \(2, 10\)"):
         patched_urdf(robot, phi * np.nan)
     with pytest.raises(InputError, match=r"damping has shape \(3,\), expected \(2,\)"):
         patched_urdf(robot, phi, damping=np.ones(3))

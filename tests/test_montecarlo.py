@@ -252,8 +252,7 @@ def test_instruments_are_unbiased_and_intervals_cover_in_many_runs(arm):
     assert clearly_biased(ls)
     for outcome in (*iv, *study(arm, VISCOUS, MANY, *LOGGED, WLS)):
         assert 0.93 < outcome.coverage < 0.97
-    # the filters' errors, in as many runs, show in what sharp rows know best
-    assert np.max(np.abs(iv[0].bias)) < 0.15
+    assert iv[0].t < 4.0
 
 
 @pytest.mark.slow

@@ -199,7 +199,7 @@ def test_rows_cut_all_signals():
     for label in ("q", "dq", "ddq"):
         assert np.array_equal(getattr(part, label), getattr(whole, label)[100:300])
     for start, stop in ((-1, 5), (5, 6), (6, 5), (0, len(whole.q) + 1)):
-        with pytest.raises(InputError, match="rows"):
+        with pytest.raises(InputError, match=f"rows {start}-{stop} are not two or more of its"):
             whole.rows(start, stop)
 
 
