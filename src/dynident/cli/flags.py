@@ -72,8 +72,8 @@ FLAGS = (
     Flag(
         "bootstrap",
         "whole number",
-        "Of pc-*: replicates of the block bootstrap of the error bars where constraints "
-        "are active; 0 for the covariance on their faces.",
+        "Of pc-*: replicates of the bootstrap of the error bars where constraints are "
+        "active; 0 for the covariance on their faces.",
     ),
     Flag(
         "seed",

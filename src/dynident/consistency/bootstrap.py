@@ -41,7 +41,7 @@ class Bootstrap(Options):
 
     bootstrap: Annotated[
         Annotated[Count, AfterValidator(enough)],
-        "replicates of the block bootstrap of the error bars where constraints are active; 0 for "
+        "replicates of the bootstrap of the error bars where constraints are active; 0 for "
         "the covariance on their faces",
     ] = REPLICATES
     seed: Annotated[Count, "of the bootstrap's random numbers"] = 0
