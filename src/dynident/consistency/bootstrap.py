@@ -95,7 +95,7 @@ def bootstrap_covariance(
     repeated = Repeated(point.A, point.b, admitted.cones, point.x)
     for k in range(options.bootstrap):
         drawn = sum(
-            np.sum(sums[generator.integers(len(sums), size=count)], axis=0)
+            np.bincount(generator.integers(len(sums), size=count), minlength=len(sums)) @ sums
             for sums, count in windows
         )
         change = np.zeros(len(point.b))

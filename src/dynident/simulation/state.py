@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.core.jit import inner, spliced
+from dynident.core.jit import apart, inner, spliced
 from dynident.dynamics.cholesky import factorise, solve, solve_columns
 from dynident.dynamics.spatial import accelerate, gather, move
 from dynident.dynamics.tangent import inertial_columns, linearise
@@ -125,7 +125,7 @@ def sight(gears, i, width, speed, sign, q, period):  # type: ignore[no-untyped-d
     return At(speed[i], position, sign[i], slope, 0.0, 0.0, period)
 
 
-@inner
+@apart
 def act(gears, width, gear, address, values, shape, speed, sign, q, memory, table, tau):  # type: ignore[no-untyped-def]
     """Add the torques of the elements; leaves their tables."""
     first = len(tau) - gears.shape[1]
@@ -135,7 +135,7 @@ def act(gears, width, gear, address, values, shape, speed, sign, q, memory, tabl
         pass_on(gears, gear[e], first, weighed(values[e], table[e], VALUE), tau)
 
 
-@inner
+@apart
 def act_slope(gears, gear, values, table, K, D):  # type: ignore[no-untyped-def]
     """Add the slopes of the elements to the derivatives of the torques, after `act`."""
     first = len(D) - gears.shape[1]
@@ -144,7 +144,7 @@ def act_slope(gears, gear, values, table, K, D):  # type: ignore[no-untyped-def]
         pass_slope(gears, gear[e], first, weighed(values[e], table[e], BY_SPEED), D)
 
 
-@inner
+@apart
 def act_columns(gears, gear, counts, values, parameter, table, W):  # type: ignore[no-untyped-def]
     """The columns of the elements' linear parameters and shapes into W, after `act`."""
     first = len(W) - gears.shape[1]
@@ -158,7 +158,7 @@ def act_columns(gears, gear, counts, values, parameter, table, W):  # type: igno
         pass_column(gears, gear[e], first, value, parameter[c, 2], W)
 
 
-@inner
+@apart
 def recall(gears, gear, counts, values, table, SM, X):  # type: ignore[no-untyped-def]
     """Take what the elements' states add from X, before the mass matrix divides it."""
     n = gears.shape[1]
@@ -171,7 +171,7 @@ def recall(gears, gear, counts, values, table, SM, X):  # type: ignore[no-untype
                     add_vector(-gears[gear[e], j] * f, SM[e, k], X[first + j])
 
 
-@inner
+@apart
 def remember(  # type: ignore[no-untyped-def]
     gears, width, gear, address, counts, shape, parameter, speed, sign, h, q, memory, SQ, SV, SM,
     table, fresh,
