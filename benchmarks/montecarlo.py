@@ -13,6 +13,7 @@ import os
 import sys
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 # thousands of small factorisations: threads cost more than they bring
@@ -29,12 +30,18 @@ from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators import ESTIMATORS, Estimate
 from dynident.estimators.closed_loop import Simulation, auxiliary_model
-from dynident.estimators.instrumental import CONVERGED, ITERATIONS
 from dynident.estimators.instrumental import literature_std as instruments_std
-from dynident.estimators.iteration import settled
+from dynident.estimators.iteration import (
+    CONVERGED,
+    ITERATIONS,
+    Stepped,
+    gain_scale,
+    settled,
+    steps,
+)
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
-from dynident.regression.problem import Problem
+from dynident.regression.problem import Problem, Regression
 from dynident.regression.statistics import Residuals
 from dynident.regression.weighted import literature_std as least_squares_std
 from dynident.robot.drives import Drives
@@ -201,17 +208,20 @@ def noise_free_value(arm: Arm, method: Method, sigma: Array) -> tuple[Array, boo
         # a constrained estimate is the weighted one unless a constraint holds it back
         return (found.beta if found.active else beta), True
     auxiliary = auxiliary_model(problem, arm.simulation)
-    for _ in range(ITERATIONS):
-        simulated, old = auxiliary.simulated(beta), beta
+
+    def step(simulated: Regression, _: Array) -> Stepped:
         if method.name == "didim":
             fitted = simulated.factors.weighted(sigma)
-            beta, std = fitted.solve(), least_squares_std(fitted)
-        else:
-            system = problem.with_instruments(simulated).instrument_factors.weighted(sigma)
-            beta, std = system.projected.solve(), instruments_std(system)
-        if settled(beta, old, std, CONVERGED):
-            return beta, True
-    return beta, False
+            return Stepped(simulated, fitted.solve(), sigma, least_squares_std(fitted))
+        rows = problem.with_instruments(simulated)
+        system = rows.instrument_factors.weighted(sigma)
+        return Stepped(rows, system.projected.solve(), sigma, instruments_std(system))
+
+    for moved in islice(steps(auxiliary, beta, gain_scale(auxiliary, False), step), ITERATIONS):
+        new = moved.stepped
+        if moved.whole and settled(new.beta, moved.old, new.std, CONVERGED):
+            return new.beta, True
+    return new.beta, False
 
 
 @dataclass(frozen=True)
