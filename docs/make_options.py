@@ -19,6 +19,7 @@ from dynident.core.schema import choices_of
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.options import every_option, methods_with
+from dynident.recording.prepare import Preparation
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE / "options.md"
@@ -52,12 +53,22 @@ EXPLAINED = {
     "seed": "consistency.md#error-bars-on-a-boundary",
     "rows": "closed-loop.md#rows",
     "lowpass_hz": "conventions.md#relative-error",
+    "bandwidth": "preparation.md#the-keys",
+    "position_hz": "preparation.md#the-keys",
+    "torque_hz": "preparation.md#the-keys",
+    "decimation": "preparation.md#the-keys",
+    "drop_below": "preparation.md#the-keys",
+    "median": "preparation.md#the-keys",
+    "derivatives": "preparation.md#the-keys",
     "integrator": "simulation.md#integrators",
     "substeps": "simulation.md#integrators",
     "width": "simulation.md#the-sign-of-coulomb-friction",
     "start": "closed-loop.md#starts",
 }
 """Where the guide says more of an option."""
+
+
+HEAD = ("key", "what it says", "values", "default")
 
 
 def bases(kind: Any) -> set[Any]:
@@ -101,9 +112,13 @@ def options() -> list[Option]:
     return [option for option in every if not option.in_python]
 
 
-def simulation_options() -> list[Option]:
-    """Options of the simulated loop that a study can hold."""
-    return [option for option in table([Simulation]).values() if not option.in_python]
+def of_family(family: type) -> list[tuple[str, ...]]:
+    """The rows of a family whose options have no flags."""
+    return [
+        (named(o), o.words, values(o), default(o))
+        for o in table([family]).values()
+        if not o.in_python
+    ]
 
 
 def named(option: Option) -> str:
@@ -138,7 +153,6 @@ def page() -> str:
         (named(o), f"`{flag}`", o.words, values(o), default(o), of_methods(o))
         for o, flag in zip(options(), spelled_flags(), strict=True)
     ]
-    of_loop_rows = [(named(o), o.words, values(o), default(o)) for o in simulation_options()]
     lines = [
         "# Options of the methods",
         "",
@@ -153,12 +167,19 @@ def page() -> str:
         "Where no default stands, the option is off, or its sentence says what is taken. A result",
         "tells under `settings` which options were in effect.",
         "",
+        "## Preparation",
+        "",
+        "Keys of `[prepare]` in a study, for all of its logs, held-out ones included, and keywords",
+        "of {py:func}`dynident.prepare`. The command line has `--bandwidth`.",
+        "",
+        *rows(HEAD, of_family(Preparation)),
+        "",
         "## The simulated loop",
         "",
         "Keys of `[simulation]` in a study, and arguments of {py:class}`dynident.Simulation`,",
         "for the methods that simulate. They have no flags.",
         "",
-        *rows(("key", "what it says", "values", "default"), of_loop_rows),
+        *rows(HEAD, of_family(Simulation)),
         "",
         "## Objects",
         "",

@@ -8,7 +8,7 @@ from scipy import signal
 from dynident.core.errors import InputError
 from dynident.dynamics.idim import build_idim
 from dynident.recording.filters import DecimationFilter, differences, edge, zero_phase_lowpass
-from dynident.recording.prepare import prepare
+from dynident.recording.prepare import prepare, prepared
 from dynident.recording.recording import Recording
 from dynident.regression import rows as module
 from dynident.regression.decimate import Decimator
@@ -128,22 +128,42 @@ def test_gaps_are_cut_and_short_runs_left_out():
     ("options", "message"),
     [
         ({"bandwidth": [1.0, 2.0, 3.0]}, "bandwidth has 3 values; give one, or one for each of 2"),
-        ({"bandwidth": 0.0}, "bandwidth must be positive"),
-        ({"bandwidth": float("nan")}, "bandwidth must be finite"),
-        ({"bandwidth": 10.0, "median": 4}, "median must be odd"),
-        ({"bandwidth": 10.0, "median": 3.0}, "median must be odd"),
-        ({"bandwidth": 10.0, "decimation": 0}, "decimation must be 1 or more"),
-        ({"bandwidth": 10.0, "decimation": 2.5}, "decimation must be 1 or more, and whole"),
-        ({"bandwidth": "ten"}, "bandwidth: 'ten' is no number"),
-        ({"bandwidth": 10.0, "drop_below": -1.0}, "drop_below must be finite and not negative"),
+        ({"bandwidth": 0.0}, "bandwidth has to be positive, got 0"),
+        ({"bandwidth": float("nan")}, "bandwidth is nan but should be a finite number"),
+        ({"bandwidth": 10.0, "median": 4}, "median has to be odd and at least 3, got 4"),
+        ({"bandwidth": 10.0, "median": 3.0}, "median is 3.0 but should be a valid integer"),
+        (
+            {"bandwidth": 10.0, "decimation": 0},
+            "decimation is 0 but should be greater than or equal to 1",
+        ),
+        ({"bandwidth": 10.0, "decimation": 2.5}, "decimation is 2.5 but should be a valid integer"),
+        ({"bandwidth": "ten"}, "bandwidth is 'ten' but should be a valid number"),
+        ({"bandwidth": 10.0, "drop_below": -1.0}, "drop_below must not be negative, got -1"),
+        ({"bandwidth": 10.0, "torque_hz": []}, "torque_hz has to be positive, got ..$"),
         ({"bandwidth": 0.05}, "too short for a torque filter"),
-        ({"bandwidth": 10.0, "derivatives": "guess"}, "derivatives must be"),
+        (
+            {"bandwidth": 10.0, "derivatives": "guess"},
+            "derivatives is 'guess' but should be 'differences' or",
+        ),
     ],
 )
 def test_bad_settings_are_refused(options, message):
     recording, _ = toy.log(toy.arm(2), seconds=3.0)
     with pytest.raises(InputError, match=message):
         prepare(recording, **options)
+
+
+@pytest.mark.parametrize("many", [list, tuple, np.array])
+def test_what_shaped_samples_shapes_others_alike(many):
+    recording, _ = toy.log(toy.arm(2), seconds=3.0)
+    options = {"torque_hz": many([15.0, 20.0]), "drop_below": many([0.1, 0.0]), "median": 3}
+    samples = prepare(recording, many([10.0, 8.0]), **options)
+    again = prepared(recording, samples.preparation)
+    assert again.preparation == samples.preparation
+    assert again.preparation.position_hz == (50.0, 40.0)
+    assert [f.step for f in again.filters] == [f.step for f in samples.filters]
+    np.testing.assert_array_equal(again.moving, samples.moving)
+    np.testing.assert_array_equal(again.dq, samples.dq)
 
 
 def test_assumed_bandwidth_is_said():

@@ -43,7 +43,7 @@ def reason(tmp_path: Path, text: str | bytes) -> str:
     path = tmp_path / "s.toml"
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     with pytest.raises(InputError) as caught:
-        read_study(path)
+        read_study(str(path))
     message = str(caught.value)
     assert message.startswith(f"{path}: ")
     assert "\n" not in message

@@ -12,10 +12,40 @@ from functools import cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import numpy as np
-from pydantic import TypeAdapter, ValidationError, create_model
+from pydantic import AfterValidator, BeforeValidator, TypeAdapter, ValidationError, create_model
 
 from dynident.core.errors import InputError
-from dynident.core.schema import Spec, in_words
+from dynident.core.schema import Number, Spec, in_words
+
+
+def plain(values: object) -> object:
+    """Arrays of numpy as numbers and lists."""
+    return values.tolist() if isinstance(values, np.ndarray) else values
+
+
+def positive(values: float | tuple[float, ...]) -> float | tuple[float, ...]:
+    """Refuse what is not positive, and lists of none."""
+    if not np.size(values) or np.min(values) <= 0.0:
+        raise ValueError(f"has to be positive, got {shown(values)}")
+    return values
+
+
+def not_negative(values: float | tuple[float, ...]) -> float | tuple[float, ...]:
+    """Refuse what is negative, and lists of none."""
+    if not np.size(values) or np.min(values) < 0.0:
+        raise ValueError(f"must not be negative, got {shown(values)}")
+    return values
+
+
+def shown(values: float | tuple[float, ...]) -> str:
+    """A number or a list as TOML has it."""
+    return str(list(values)) if isinstance(values, tuple) else f"{values:g}"
+
+
+PerJoint = Annotated[Number | tuple[Number, ...], BeforeValidator(plain)]
+"""One finite number for all joints, or one for each."""
+Positives = Annotated[PerJoint, AfterValidator(positive)]
+NotNegatives = Annotated[PerJoint, AfterValidator(not_negative)]
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.options import InPython, Options
+from dynident.core.options import InPython, Options, Positives
 from dynident.core.schema import Name, Number, one_of
 from dynident.dynamics.idim import Idim
 from dynident.recording.filters import differences
@@ -35,12 +35,6 @@ STARTS = ("least-squares", "nominal", "rotors")
 """Where iterations start: WLS; the file's inertials with fitted drives; Ia = 1 alone."""
 
 
-def listed(values: object) -> object:
-    """A row of numpy as a tuple of numbers."""
-    return tuple(values.tolist()) if isinstance(values, np.ndarray) and values.ndim else values
-
-
-Positive = Annotated[Number, Field(gt=0.0)]
 Whole = Annotated[int, Field(strict=True, ge=1)]
 IntegratorName = Annotated[Name, one_of(INTEGRATORS)]
 
@@ -55,7 +49,7 @@ class Simulation(Options):
     integrator: Annotated[IntegratorName, "of the loop"] = "ode3"
     substeps: Annotated[Whole, "integration steps a sample of the log"] = 1
     width: Annotated[
-        Positive | Annotated[tuple[Positive, ...], BeforeValidator(listed)] | None,
+        Positives | None,
         "smoothing of the sign of Coulomb friction; one per cent of the largest reference speed "
         "unless told otherwise [rad/s or m/s]",
     ] = None

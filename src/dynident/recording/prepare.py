@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import AfterValidator, Field
 from scipy import ndimage
 
 from dynident.core.arrays import Array, Booleans, frozen
 from dynident.core.errors import InputError
+from dynident.core.options import NotNegatives, Options, Positives
 from dynident.recording.clock import SHORTEST
 from dynident.recording.filters import DecimationFilter, differences, edge, zero_phase_lowpass
 from dynident.recording.recording import Recording
@@ -21,7 +23,54 @@ BANDWIDTH = 10.0
 POSITION_FACTOR = 5.0
 TORQUE_FACTOR = 2.0
 
-PerJoint = float | Sequence[float]
+MOST = 10**9
+"""No count is larger: more samples than a log has."""
+
+
+def odd(value: int) -> int:
+    """Refuse windows without a middle, and of one sample."""
+    if value < 3 or value % 2 == 0:
+        raise ValueError(f"has to be odd and at least 3, got {value}")
+    return value
+
+
+Whole = Annotated[int, Field(strict=True, ge=1, le=MOST)]
+Odd = Annotated[Whole, AfterValidator(odd)]
+
+
+@dataclass(frozen=True)
+class Preparation(Options):
+    """How a recording becomes samples."""
+
+    bandwidth: Annotated[
+        Positives | None,
+        "of the joints, omega_dyn; 10, and a warning, unless told otherwise [Hz]",
+    ] = None
+    position_hz: Annotated[
+        Positives | None,
+        "cutoff of the zero-phase Butterworth filter of the positions; 5 bandwidths unless told "
+        "otherwise (ardiani2024, II-C) [Hz]",
+    ] = None
+    torque_hz: Annotated[
+        Positives | None,
+        "cutoff of the parallel decimation filter; 2 bandwidths unless told otherwise [Hz]",
+    ] = None
+    decimation: Annotated[
+        Whole | None,
+        "keep one sample in so many; omega_nyquist / omega_torque unless told otherwise "
+        "(brunot2019, 3.1)",
+    ] = None
+    drop_below: Annotated[
+        NotNegatives,
+        "rows are not fitted whose joint, or whose coupled drive, is slower [rad/s or m/s]",
+    ] = 0.0
+    median: Annotated[
+        Odd | None, "odd window of a median filter that precedes, against outliers of the position"
+    ] = None
+    derivatives: Annotated[
+        Literal["differences", "measured"],
+        "of the position; or take the log's own dq and, where it has it, ddq",
+    ] = "differences"
 
 
 @dataclass(frozen=True)
@@ -77,7 +126,7 @@ class Samples:
     moving: Booleans
     decimation: int | None = None
     median: int | None = None
-    derivatives: str = "differences"
+    derivatives: Literal["differences", "measured"] = "differences"
     qref: Array | None = None
     dqref: Array | None = None
     warnings: tuple[str, ...] = ()
@@ -99,6 +148,19 @@ class Samples:
         """The same log with other torques."""
         return replace(self, tau=tau)
 
+    @property
+    def preparation(self) -> Preparation:
+        """What made them, in numbers: the same for another recording."""
+        return Preparation(
+            self.bandwidth,
+            self.position_hz,
+            tuple(f.cutoff for f in self.filters),
+            self.decimation,
+            self.drop_below,
+            self.median,
+            self.derivatives,
+        )
+
     def settings(self) -> dict[str, object]:
         """What shaped these samples, for a result to report."""
         return {
@@ -114,35 +176,22 @@ class Samples:
         }
 
 
-def per_joint(value: PerJoint, n: int, key: str) -> tuple[float, ...]:
-    """One positive value per joint from a number or a list.
+def per_joint(value: float | tuple[float, ...], n: int, key: str) -> tuple[float, ...]:
+    """One value per joint from a number or a list.
 
     Raises
     ------
     InputError
-        When the list has another length or a value is negative or not finite.
+        When the list has another length.
     """
-    try:
-        values = np.atleast_1d(np.asarray(value, dtype=float))
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{key}: {value!r} is no number, nor one for each joint") from error
+    values = np.atleast_1d(np.asarray(value, dtype=float))
     if values.shape not in ((1,), (n,)):
         raise InputError(f"{key} has {len(values)} values; give one, or one for each of {n} joints")
-    if not np.all(np.isfinite(values) & (values >= 0.0)):
-        raise InputError(f"{key} must be finite and not negative, got {value}")
     return tuple(float(v) for v in np.broadcast_to(values, (n,)))
 
 
 def prepare(
-    recording: Recording,
-    bandwidth: PerJoint | None = None,
-    *,
-    position_hz: PerJoint | None = None,
-    torque_hz: PerJoint | None = None,
-    decimation: int | None = None,
-    drop_below: PerJoint = 0.0,
-    median: int | None = None,
-    derivatives: str = "differences",
+    recording: Recording, bandwidth: float | Sequence[float] | Array | None = None, **options: Any
 ) -> Samples:
     """Filter and differentiate a recording.
 
@@ -151,22 +200,9 @@ def prepare(
     recording : Recording
     bandwidth : float or sequence of float, optional
         Joint bandwidth omega_dyn [Hz]; 10 Hz is assumed, and said, where none is given.
-    position_hz : float or sequence, optional
-        Cutoff of the zero-phase Butterworth filter of the positions, 5 omega_dyn by
-        default (ardiani2024, II-C) [Hz].
-    torque_hz : float or sequence, optional
-        Cutoff of the parallel decimation filter, 2 omega_dyn by default [Hz].
-    decimation : int, optional
-        Keep one sample in so many; omega_nyquist / omega_torque by default
-        (brunot2019, 3.1; ardiani2024 writes omega_sampling / omega_dyn, which keeps a
-        quarter of those rows).
-    drop_below : float or sequence, optional
-        Drop fitted rows of joints that are slower than this, or on which a coupled drive acts
-        that is (`moving_joints`) [rad/s or m/s].
-    median : int, optional
-        Odd window of a median filter that precedes, against outliers of the position.
-    derivatives : {"differences", "measured"}
-        Differentiate the position, or take the log's own dq and, where it has it, ddq.
+    **options
+        Those of `Preparation`: position_hz, torque_hz, decimation, drop_below, median,
+        derivatives.
 
     Returns
     -------
@@ -175,8 +211,14 @@ def prepare(
     Raises
     ------
     InputError
-        When a setting is out of range or the log is too short for its filters.
+        When an option is out of range or the log is too short for its filters.
     """
+    return prepared(recording, Preparation(bandwidth, **options))  # type: ignore[arg-type]
+
+
+def prepared(recording: Recording, wanted: Preparation) -> Samples:
+    """The same, by options that stand together."""
+    bandwidth = wanted.bandwidth
     n, rate = recording.q.shape[1], recording.rate
     nyquist = 0.5 * rate
     notes = list(recording.warnings)
@@ -188,15 +230,12 @@ def prepare(
         )
     called = recording.name
     band = per_joint(bandwidth, n, f"{called}: bandwidth")
-    if position_hz is None:
-        position_hz = [POSITION_FACTOR * b for b in band]
-    if torque_hz is None:
-        torque_hz = [TORQUE_FACTOR * b for b in band]
-    position = per_joint(position_hz, n, f"{called}: position_hz")
-    torque = per_joint(torque_hz, n, f"{called}: torque_hz")
-    for key, values in (("bandwidth", band), ("position_hz", position), ("torque_hz", torque)):
-        if min(values) <= 0.0:
-            raise InputError(f"{called}: {key} must be positive, got {min(values):g}")
+    position = per_joint(
+        wanted.position_hz or tuple(POSITION_FACTOR * b for b in band), n, f"{called}: position_hz"
+    )
+    torque = per_joint(
+        wanted.torque_hz or tuple(TORQUE_FACTOR * b for b in band), n, f"{called}: torque_hz"
+    )
     # refused before a filter is designed that no memory holds
     lengths = [stop - start for start, stop in recording.segments]
     longest_run = max(lengths)
@@ -211,10 +250,6 @@ def prepare(
             f"{recording.name}: the position cutoff of {max(position):g} Hz is at or above the "
             f"Nyquist frequency of {nyquist:g} Hz, so positions are not filtered there"
         )
-    if decimation is not None and (not isinstance(decimation, Integral) or decimation < 1):
-        raise InputError(f"decimation must be 1 or more, and whole, got {decimation}")
-    if median is not None and (not isinstance(median, Integral) or median < 3 or median % 2 == 0):
-        raise InputError(f"median must be odd and at least 3, got {median}")
     runs = tuple(
         run for run, length in zip(recording.segments, lengths, strict=True) if length >= SHORTEST
     )
@@ -223,14 +258,13 @@ def prepare(
     if len(runs) < len(lengths):
         lost = sum(length for length in lengths if length < SHORTEST)
         notes.append(f"{called}: runs of fewer than {SHORTEST} samples dropped, {lost} together")
+    median = wanted.median
     if median is not None and median > min(stop - start for start, stop in runs):
         raise InputError(f"{called}: median = {median} is longer than the log")
-    if derivatives not in ("differences", "measured"):
-        raise InputError(f"derivatives must be 'differences' or 'measured', got {derivatives!r}")
-    if derivatives == "measured" and recording.dq is None:
+    if wanted.derivatives == "measured" and recording.dq is None:
         raise InputError(f"{recording.name}: derivatives = 'measured', but the log has no dq")
 
-    slow = per_joint(drop_below, n, f"{called}: drop_below")
+    slow = per_joint(wanted.drop_below, n, f"{called}: drop_below")
     q = np.empty_like(recording.q)
     moving = np.zeros(q.shape, dtype=bool)
     dq, ddq = np.empty_like(q), np.empty_like(q)
@@ -241,7 +275,7 @@ def prepare(
             raw = ndimage.median_filter(raw, size=(median, 1), mode="nearest")
         q[run] = by_cutoff(raw, position, rate)
         dq[run], ddq[run] = differences(q[run], rate)
-        if derivatives == "measured" and recording.dq is not None:
+        if wanted.derivatives == "measured" and recording.dq is not None:
             dq[run] = by_cutoff(recording.dq[run], position, rate)
             if recording.ddq is not None:
                 ddq[run] = by_cutoff(recording.ddq[run], position, rate)
@@ -249,7 +283,7 @@ def prepare(
                 ddq[run] = differences(dq[run], rate)[0]
         moving[run] = moving_joints(dq[run], slow, recording.drives)
 
-    filters = tuple(DecimationFilter.design(hz, rate, decimation) for hz in torque)
+    filters = tuple(DecimationFilter.design(hz, rate, wanted.decimation) for hz in torque)
     margin = max(2, *(edge(hz, rate) for hz in position))
     longest = 2 * max(f.half for f in filters) + 1
     segments = []
@@ -283,9 +317,9 @@ def prepare(
         position_hz=position,
         drop_below=slow,
         moving=moving,
-        decimation=decimation,
+        decimation=wanted.decimation,
         median=median,
-        derivatives=derivatives,
+        derivatives=wanted.derivatives,
         qref=recording.qref,
         dqref=recording.dqref,
         warnings=tuple(notes),

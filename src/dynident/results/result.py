@@ -17,7 +17,7 @@ from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
 from dynident.estimators import Estimate
 from dynident.estimators.closed_loop import SimulatedFigure
-from dynident.recording.prepare import Samples, prepare
+from dynident.recording.prepare import Samples, prepared
 from dynident.recording.recording import Recording
 from dynident.results.figures import FitFigure, Series, torque_series
 from dynident.results.urdf import standard_urdf
@@ -128,17 +128,7 @@ class Result:
 
     def prepare(self, recording: Recording) -> Samples:
         """Prepare another recording with the cutoffs of the identification."""
-        first = self.samples[0]
-        return prepare(
-            recording,
-            first.bandwidth,
-            position_hz=first.position_hz,
-            torque_hz=[f.cutoff for f in first.filters],
-            decimation=first.decimation,
-            drop_below=first.drop_below,
-            median=first.median,
-            derivatives=first.derivatives,
-        )
+        return prepared(recording, self.samples[0].preparation)
 
     def drive_parameters(self, joint: int) -> dict[str, float | None]:
         """A joint's rotor inertia and friction by symbol; None where it is regrouped.

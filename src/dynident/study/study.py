@@ -14,44 +14,13 @@ from dynident.core.schema import Flag, Name, Number, Spec, Vector3, one_of, read
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.options import every_option, names_of
 from dynident.friction.models import FRICTIONS
-from dynident.recording.prepare import Samples, prepare
+from dynident.recording.prepare import MOST, Preparation, Samples, prepare
 from dynident.recording.read import read_log
 from dynident.robot import load_robot
 from dynident.robot.model import Robot
 from dynident.robot.spec import DriveSpec, TransmissionSpec
 from dynident.study.constraints import ConstraintSection, build_constraints
 from dynident.study.loop import ControllerSection, NoiseSection, ReferenceSection, SimulationSection
-
-LARGEST = 10**9
-"""No count in a study is larger: more samples than a log has."""
-
-
-def all_positive(value: float | tuple[float, ...]) -> float | tuple[float, ...]:
-    """Refuse cutoffs that are not positive, and lists of none."""
-    values = value if isinstance(value, tuple) else (value,)
-    if not values or min(values) <= 0.0:
-        raise ValueError(f"has to be positive, got {shown(value)}")
-    return value
-
-
-def not_negative(value: float | tuple[float, ...]) -> float | tuple[float, ...]:
-    """Refuse negative speeds, and lists of none."""
-    values = value if isinstance(value, tuple) else (value,)
-    if not values or min(values) < 0.0:
-        raise ValueError(f"must not be negative, got {shown(value)}")
-    return value
-
-
-def shown(value: float | tuple[float, ...]) -> str:
-    """A number or a list as TOML has it."""
-    return str(list(value)) if isinstance(value, tuple) else f"{value:g}"
-
-
-def odd(value: int) -> int:
-    """Refuse windows without a middle, and of one sample."""
-    if value < 3 or value % 2 == 0:
-        raise ValueError(f"has to be odd and at least 3, got {value}")
-    return value
 
 
 def in_order(rows: tuple[int, int]) -> tuple[int, int]:
@@ -61,10 +30,7 @@ def in_order(rows: tuple[int, int]) -> tuple[int, int]:
     return rows
 
 
-PerJoint = Number | tuple[Number, ...]
-Cutoff = Annotated[PerJoint, AfterValidator(all_positive)]
-Whole = Annotated[int, Field(strict=True, ge=1, le=LARGEST)]
-Row = Annotated[int, Field(strict=True, ge=0, le=LARGEST)]
+Row = Annotated[int, Field(strict=True, ge=0, le=MOST)]
 Column = Name | Annotated[int, Field(strict=True, ge=1)]
 
 
@@ -130,18 +96,6 @@ class LogSection(Spec):
     name: Name | None = None
 
 
-class PrepareSection(Spec):
-    """``[prepare]``: see `dynident.recording.prepare.prepare`."""
-
-    bandwidth: Cutoff | None = None
-    position_hz: Cutoff | None = None
-    torque_hz: Cutoff | None = None
-    decimation: Whole | None = None
-    drop_below: Annotated[PerJoint, AfterValidator(not_negative)] = 0.0
-    median: Annotated[Whole, AfterValidator(odd)] | None = None
-    derivatives: Literal["differences", "measured"] = "differences"
-
-
 class MethodSection(Spec):
     """``[identify]``: the method; its options are keys beside it, see `IdentifySection`.
 
@@ -162,8 +116,10 @@ class MethodSection(Spec):
 
 
 if TYPE_CHECKING:
+    PrepareSection = Spec
     IdentifySection = MethodSection
 else:
+    PrepareSection = option_section("PrepareSection", Spec, table([Preparation]))
     IdentifySection = option_section(
         "IdentifySection", MethodSection, {**every_option(), **table(EVERY_METHOD)}
     )
@@ -199,12 +155,12 @@ class Study(Spec):
     simulation: SimulationSection = SimulationSection()
 
 
-def read_study(path: Path, use: str | None = "identify") -> Study:
+def read_study(path: str | Path, use: str | None = "identify") -> Study:
     """Read a study and make its file names relative to the current directory.
 
     Parameters
     ----------
-    path : Path
+    path : str or Path
     use : str, optional
         Refuse studies without a log of this use.
 
@@ -213,6 +169,7 @@ def read_study(path: Path, use: str | None = "identify") -> Study:
     InputError
         One line with the file, the key and what is valid there.
     """
+    path = Path(path)
     study = validated(Study, read_toml(path), path)
     if use is not None and not any(log.use == use for log in study.log):
         raise InputError(f'{path}: no [[log]] has use = "{use}"')
@@ -273,13 +230,4 @@ def study_samples(section: LogSection, robot: Robot, settings: PrepareSection) -
     )
     if section.rows is not None:
         recording = recording.rows(*section.rows)
-    return prepare(
-        recording,
-        settings.bandwidth,
-        position_hz=settings.position_hz,
-        torque_hz=settings.torque_hz,
-        decimation=settings.decimation,
-        drop_below=settings.drop_below,
-        median=settings.median,
-        derivatives=settings.derivatives,
-    )
+    return prepare(recording, **settings.model_dump(exclude_none=True))
