@@ -218,6 +218,18 @@ def test_an_archive_that_no_library_can_read_is_refused(tmp_path, change, words)
     assert "save it again with np.savez" in message
 
 
+@pytest.mark.parametrize("packed", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_damaged_archive_is_refused_however_it_is_packed(tmp_path, packed):
+    path, array = tmp_path / "log.npz", io.BytesIO()
+    np.save(array, np.random.default_rng(0).normal(size=(300, 2)))
+    with zipfile.ZipFile(path, "w", packed) as archive:
+        archive.writestr("q.npy", array.getvalue())
+    data = bytearray(path.read_bytes())
+    data[1000:1200] = bytes(200)
+    path.write_bytes(bytes(data))
+    assert "array 'q': is damaged" in refusal(path)
+
+
 def test_a_header_that_python_cannot_parse_is_refused(tmp_path):
     path = tmp_path / "log.npz"
     with zipfile.ZipFile(path, "w") as archive:

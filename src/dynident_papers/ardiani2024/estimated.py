@@ -19,7 +19,7 @@ from dynident.estimators.closed_loop import Simulation, auxiliary_model
 from dynident.estimators.instrument_tests import identity_test
 from dynident.estimators.instrumental import ROUNDS
 from dynident.estimators.instrumental import literature_std as instrument_std
-from dynident.estimators.iteration import CONVERGED, ITERATIONS, settled, start_values
+from dynident.estimators.iteration import Search, Stepped, iterate, start_values
 from dynident.regression.factors import InstrumentFactors
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.statistics import TestResult
@@ -353,23 +353,22 @@ def corrected_didim(problem: Problem, simulation: Simulation) -> Fit:
     ComputationError
         When the loop cannot be simulated or the iterations do not settle.
     """
-    auxiliary = auxiliary_model(problem, simulation)
-    beta = start_values(problem, simulation.start)
-    sigma = np.ones(problem.robot.n)
-    for iteration in range(1, ITERATIONS + 1):
-        factors = problem.with_instruments(auxiliary.simulated(beta)).instrument_factors
+
+    def step(simulated: Regression, sigma: Array) -> Stepped:
+        rows = problem.with_instruments(simulated)
+        factors = rows.instrument_factors
         for _ in range(ROUNDS):
-            before, new = sigma, corrected_step(factors, sigma)
-            sigma = group_sigma(factors.without("Z"), new, sigma)
+            before = sigma
+            sigma = group_sigma(factors.without("Z"), corrected_step(factors, sigma), sigma)
             if np.all(np.abs(sigma - before) <= TOLERANCE * sigma):
                 break
-        new = corrected_step(factors, sigma)
         std = instrument_std(factors.weighted(sigma))
-        done = settled(new, beta, std, CONVERGED)
-        beta = new
-        if done:
-            return Fit(beta, None, iteration)
-    raise ComputationError(f"the corrected estimate did not settle in {ITERATIONS} simulations")
+        return Stepped(rows, corrected_step(factors, sigma), sigma, std)
+
+    start = start_values(problem, simulation.start)
+    auxiliary = auxiliary_model(problem, simulation)
+    found = iterate(auxiliary, start, Search(), step, "the correction may be none")
+    return Fit(found.beta, None, found.simulations)
 
 
 def corrected_step(factors: InstrumentFactors, sigma: Array) -> Array:

@@ -15,7 +15,13 @@ import numpy.typing as npt
 
 from dynident.core.arrays import Array
 
+try:
+    from lzma import LZMAError
+except ImportError:  # a Python that was built without it cannot meet it either
+    LZMAError = zlib.error  # type: ignore[misc, assignment]
+
 DAMAGE = (
+    LZMAError,
     ArithmeticError,
     AttributeError,
     EOFError,
