@@ -8,7 +8,7 @@ Writes docs/figures/closed_loop.md.
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -17,9 +17,11 @@ from common import EMPS, FIGURES, TX40
 from scipy.io import loadmat
 
 import dynident as di
+from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
-from dynident.estimators import ESTIMATORS
+from dynident.estimators import ESTIMATORS, Estimate
 from dynident.estimators.closed_loop import Simulation, auxiliary_model, simulated_figures
+from dynident.simulation.controller import Controller
 from dynident.simulation.gains import identify_gains
 from dynident.simulation.reconstruct import reconstruct
 from dynident.study.loop import build_controller
@@ -37,36 +39,65 @@ PULSE = 1.0138
 """Volts of the drive per unit of the column ``pulses_N``: what the log itself shows."""
 
 
-def emps():
-    """Problem and controller of the EMPS study."""
+@dataclass(frozen=True)
+class Slide:
+    """The EMPS study: its problem, its loop, and the numbers that it gives of both."""
+
+    problem: di.Problem
+    controller: Controller
+    drop_below: float
+    width: float
+    kp: float
+    kv: float
+    gain: float
+    limit: float
+
+
+def emps() -> Slide:
+    """What the EMPS study says."""
     study = di.read_study(EMPS / "study.toml")
     robot = study_robot(study.robot)
     samples = study_samples(study.log[0], robot, study.prepare)
-    controller, _ = build_controller(study.controller, robot, (samples,))
-    return di.Problem(robot, samples), controller, study
+    section = study.controller
+    assert section is not None
+    controller, _ = build_controller(section, robot, (samples,))
+    given = (
+        study.prepare.drop_below, study.simulation.options()["width"],
+        section.kp, section.kv, section.gain, section.limit,
+    )  # fmt: skip
+    return Slide(di.Problem(robot, samples), controller, *(number(value) for value in given))
 
 
-def estimated(method, problem, simulation):
+def number(value: object) -> float:
+    """A value that a study has given as one number."""
+    assert isinstance(value, float)
+    return value
+
+
+def fitted(method: str, problem: di.Problem, simulation: Simulation) -> Estimate:
+    """An estimate; least squares needs no loop."""
+    return ESTIMATORS[method](problem, *(() if method == "wls" else (simulation,)))
+
+
+def estimated(method: str, problem: di.Problem, simulation: Simulation) -> Estimate | str:
     """An estimate, or why there is none."""
     try:
-        if method == "wls":
-            return ESTIMATORS[method](problem)
-        return ESTIMATORS[method](problem, simulation)
+        return fitted(method, problem, simulation)
     except ComputationError as error:
         return str(error)
 
 
-def emps_tables(lines):
+def emps_tables(lines: list[str]) -> None:
     """Methods, smoothing widths, gains and the pulses log."""
-    problem, controller, study = emps()
-    width = study.simulation.width
+    slide = emps()
+    problem, controller, width = slide.problem, slide.controller, slide.width
     M, fv, fc, offset = PUBLISHED
     lines += [
         "## EMPS",
         "",
         "`M ddq + fv dq + fc sign(dq) + offset`: one slide with its reference, its cascade sampled",
         "at 1 kHz and its limit of 10 V (`examples/emps/study.toml`), from `M = 50`, all else 0;",
-        f"rows slower than {study.prepare.drop_below:g} m/s are dropped, the simulated sign is",
+        f"rows slower than {slide.drop_below:g} m/s are dropped, the simulated sign is",
         f"`tanh(v / {width:g} m/s)`. Published: M {M:.4g} kg, fv {fv:.4g}, fc {fc:.4g}, "
         f"offset {offset:.4g}",
         "(their difference in per cent in brackets).",
@@ -74,10 +105,10 @@ def emps_tables(lines):
         "| method | M [kg] | fv [N s/m] | fc [N] | offset [N] | position rms [mm] | |",
         "|---|---|---|---|---|---|---|",
     ]
-    best = None
+    beta = {}
     for method in METHODS:
         simulation = Simulation(controller, width=width, start=START)
-        found = estimated(method, problem, simulation)
+        found = fitted(method, problem, simulation)
         figure = simulated_figures(auxiliary_model(problem, simulation), found.beta)[0]
         cells = [
             f"{v:.4g} ({100 * (v / p - 1):+.2f} %)"
@@ -87,7 +118,7 @@ def emps_tables(lines):
         lines.append(
             f"| {method} | {' | '.join(cells)} | {1e3 * figure.position_rms[0]:.4f} | {note} |"
         )
-        best = found.beta if method == "idim-iv" else best
+        beta[method] = found.beta
     lines += [
         "",
         "MuJoCo's system identification, hand-tuned, gives 94.49 203.84 20.34 -3.184 on this log,",
@@ -120,21 +151,21 @@ def emps_tables(lines):
             ("didim", every),
             ("clie", every),
         ):
-            found = estimated(method, rows, simulation)
-            if isinstance(found, str):
+            answer = estimated(method, rows, simulation)
+            if isinstance(answer, str):
                 cells.append("none")
                 continue
-            off = 100.0 * (found.beta[:3] / PUBLISHED[:3] - 1.0)
+            off = 100.0 * (answer.beta[:3] / PUBLISHED[:3] - 1.0)
             cells.append(" ".join(f"{x:+.2f}" for x in off))
         lines.append(f"| {width:g} | {' | '.join(cells)} |")
-    gains_table(lines, problem, study)
-    pulses_table(lines, problem, controller, best, study)
+    gains_table(lines, slide)
+    pulses_table(lines, slide, beta["idim-iv"])
 
 
-def gains_table(lines, problem, study):
+def gains_table(lines: list[str], known: Slide) -> None:
     """Gains identified from the log as if they were unknown."""
-    log = problem.samples[0]
-    known = study.controller
+    log = known.problem.samples[0]
+    assert log.qref is not None
     volts = log.tau / known.gain
     found = identify_gains(log.qref, log.measured, volts, log.rate, "p-p", limit=[known.limit])
     lines += [
@@ -149,13 +180,13 @@ def gains_table(lines, problem, study):
     ]
 
 
-def pulses_table(lines, problem, controller, beta, study):
+def pulses_table(lines: list[str], slide: Slide, beta: Array) -> None:
     """The pulses log, simulated with and without the pulses."""
     columns = {"time": "t", "q": ["qm"], "qref": ["qg"], "current": ["vir"]}
-    recording = di.read_log(EMPS / "DATA_EMPS_PULSES.mat", problem.robot, columns=columns)
+    recording = di.read_log(EMPS / "DATA_EMPS_PULSES.mat", slide.problem.robot, columns=columns)
     samples = di.prepare(recording, bandwidth=20.0)
     pulses = loadmat(EMPS / "DATA_EMPS_PULSES.mat")["pulses_N"].astype(float).reshape(-1, 1)
-    gain, peak = study.controller.gain, float(pulses.max())
+    gain, peak = slide.gain, float(pulses.max())
     lines += [
         "### The pulses log, held out",
         "",
@@ -173,11 +204,11 @@ def pulses_table(lines, problem, controller, beta, study):
         "`pulses_N` in newtons": pulses,
         f"{gain:g} x {PULSE} x `pulses_N`": gain * PULSE * pulses,
     }
-    on = problem.on(samples)
+    on = slide.problem.on(samples)
     for name, force in forces.items():
         simulation = Simulation(
-            controller,
-            width=study.simulation.width,
+            slide.controller,
+            width=slide.width,
             external=None if force is None else (np.ascontiguousarray(force),),
         )
         auxiliary = auxiliary_model(on, simulation)
@@ -190,7 +221,7 @@ def pulses_table(lines, problem, controller, beta, study):
     lines.append("")
 
 
-def tx40_table(lines):
+def tx40_table(lines: list[str]) -> None:
     """IDIM-IV on the TX40 log beside WLS, parameter by parameter."""
     study = di.read_study(TX40 / "study.toml")
     robot = study_robot(study.robot)

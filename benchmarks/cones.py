@@ -13,7 +13,6 @@ import argparse
 import cProfile
 import os
 import platform
-import pstats
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -52,6 +51,8 @@ FINGERS = tuple(
     )
 )  # fmt: skip
 SCS_ITERATIONS = 5000
+NEAR = 1e-7
+"""Eigenvalue or slack below which an answer lies on the boundary."""
 WARM_STEP = 1e-2
 """Change of the right-hand side that a warm start bridges, in standard deviations."""
 
@@ -148,14 +149,20 @@ def build(name: str, prior: str, level: float, seed: int = 0) -> Case:
     rows, target, _ = admitted.rows(system)
     R, c = compressed(rows, target)
     free = np.linalg.lstsq(R, c, rcond=None)[0]
-    outside = sum(
-        bool(np.linalg.eigvalsh(cone.matrix(free))[0] < 0.0)
-        if isinstance(cone, Definite)
-        else int(np.sum(cone.G @ free < cone.h))
-        for cone in admitted.cones
-    )
+    outside = within(admitted.cones, free, 0.0)
     words = "no prior" if prior == "none" else "prior: the file's bodies"
-    return Case(f"{name}, {words}", R, c, admitted.cones, given.asked, int(outside))
+    return Case(f"{name}, {words}", R, c, admitted.cones, given.asked, outside)
+
+
+def within(cones: Sequence[Cone], x: np.ndarray, reach: float) -> int:
+    """Matrices and rows whose smallest eigenvalue or slack is below `reach`."""
+    count = 0
+    for cone in cones:
+        if isinstance(cone, Definite):
+            count += int(np.linalg.eigvalsh(cone.matrix(x))[0] < reach)
+        else:
+            count += int(np.sum(cone.G @ x - cone.h < reach))
+    return count
 
 
 def milliseconds(work: Callable[[], object], runs: int, before: bool = True) -> float:
@@ -271,18 +278,7 @@ def quality(case: Case, outcome: Outcome, reference: float) -> str:
     )
 
 
-def active(case: Case, solution: np.ndarray) -> int:
-    """Matrices and rows on whose boundary an answer lies."""
-    count = 0
-    for cone in case.cones:
-        if isinstance(cone, Definite):
-            count += bool(np.linalg.eigvalsh(cone.matrix(solution))[0] < 1e-7)
-        else:
-            count += int(np.sum(cone.G @ solution - cone.h < 1e-7))
-    return count
-
-
-PARTS = {
+PARTS: dict[str, Callable[..., object]] = {
     "triangular factor": compressed,
     "the problem as Clarabel has it": Form.__init__,
     "Clarabel": Form.solve,
@@ -299,12 +295,10 @@ def profile(case: Case, runs: int) -> list[str]:
     for _ in range(runs):
         solve_cone_problem(case.R, case.c, case.cones)
     profiler.disable()
-    stats = pstats.Stats(profiler).stats
+    spent = {entry.code: entry.totaltime for entry in profiler.getstats()}
 
     def seconds(function: Callable[..., object]) -> float:
-        code = function.__code__
-        found = stats.get((code.co_filename, code.co_firstlineno, code.co_name))
-        return 0.0 if found is None else found[3]
+        return spent.get(function.__code__, 0.0)
 
     whole, lines, left = seconds(solve_cone_problem), [], 1.0
     for words, function in PARTS.items():
@@ -326,13 +320,14 @@ def measure(only: str | None, runs: int) -> list[str]:
             count = runs if given.asked < 100.0 else max(3, runs // 2)
             mine, others = ours(case, count), theirs(case, count)
             cold, warm = mine["cold"], mine["warm"]
+            assert cold.x is not None
             beside = " | ".join(
                 f"{outcome.milliseconds:.1f} ({outcome.milliseconds / cold.milliseconds:.1f})"
                 for outcome in others.values()
             )
             times.append(
                 f"| {case.name} | {len(case.c)} | {len(names_of(case.cones))} "
-                f"| {case.free} | {active(case, cold.x)} | {given.asked:.0f} "
+                f"| {case.free} | {within(case.cones, cold.x, NEAR)} | {given.asked:.0f} "
                 f"| **{cold.milliseconds:.1f}** | {warm.milliseconds:.1f} | {beside} |"
             )
             reference = float(np.sum((case.R @ cold.x - case.c) ** 2))

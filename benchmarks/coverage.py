@@ -6,6 +6,7 @@ Run from the top of the project: python benchmarks/coverage.py [RUNS]
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 from common import FIGURES, ROOT
@@ -17,9 +18,10 @@ import toy
 from dynident.core.inertia import from_com, to_com
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators.options import estimate as estimate_by_name
-from dynident.recording.prepare import prepare
-from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
+
+Fits = tuple[tuple[str, str, dict[str, object]], ...]
+"""Labels, methods and their options."""
 
 
 def coloured(rng: np.random.Generator, shape: tuple[int, int], rho: float) -> np.ndarray:
@@ -53,19 +55,16 @@ def shares(
     """Coverage of our intervals, of the worst parameter's, of the literature's, active runs."""
     robot = toy.arm(2)
     recording, theta = toy.log(robot, seconds=20.0)
-    motion = (recording.q, recording.dq, recording.ddq)
     torque = recording.tau
     if boundary:
-        idim = build_idim(robot)
+        idim, motion = build_idim(robot), toy.on_its_motion(recording)
         theta = on_the_boundary(idim, theta)
-        torque = idim.torque(theta, *motion)
+        torque = idim.torque(theta, motion.q, motion.dq, motion.ddq)
     ours, literature, active = [], [], 0
     for run in range(runs):
         rng = np.random.default_rng(run)
         tau = torque + coloured(rng, torque.shape, rho) * noise
-        samples = prepare(Recording("mc", toy.RATE, recording.q, tau), 10.0)
-        exact = dict(zip(("q", "dq", "ddq"), motion, strict=True))
-        problem = Problem(robot, type(samples)(**{**vars(samples), **exact}))
+        problem = Problem(robot, toy.on_its_motion(replace(recording, tau=tau), 10.0))
         estimate = estimate_by_name(problem, method, **options)
         error = np.abs(estimate.beta - problem.base.matrix @ theta)
         ours.append(error < 1.96 * estimate.covariance.std)
@@ -87,27 +86,36 @@ def main() -> None:
         "| runs with active constraints |",
         "|---|---|---|---|---|---|",
     ]
-    usual = (
+    usual: Fits = (
         ("ols", "ols", {}),
         ("wls", "wls", {}),
         ("irls", "irls", {}),
         ("pc-idim-ls, prior none", "pc-idim-ls", {"prior": "none"}),
         ("pc-idim-ls, prior nominal", "pc-idim-ls", {"prior": "nominal"}),
     )
-    bound = (
+    chosen: Fits = (
+        *usual,
+        ("wls, covariance robust", "wls", {"covariance": "robust"}),
+        ("wls, covariance bartlett", "wls", {"covariance": "bartlett"}),
+        ("wls, covariance hac", "wls", {"covariance": "hac"}),
+    )
+    bound: Fits = (
         ("wls", "wls", {}),
         ("pc-idim-ls, prior none, faces", "pc-idim-ls", {"prior": "none", "bootstrap": 0}),
         ("pc-idim-ls, prior none, bootstrap", "pc-idim-ls", {"prior": "none"}),
     )
-    for label, noise, rho, boundary in (
-        ("white, 0.1 and 1 Nm", np.array([0.1, 1.0]), 0.0, False),
-        ("autocorrelated over 0.2 s, 0.1 and 1 Nm", np.array([0.1, 1.0]), 0.995, False),
-        ("white, 0.5 and 5 Nm", np.array([0.5, 5.0]), 0.0, False),
-        ("on the boundary, white, 0.05 and 0.5 Nm", np.array([0.05, 0.5]), 0.0, True),
-        ("on the boundary, white, 0.5 and 5 Nm", np.array([0.5, 5.0]), 0.0, True),
+    small, large = np.array([0.1, 1.0]), np.array([0.5, 5.0])
+    for label, noise, seconds, fits in (
+        ("white, 0.1 and 1 Nm", small, 0.0, chosen),
+        ("autocorrelated over 0.05 s, 0.1 and 1 Nm", small, 0.05, chosen),
+        ("autocorrelated over 0.2 s, 0.1 and 1 Nm", small, 0.2, chosen),
+        ("white, 0.5 and 5 Nm", large, 0.0, usual),
+        ("on the boundary, white, 0.05 and 0.5 Nm", 0.1 * large, 0.0, bound),
+        ("on the boundary, white, 0.5 and 5 Nm", large, 0.0, bound),
     ):
-        for name, method, options in bound if boundary else usual:
-            found = shares(method, options, runs, noise, rho, boundary)
+        rho = 1.0 - 1.0 / (toy.RATE * seconds) if seconds else 0.0
+        for name, method, options in fits:
+            found = shares(method, options, runs, noise, rho, fits is bound)
             cells = [f"{share:.1f}" for share in found[:3]]
             lines.append(f"| {label} | {name} | {' | '.join(cells)} | {found[3]} |")
     text = "\n".join(lines) + "\n"

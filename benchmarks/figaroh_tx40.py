@@ -57,10 +57,10 @@ def once() -> tuple[float, int]:
     samples = len(q)
     coupled = np.zeros((len(W), 3))
     for j, k in ((4, 5), (5, 4)):
-        rows = slice(j * samples, (j + 1) * samples)
-        coupled[rows, 0] = ddq[:, k]
-        coupled[rows, 1] = dq[:, k]
-        coupled[rows, 2] = np.sign(dq[:, 4] + dq[:, 5])
+        joint = slice(j * samples, (j + 1) * samples)
+        coupled[joint, 0] = ddq[:, k]
+        coupled[joint, 1] = dq[:, k]
+        coupled[joint, 2] = np.sign(dq[:, 4] + dq[:, 5])
     W = np.hstack([W, coupled])
     names = [f"p{k}" for k in range(W.shape[1])]
     eliminated, kept = get_index_eliminate(W, dict.fromkeys(names, 0.0), 1e-6)

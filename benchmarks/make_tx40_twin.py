@@ -224,14 +224,15 @@ def page(twin: Twin, rows: Array, names: list[str], table: dict[str, tuple[Publi
         "|---|---|---|---|---|---|",
     ]
     found = rows @ twin.theta
-    deviations = {"Table 1": [], "log": []}
+    deviations: dict[str, list[float]] = {"Table 1": [], "log": []}
     for name, value in zip(names, found, strict=True):
         stated, source = table[name]
         deviation = (value - stated.value) / stated.std
         deviations[source].append(deviation)
-        cells = (name, source, f"{stated.value:.4g}", f"{stated.std:.2g}", f"{value:.4g}")
-        cells += (f"{deviation:+.2f}",)
-        lines.append("| " + " | ".join(cells) + " |")
+        lines.append(
+            f"| {name} | {source} | {stated.value:.4g} | {stated.std:.2g} | {value:.4g} "
+            f"| {deviation:+.2f} |"
+        )
     lines.append("")
     for source, values in deviations.items():
         worst, rms = np.abs(values).max(), np.sqrt(np.mean(np.square(values)))

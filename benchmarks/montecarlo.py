@@ -11,8 +11,9 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 
@@ -39,7 +40,7 @@ from dynident.estimators.iteration import (
     settled,
     steps,
 )
-from dynident.recording.prepare import prepare
+from dynident.recording.prepare import Samples, prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.statistics import Residuals
@@ -155,16 +156,12 @@ class Method:
 
 DROPPED = 0.1
 """Rows of slower joints and drives are left out where the page says so [rad/s]."""
-ROWS = {
+WEAK = partial(prepare, bandwidth=10.0, position_hz=200.0, torque_hz=50.0)
+ROWS: dict[str, Callable[[Recording], Samples]] = {
     # both keep the velocities and accelerations of a motion below 10 Hz
-    "weak": {"bandwidth": 10.0, "position_hz": 200.0, "torque_hz": 50.0},
-    "default": {"bandwidth": 10.0},  # 50 Hz and 20 Hz (ardiani2024, II-C)
-    "weak, moving": {
-        "bandwidth": 10.0,
-        "position_hz": 200.0,
-        "torque_hz": 50.0,
-        "drop_below": DROPPED,
-    },
+    "weak": WEAK,
+    "default": partial(prepare, bandwidth=10.0),  # 50 Hz and 20 Hz (ardiani2024, II-C)
+    "weak, moving": partial(WEAK, drop_below=DROPPED),
 }
 METHODS = (
     Method("wls", "weak"),
@@ -182,7 +179,7 @@ NOISES = (4e-6, 2e-5, 1e-4)
 
 def problem_of(arm: Arm, recording: Recording, method: Method) -> Problem:
     """A log as the rows that a method fits."""
-    samples = prepare(recording, **ROWS[method.rows])
+    samples = ROWS[method.rows](recording)
     return Problem(arm.idim.robot, samples, arm.idim.friction)
 
 

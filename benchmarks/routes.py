@@ -8,7 +8,9 @@ Writes docs/figures/routes.md.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -22,6 +24,7 @@ from dynident.consistency.space import standard_space
 from dynident.core.errors import ComputationError
 from dynident.core.inertia import smallest_eigenvalue
 from dynident.estimators import ESTIMATORS
+from dynident.recording.prepare import Samples
 from dynident.regression.essential import essential_parameters
 from dynident.results.figures import all_samples_figure, fitted_figure
 from dynident_papers.report import listed
@@ -50,7 +53,7 @@ class Case:
 
     title: str
     problem: di.Problem
-    held_out: object
+    held_out: Samples
 
 
 @dataclass(frozen=True)
@@ -86,21 +89,27 @@ def lwr4() -> list[Case]:
     ]
 
 
-def candidates(problem) -> dict[str, np.ndarray | str]:
+def constrained(problem: di.Problem, known: Knowledge) -> np.ndarray:
+    """Standard parameters of `pc-idim-ls`, which gives them wherever it gives an answer."""
+    theta = ESTIMATORS["pc-idim-ls"](problem, known).theta
+    assert theta is not None
+    return theta
+
+
+def candidates(problem: di.Problem) -> dict[str, np.ndarray | str]:
     """Standard parameters by every route; a message where there are none."""
     given = weighed(problem)
     unit = standard_space(problem.base, given.system.A, given.system.b).unit
     file = np.zeros(len(problem.idim.parameters))
     file[: problem.idim.inertial] = problem.robot.nominal.ravel()
-    pc_idim_ls = ESTIMATORS["pc-idim-ls"]
-    makers = {
+    makers: dict[str, Callable[[], np.ndarray]] = {
         FILE: lambda: file,
-        FITTED_DRIVES: lambda: cad_values(problem),
-        **{name: lambda route=route: route(problem) for name, route in ROUTES.items()},
-        SVD_SCALED: lambda: truncated_svd(problem, unit),
-        CAD_SCALED: lambda: cad_difference(problem, unit),
-        NO_PRIOR: lambda: pc_idim_ls(problem, Knowledge(prior="none")).theta,
-        DEFAULT: lambda: pc_idim_ls(problem).theta,
+        FITTED_DRIVES: partial(cad_values, problem),
+        **{name: partial(route, problem) for name, route in ROUTES.items()},
+        SVD_SCALED: partial(truncated_svd, problem, unit),
+        CAD_SCALED: partial(cad_difference, problem, unit),
+        NO_PRIOR: partial(constrained, problem, Knowledge(prior="none")),
+        DEFAULT: partial(constrained, problem, Knowledge()),
     }
     found: dict[str, np.ndarray | str] = {}
     for name, make in makers.items():
@@ -127,7 +136,7 @@ def evaluated(case: Case) -> dict[str, Row]:
         bodies = theta[: idim.inertial].reshape(-1, 10)
         rows[name] = Row(
             theta,
-            fitted=fitted_figure(problem.robot.joint_names, problem.factors, beta).overall_percent,
+            fitted=fitted_figure(problem.factors, beta).overall_percent,
             held_out=test.overall_percent,
             inconsistent=round(links * share_inconsistent(theta, idim)),
             lost_drives=round(drives * (1.0 - share_positive_drives(theta, idim))),
@@ -178,21 +187,23 @@ def figures(results: list[tuple[Case, dict[str, Row]]], name: str, what: str) ->
 
 def findings(results: list[tuple[Case, dict[str, Row]]]) -> list[str]:
     """What the tables show, every number computed from them, in the order of the tables."""
-    same, other, feasible, moved, kept, best, sound = [], [], [], [], [], [], []
+    same, other, feasible, moved, kept = [], [], [], [], []
+    best: list[str] = []
+    sound: list[str] = []
     for case, rows in results:
         problem, given = case.problem, weighed(case.problem)
-        pair = [rows[name].theta for name in ("minimum-norm", "truncated-svd", SVD_SCALED)]
-        size = np.linalg.norm(pair[0])
-        same.append(float(np.linalg.norm(pair[0] - pair[1]) / size))
-        other.append(float(np.linalg.norm(pair[0] - pair[2]) / size))
+        sets = {name: row.theta for name, row in rows.items() if row.theta is not None}
+        least_norm = sets["minimum-norm"]
+        size = np.linalg.norm(least_norm)
+        same.append(float(np.linalg.norm(least_norm - sets["truncated-svd"]) / size))
+        other.append(float(np.linalg.norm(least_norm - sets[SVD_SCALED]) / size))
         feasible.append("yes" if exactly_consistent(given, given.beta) is not None else "no")
-        constrained = [rows[name].theta for name in ("sousa-correction", NO_PRIOR)]
-        if all(theta is not None for theta in constrained):
-            step = problem.base.matrix @ (constrained[0] - constrained[1])
+        if "sousa-correction" in sets and NO_PRIOR in sets:
+            step = problem.base.matrix @ (sets["sousa-correction"] - sets[NO_PRIOR])
             moved.append(float(np.abs(step / ESTIMATORS["wls"](problem).covariance.std).max()))
         count = len(essential_parameters(problem.factors, given.sigma).kept)
         kept.append(f"{count} of {problem.base.count}")
-        solved = {n: r for n, r in rows.items() if r.theta is not None}
+        solved = {name: rows[name] for name in sets}
         possible = {n: r for n, r in solved.items() if not r.inconsistent and not r.lost_drives}
         for group, chosen in ((solved, best), (possible, sound)):
             least = min(r.held_out for r in group.values())

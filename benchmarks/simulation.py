@@ -53,6 +53,7 @@ def pin_model(twin: Twin) -> pin.Model:
 def pin_rollout(loop: Loop, twin: Twin, sampled: bool, samples: int) -> np.ndarray:
     """The same loop around ``pin.aba`` in Python; the coupled drive's rotor as its diagonal."""
     model = pin_model(twin)
+    assert loop.width is not None
     plant = build_plant(twin.idim, twin.theta, loop.width)
     model.armature = np.diag(plant.rotors).copy()
     data = model.createData()

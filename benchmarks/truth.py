@@ -142,7 +142,7 @@ def emps() -> str:
 def lwr4() -> str:
     robot, samples = lwr4_logs()
     trials = (((1,), 3), ((1, 2), 3), ((2, 3), 1), ((1,), 2))
-    cases = (
+    cases: tuple[tuple[str, str, dict, bool], ...] = (
         ("ols, all base parameters", "ols", {}, True),
         ("ols, essential (ratio)", "ols", {"essential": "ratio"}, True),
         ("wls", "wls", {}, True),
@@ -151,7 +151,8 @@ def lwr4() -> str:
         ("**constraints and prior (the default)**", "pc-idim-ls", {}, True),
         ("constraints and prior, no Ia", "pc-idim-ls", {}, False),
     )
-    rows, nominal = [], []
+    rows: list[list[str]] = []
+    nominal: list[str] = []
     for label, method, options, rotor in cases:
         row = [label]
         for train, test in trials:
