@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import cvxpy
 import numpy as np
@@ -527,3 +527,25 @@ def test_random_arms_in_heavy_noise():
 @pytest.mark.slow
 def test_500_random_arms_in_heavy_noise():
     judge(survey(range(500)), 500)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_visible_does_not_depend_on_the_axes_of_a_face(seed):
+    A, b, cones = problem(seed)
+    answer = solve_cone_problem(A, b, cones)
+    rng = np.random.default_rng(seed)
+    faces = tuple(
+        face @ np.linalg.qr(rng.normal(size=(face.shape[1],) * 2))[0]
+        if isinstance(cone, Definite)
+        else face
+        for cone, face in zip(cones, answer.faces, strict=True)
+    )
+    turned = replace(answer, faces=faces)
+    strongest = max(float(np.max(np.abs(m), initial=0.0)) for m in answer.multipliers)
+    assert strongest > 0.0
+    for share in (0.5, 0.05, 0.005):
+        own, others = (s.visible(cones, share * strongest) for s in (answer, turned))
+        for cone, one, other in zip(cones, own, others, strict=True):
+            if isinstance(cone, Definite):
+                assert one.shape == other.shape
+                np.testing.assert_allclose(one @ one.T, other @ other.T, atol=1e-9)

@@ -88,8 +88,9 @@ class ConeSolution:
         shown = []
         for cone, face, multiplier in zip(cones, self.faces, self.multipliers, strict=True):
             if isinstance(cone, Definite):
-                forces = np.einsum("ik,ij,jk->k", face, multiplier, face)
-                shown.append(face[:, forces > least])
+                # by its own axes: those of the face are arbitrary where it has several
+                forces, axes = np.linalg.eigh(face.T @ multiplier @ face)
+                shown.append(face @ axes[:, forces > least])
             else:
                 shown.append(face & (np.abs(multiplier) > least))
         return tuple(shown)
