@@ -23,7 +23,3 @@ would cost more than what most of them do."""
 
 spliced = compiled(**NO_COUNTS, forceinline=True)
 """And for those that only pass on what they are given, whole structures of arrays."""
-
-apart = compiled(**NO_COUNTS, forceinline=False)
-"""For those that few callers come to: whatever a spliced function calls is spliced with it unless
-it says no, and would lie between what all of them do."""

@@ -275,19 +275,28 @@ def innovations(scores: ScoreRows) -> Innovations:
     return Innovations(tuple(a), w)
 
 
-def pauses(instant: np.ndarray) -> np.ndarray:
-    """Where a group's rows do not follow each other: first places of new runs."""
-    steps = np.diff(instant)
-    return np.flatnonzero(steps > np.min(steps, initial=LONGEST_PAUSE)) + 1
+def smallest_step(instant: np.ndarray) -> int:
+    """Instants from one row to the next where rows follow each other."""
+    return int(np.min(np.diff(instant), initial=LONGEST_PAUSE))
 
 
 def whitened(instant: np.ndarray, error: Array, a: Array) -> Array:
     """``w_t = e_t - sum_k a_k e_(t+k)`` within each run; beyond its end all is zero."""
     w = error.copy()
-    for run in np.split(np.arange(len(instant)), pauses(instant)):
-        for k, coefficient in enumerate(a[: len(run) - 1], 1):
-            w[run[: len(run) - k]] -= coefficient * error[run[k:]]
+    if len(a) and len(instant):
+        recede(a, instant, smallest_step(instant), error, w)
     return w
+
+
+@inner
+def recede(a: Array, instant: np.ndarray, step: int, error: Array, w: Array) -> None:
+    """Take from each row its share in those that follow it, up to the next pause."""
+    for t in range(len(w)):
+        for k in range(min(len(a), len(w) - 1 - t)):
+            if instant[t + k + 1] - instant[t + k] > step:
+                break
+            for c in range(w.shape[1]):
+                w[t, c] -= a[k] * error[t + k + 1, c]
 
 
 class Adjoint:
@@ -307,29 +316,31 @@ class Adjoint:
         order = len(self._a)
         if not order or not len(instant):
             return Z
-        self._step = int(np.min(np.diff(instant), initial=self._step))
-        follows = self._last is not None and instant[0] - self._last <= self._step
-        out = np.empty_like(Z)
-        for k, run in enumerate(np.split(Z, starts := pauses(instant))):
-            begin = 0 if k == 0 else int(starts[k - 1])
-            x = np.vstack([self._past if k == 0 and follows else np.zeros_like(self._past), run])
-            recur(self._a, x)
-            out[begin : begin + len(run)] = x[order:]
-            self._past = x[-order:]
+        self._step = min(self._step, smallest_step(instant))
+        if self._last is not None and instant[0] - self._last > self._step:
+            self._past = np.zeros_like(self._past)
+        x = np.vstack([self._past, Z])
+        begin = advance(self._a, instant, self._step, x)
+        self._past = x[-order:].copy()
+        self._past[: max(0, begin - (len(x) - order))] = 0.0
         self._last = int(instant[-1])
-        return out
+        return x[order:]
 
 
 @inner
-def recur(a: Array, x: Array) -> None:
-    """``x_t += sum_k a_k x_(t-k)`` from row len(a) on.
+def advance(a: Array, instant: np.ndarray, step: int, x: Array) -> int:
+    """``x_t += sum_k a_k x_(t-k)`` from row len(a) on; where the last run begins.
 
-    `scipy.signal.lfilter` does the same, but takes half a second to load.
+    `scipy.signal.lfilter` does the same for one run, but takes half a second to load.
     """
-    for t in range(len(a), len(x)):
-        for k in range(len(a)):
+    order, begin = len(a), 0
+    for t in range(order, len(x)):
+        if t > order and instant[t - order] - instant[t - order - 1] > step:
+            begin = t
+        for k in range(min(order, t - begin)):
             for c in range(x.shape[1]):
                 x[t, c] += a[k] * x[t - k - 1, c]
+    return begin
 
 
 def rearranged(

@@ -13,7 +13,7 @@ from dynident.core.jit import inner
 from dynident.simulation.implicit import implicit_stage
 from dynident.simulation.law import decide, interpolate, measure, next_state, state_tangent
 from dynident.simulation.ports import DIVERGED, DONE, NOT_POSITIVE, store
-from dynident.simulation.state import remember, respond, turn
+from dynident.simulation.state import remember, respond
 from dynident.simulation.vectors import add_matrix, add_vector, copy_matrix, copy_vector
 
 FASTEST = 1e5
@@ -75,7 +75,7 @@ def advance(tree, plant, law, a, b, c, substeps, h, inputs, state, s, start, sto
     SQ, SV, SZ, SU, SM = state.SQ, state.SV, state.SZ, state.SU, state.SM
     qs, dqs, zs, Qs, Vs, Zs, now, U = s.qs, s.dqs, s.zs, s.Qs, s.Vs, s.Zs, s.now, s.U
     kq, kv, kz, KQ, KV, KZ = s.kq, s.kv, s.kz, s.KQ, s.KV, s.KZ
-    stages, nq, dof, each = len(b), len(q), len(dq), plant.elements
+    stages, nq, dof = len(b), len(q), len(dq)
     n, m, columns = z.shape[0], z.shape[1], SQ.shape[1]
     first, joints = dof - n, nq - n
     hold, delay = law.hold, law.delay
@@ -111,14 +111,11 @@ def advance(tree, plant, law, a, b, c, substeps, h, inputs, state, s, start, sto
                     copy_matrix(s.Snow, SU[at[0]])
                     copy_matrix(SU[oldest], U[first:])
             # ---- the friction's states, held over the step where they are in its middle
-            if memory.shape[1]:
-                part = 0.5 if k == 0 and sub == 0 else 1.0
-                turn(plant.gears, plant.width, plant.rough, dq, s.speed, s.sign)
-                remember(
-                    plant.gears, plant.width, each.gear, each.address, each.counts, each.shape,
-                    each.parameter, s.speed, s.sign, part * h, q, memory, SQ, SV, SM, s.table,
-                    s.fresh,
-                )  # fmt: skip
+            part = 0.5 if k == 0 and sub == 0 else 1.0
+            remember(
+                plant.gears, plant.width, plant.rough, plant.elements, s, part * h, q, dq, memory,
+                SQ, SV, SM,
+            )  # fmt: skip
             # ---- the stages of the integrator
             for i in range(stages):
                 part = (sub + c[i]) / substeps

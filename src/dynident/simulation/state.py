@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.core.jit import apart, inner, spliced
+from dynident.core.jit import inner, spliced
 from dynident.dynamics.cholesky import factorise, solve, solve_columns
 from dynident.dynamics.spatial import accelerate, gather, move
 from dynident.dynamics.tangent import inertial_columns, linearise
@@ -125,84 +125,93 @@ def sight(gears, i, width, speed, sign, q, period):  # type: ignore[no-untyped-d
     return At(speed[i], position, sign[i], slope, 0.0, 0.0, period)
 
 
-@apart
-def act(gears, width, gear, address, values, shape, speed, sign, q, memory, table, tau):  # type: ignore[no-untyped-def]
+# What follows is compiled away where no elements act: for `each` = None.
+
+
+@inner
+def act(gears, width, each, speed, sign, q, memory, table, tau):  # type: ignore[no-untyped-def]
     """Add the torques of the elements; leaves their tables."""
-    first = len(tau) - gears.shape[1]
-    for e in range(len(gear)):
-        at = sight(gears, gear[e], width, speed, sign, q, 0.0)
-        consult(address[e, 0], at, shape[e], memory[e], table[e])
-        pass_on(gears, gear[e], first, weighed(values[e], table[e], VALUE), tau)
+    if each is not None:
+        first = len(tau) - gears.shape[1]
+        for e in range(len(each.gear)):
+            i = each.gear[e]
+            at = sight(gears, i, width, speed, sign, q, 0.0)
+            consult(each.address[e, 0], at, each.shape[e], memory[e], table[e])
+            pass_on(gears, i, first, weighed(each.values[e], table[e], VALUE), tau)
 
 
-@apart
-def act_slope(gears, gear, values, table, K, D):  # type: ignore[no-untyped-def]
+@inner
+def act_slope(gears, each, table, K, D):  # type: ignore[no-untyped-def]
     """Add the slopes of the elements to the derivatives of the torques, after `act`."""
-    first = len(D) - gears.shape[1]
-    for e in range(len(gear)):
-        pass_slope(gears, gear[e], first, weighed(values[e], table[e], BY_POSITION), K)
-        pass_slope(gears, gear[e], first, weighed(values[e], table[e], BY_SPEED), D)
+    if each is not None:
+        first = len(D) - gears.shape[1]
+        for e in range(len(each.gear)):
+            i, values = each.gear[e], each.values[e]
+            pass_slope(gears, i, first, weighed(values, table[e], BY_POSITION), K)
+            pass_slope(gears, i, first, weighed(values, table[e], BY_SPEED), D)
 
 
-@apart
-def act_columns(gears, gear, counts, values, parameter, table, W):  # type: ignore[no-untyped-def]
+@inner
+def act_columns(gears, each, table, W):  # type: ignore[no-untyped-def]
     """The columns of the elements' linear parameters and shapes into W, after `act`."""
-    first = len(W) - gears.shape[1]
-    for c in range(len(parameter)):
-        e, place = parameter[c, 0], parameter[c, 1]
-        rows, states = counts[e, 0], counts[e, 1]
-        if place < rows:
-            value = table[e, place, VALUE]
-        else:
-            value = weighed(values[e], table[e], BY_STATE + states + place - rows)
-        pass_column(gears, gear[e], first, value, parameter[c, 2], W)
+    if each is not None:
+        first = len(W) - gears.shape[1]
+        for c in range(len(each.parameter)):
+            e, place = each.parameter[c, 0], each.parameter[c, 1]
+            rows, states = each.counts[e, 0], each.counts[e, 1]
+            if place < rows:
+                value = table[e, place, VALUE]
+            else:
+                value = weighed(each.values[e], table[e], BY_STATE + states + place - rows)
+            pass_column(gears, each.gear[e], first, value, each.parameter[c, 2], W)
 
 
-@apart
-def recall(gears, gear, counts, values, table, SM, X):  # type: ignore[no-untyped-def]
+@inner
+def recall(gears, each, table, SM, X):  # type: ignore[no-untyped-def]
     """Take what the elements' states add from X, before the mass matrix divides it."""
-    n = gears.shape[1]
-    first = len(X) - n
-    for e in range(len(gear)):
-        for k in range(counts[e, 1]):
-            f = weighed(values[e], table[e], BY_STATE + k)
-            for j in range(n):
-                if gears[gear[e], j] != 0.0:
-                    add_vector(-gears[gear[e], j] * f, SM[e, k], X[first + j])
+    if each is not None:
+        n = gears.shape[1]
+        first = len(X) - n
+        for e in range(len(each.gear)):
+            i = each.gear[e]
+            for k in range(each.counts[e, 1]):
+                f = weighed(each.values[e], table[e], BY_STATE + k)
+                for j in range(n):
+                    if gears[i, j] != 0.0:
+                        add_vector(-gears[i, j] * f, SM[e, k], X[first + j])
 
 
-@apart
-def remember(  # type: ignore[no-untyped-def]
-    gears, width, gear, address, counts, shape, parameter, speed, sign, h, q, memory, SQ, SV, SM,
-    table, fresh,
-):  # fmt: skip
+@inner
+def remember(gears, width, rough, each, s, h, q, dq, memory, SQ, SV, SM):  # type: ignore[no-untyped-def]
     """Step the elements' states over a time h at the speed that is now, and their tangents."""
-    n, columns = gears.shape[1], SQ.shape[1]
-    first = len(SV) - n
-    for e in range(len(gear)):
-        i, states = gear[e], counts[e, 1]
-        if states == 0:
-            continue
-        rules = table[e]
-        at = sight(gears, i, width, speed, sign, q, h)
-        consult(address[e, 1], at, shape[e], memory[e], rules)
-        for k in range(states):
-            memory[e, k] = rules[k, VALUE]
-            for c in range(columns):
-                fresh[k, c] = 0.0
-            for r in range(states):
-                add_vector(rules[k, BY_STATE + r], SM[e, r], fresh[k])
-            for j in range(n):
-                if gears[i, j] != 0.0:
-                    add_vector(gears[i, j] * rules[k, BY_SPEED], SV[first + j], fresh[k])
-                    add_vector(gears[i, j] * rules[k, BY_POSITION], SQ[first + j], fresh[k])
-        for c in range(len(parameter)):
-            place = parameter[c, 1] - counts[e, 0]
-            if parameter[c, 0] == e and place >= 0:
-                for k in range(states):
-                    fresh[k, parameter[c, 2]] += rules[k, BY_STATE + states + place]
-        for k in range(states):
-            copy_vector(fresh[k], SM[e, k])
+    if each is not None:
+        turn(gears, width, rough, dq, s.speed, s.sign)
+        n, columns, fresh = gears.shape[1], SQ.shape[1], s.fresh
+        first = len(SV) - n
+        for e in range(len(each.gear)):
+            i, states = each.gear[e], each.counts[e, 1]
+            if states == 0:
+                continue
+            rules = s.table[e]
+            at = sight(gears, i, width, s.speed, s.sign, q, h)
+            consult(each.address[e, 1], at, each.shape[e], memory[e], rules)
+            for k in range(states):
+                memory[e, k] = rules[k, VALUE]
+                for c in range(columns):
+                    fresh[k, c] = 0.0
+                for r in range(states):
+                    add_vector(rules[k, BY_STATE + r], SM[e, r], fresh[k])
+                for j in range(n):
+                    if gears[i, j] != 0.0:
+                        add_vector(gears[i, j] * rules[k, BY_SPEED], SV[first + j], fresh[k])
+                        add_vector(gears[i, j] * rules[k, BY_POSITION], SQ[first + j], fresh[k])
+            for c in range(len(each.parameter)):
+                place = each.parameter[c, 1] - each.counts[e, 0]
+                if each.parameter[c, 0] == e and place >= 0:
+                    for k in range(states):
+                        fresh[k, each.parameter[c, 2]] += rules[k, BY_STATE + states + place]
+            for k in range(states):
+                copy_vector(fresh[k], SM[e, k])
 
 
 @spliced
@@ -250,14 +259,10 @@ def model_tangent(tree, s, ddq):  # type: ignore[no-untyped-def]
 @spliced
 def drag(plant, s, q, dq, memory):  # type: ignore[no-untyped-def]
     """Add all friction to s.tau; leaves the drives' speeds and signs, and the laws' tables."""
-    gears, width, each = plant.gears, plant.width, plant.elements
+    gears, width = plant.gears, plant.width
     turn(gears, width, plant.rough, dq, s.speed, s.sign)
     resist(gears, plant.friction, s.speed, s.sign, s.tau)
-    if len(each.gear):
-        act(
-            gears, width, each.gear, each.address, each.values, each.shape, s.speed, s.sign, q,
-            memory, s.table, s.tau,
-        )  # fmt: skip
+    act(gears, width, plant.elements, s.speed, s.sign, q, memory, s.table, s.tau)
 
 
 @spliced
@@ -266,7 +271,7 @@ def tangent(tree, plant, s, ddq):  # type: ignore[no-untyped-def]
 
     After `drag` at the same state.
     """
-    gears, each = plant.gears, plant.elements
+    gears = plant.gears
     model_tangent(tree, s, ddq)
     resist_slope(gears, plant.friction, plant.width, s.sign, s.D)
     inertial_columns(
@@ -274,18 +279,15 @@ def tangent(tree, plant, s, ddq):  # type: ignore[no-untyped-def]
         s.e, s.W,
     )  # fmt: skip
     drive_columns(gears, plant.gear, plant.column, plant.share, s.speed, s.sign, ddq, s.W)
-    if len(each.gear):
-        act_slope(gears, each.gear, each.values, s.table, s.K, s.D)
-        act_columns(gears, each.gear, each.counts, each.values, each.parameter, s.table, s.W)
+    act_slope(gears, plant.elements, s.table, s.K, s.D)
+    act_columns(gears, plant.elements, s.table, s.W)
 
 
 @spliced
 def sensitivities(plant, s, SQ, SV, SM):  # type: ignore[no-untyped-def]
     """What the mass matrix turns into those of the acceleration, into s.X."""
-    each = plant.elements
     sensitivity(s.K, s.D, s.W, s.U, SQ, SV, s.X)
-    if SM.shape[1]:
-        recall(plant.gears, each.gear, each.counts, each.values, s.table, SM, s.X)
+    recall(plant.gears, plant.elements, s.table, SM, s.X)
 
 
 @inner
