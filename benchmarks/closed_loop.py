@@ -62,7 +62,7 @@ def emps() -> Slide:
     assert section is not None
     controller, _ = build_controller(section, robot, (samples,))
     given = (
-        study.prepare.drop_below, study.simulation.options()["width"],
+        samples.drop_below[0], study.simulation.options()["width"],
         section.kp, section.kv, section.gain, section.limit,
     )  # fmt: skip
     return Slide(di.Problem(robot, samples), controller, *(number(value) for value in given))

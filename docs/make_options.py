@@ -19,6 +19,7 @@ from dynident.core.schema import choices_of
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.options import every_option, methods_with
+from dynident.recording.mend import Mending
 from dynident.recording.prepare import Preparation
 
 HERE = Path(__file__).resolve().parent
@@ -36,7 +37,7 @@ VALUES: dict[Any, str] = {
     int: "a whole number",
     float: "a number",
     tuple: "one a joint",
-    Mapping: "a table of numbers",
+    Mapping: "a table of numbers or lists",
 }
 """What an option may be beside the words that it knows."""
 EXPLAINED = {
@@ -60,6 +61,11 @@ EXPLAINED = {
     "drop_below": "preparation.md#the-keys",
     "median": "preparation.md#the-keys",
     "derivatives": "preparation.md#the-keys",
+    "doctor": "doctor.md#in-every-identification",
+    "order": "doctor.md#mending-by-hand",
+    "sign": "doctor.md#mending-by-hand",
+    "offset": "doctor.md#mending-by-hand",
+    "delay": "doctor.md#mending-by-hand",
     "integrator": "simulation.md#integrators",
     "substeps": "simulation.md#integrators",
     "width": "simulation.md#the-sign-of-coulomb-friction",
@@ -173,6 +179,13 @@ def page() -> str:
         "of {py:func}`dynident.prepare`. The command line has `--bandwidth`.",
         "",
         *rows(HEAD, of_family(Preparation)),
+        "",
+        "## Mending",
+        "",
+        "Keys of a `[[log]]` in a study: what is done to the log before anything else, in this",
+        "order, on the joints' side. [The doctor](doctor.md) says which.",
+        "",
+        *rows(HEAD, of_family(Mending)),
         "",
         "## The simulated loop",
         "",

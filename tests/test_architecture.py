@@ -35,17 +35,20 @@ ROOMS: dict[str, set[str]] = {
         "core", "conic", "robot", "recording", "dynamics", "regression", "consistency",
         "simulation",
     },
+    "diagnosis": {
+        "core", "robot", "recording", "dynamics", "regression", "consistency",
+    },
     "results": {
         "core", "conic", "robot", "recording", "dynamics", "regression", "consistency",
-        "estimators",
+        "estimators", "diagnosis",
     },
     "api": {
         "core", "robot", "recording", "dynamics", "regression", "consistency", "estimators",
-        "results",
+        "diagnosis", "results",
     },
     "study": {
         "core", "robot", "recording", "friction", "dynamics", "regression", "consistency",
-        "simulation", "estimators", "results", "api",
+        "simulation", "estimators", "diagnosis", "results", "api",
     },
     "cli": {
         "core", "robot", "dynamics", "consistency", "results", "study", "dynident_papers",

@@ -228,7 +228,8 @@ def test_help_and_version(capfd):
     out = capfd.readouterr().out
     assert "Example: dynident identify" in out
     commands = re.findall(r"^  (\w+)  ", out.partition("Commands:")[2], re.M)
-    expected = ["identify", "base", "validate", "export", "repair", "simulate", "reproduce"]
+    expected = ["identify", "doctor", "base", "validate", "export"]
+    expected += ["repair", "simulate", "reproduce"]
     assert commands == expected
     assert run(["--version"]) == 0
     assert re.fullmatch(r"dynident \d+\.\d+\.\d+\n", capfd.readouterr().out)

@@ -12,6 +12,17 @@ from dynident.core.errors import ComputationError
 from dynident.core.options import Options, chosen, table
 from dynident.core.progress import Progress, Stopwatch, silent
 from dynident.core.threads import one_thread
+from dynident.diagnosis.examine import Doctor, Finding, examine
+from dynident.diagnosis.signals import signs
+from dynident.diagnosis.verdict import (
+    DOUBTFUL,
+    Reason,
+    contradiction_reasons,
+    error_reasons,
+    finding_reasons,
+    held_out_reasons,
+    verdict,
+)
 from dynident.estimators import Estimate
 from dynident.estimators.closed_loop import (
     SimulatedFigure,
@@ -26,7 +37,13 @@ from dynident.regression.factors import UNEXCITED, System
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS, RowKind
 from dynident.regression.weighted import weakest_combination
-from dynident.results.figures import FitFigure, Scoring, check_lowpass, model_figures
+from dynident.results.figures import (
+    FitFigure,
+    Scoring,
+    check_lowpass,
+    fitted_figure,
+    model_figures,
+)
 from dynident.results.identification import Identification
 from dynident.results.result import ValidationFigures
 
@@ -37,7 +54,7 @@ POOR_FIT_PERCENT = 50.0
 CONSTRAINTS = "constraints"
 
 
-EVERY_METHOD: tuple[type[Options], ...] = (RowKind, Scoring)
+EVERY_METHOD: tuple[type[Options], ...] = (RowKind, Scoring, Doctor)
 """Families of options that are of the identification, whatever the method."""
 
 
@@ -79,7 +96,7 @@ def identify(
     watch = Stopwatch()
     given = {name: plain(value) for name, value in options.items() if value is not None}
     common = {name: given.pop(name) for name in table(EVERY_METHOD) if name in given}
-    kind, scoring = (chosen(family, common) for family in EVERY_METHOD)
+    kind, scoring, doctor = (chosen(family, common) for family in EVERY_METHOD)
     check_options(method, given)
     progress("rows", 0.0)
     require_torque(problem)
@@ -108,6 +125,12 @@ def identify(
         for log in validation
     )
     watch.lap("validation")
+
+    findings: tuple[Finding, ...] = ()
+    if doctor.doctor:
+        progress("doctor", 0.0)
+        findings = tuple(f for log in problem.samples for f in examine(base, log))
+        watch.lap("doctor")
 
     system = factors.weighted(found.sigma)
     condition, rank, _ = system.condition()
@@ -143,7 +166,50 @@ def identify(
         },
         warnings=tuple(dict.fromkeys(warnings)),
         timings=watch.total(),
+        verdict=verdict(reasons(problem, system, findings, identification, of_nominal, held_out)),
+        findings=findings,
     )
+
+
+def reasons(
+    problem: Problem,
+    system: System,
+    findings: Sequence[Finding],
+    fitted: Sequence[FitFigure],
+    nominal: Sequence[FitFigure],
+    held_out: Sequence[ValidationFigures],
+) -> list[Reason]:
+    """All that speaks against a result.
+
+    Parameters
+    ----------
+    problem : Problem
+    system : System
+        Weighted rows.
+    findings : sequence of Finding
+    fitted, nominal : sequence of FitFigure
+        Errors of the model and of the robot file, first of the fitted rows.
+    held_out : sequence of ValidationFigures
+    """
+    every = finding_reasons(findings)
+    for log in problem.samples:
+        every += [
+            Reason(DOUBTFUL, f"{log.name}: {sign.what}") for sign in signs(problem.robot, log)
+        ]
+    names, free = problem.factors.names, fitted_figure(problem.factors, system.solve())
+    error = fitted[0].overall_percent
+    every += error_reasons("fitted rows", names, percents(fitted[0]), percents(*nominal[:1]))
+    every += contradiction_reasons(error, free.overall_percent)
+    for figures in held_out:
+        own = figures.entries[0]
+        every += error_reasons(figures.log, names, percents(own), percents(*figures.nominal[:1]))
+        every += held_out_reasons(figures.log, own.overall_percent, error)
+    return every
+
+
+def percents(*figures: FitFigure) -> list[float]:
+    """Errors of the joints of a figure, or none."""
+    return [joint.relative_percent for figure in figures for joint in figure.joints]
 
 
 def plain(value: Any) -> Any:

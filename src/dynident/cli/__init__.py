@@ -11,7 +11,7 @@ import sys
 import typer
 
 # the order of these imports is the order of the commands in --help
-from dynident.cli import identify, base, result, repair, simulate  # isort: skip
+from dynident.cli import identify, doctor, base, result, repair, simulate  # isort: skip
 from dynident.cli.options import app
 from dynident.core.errors import ComputationError, InputError
 
@@ -19,6 +19,7 @@ __all__ = [
     "Notes",
     "base",
     "complain",
+    "doctor",
     "fill_streams",
     "identify",
     "main",

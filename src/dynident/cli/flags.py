@@ -93,4 +93,10 @@ FLAGS = (
         "Of every method: low-pass of the all-samples errors; the largest torque cutoff "
         "unless told otherwise [Hz].",
     ),
+    Flag(
+        "doctor",
+        "switch",
+        "Of every method: look for another reading of each log that explains it better; "
+        "nothing is mended.",
+    ),
 )

@@ -107,6 +107,8 @@ class Samples:
         As they were asked for.
     qref, dqref : ndarray, shape (samples, n), or None
         References, where the log has them.
+    mended : tuple of str
+        What was mended of the recording.
     warnings : tuple of str
     """
 
@@ -129,6 +131,7 @@ class Samples:
     derivatives: Literal["differences", "measured"] = "differences"
     qref: Array | None = None
     dqref: Array | None = None
+    mended: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -173,6 +176,7 @@ class Samples:
             "drop_below": list(self.drop_below),
             "median": self.median,
             "derivatives": self.derivatives,
+            "mended": list(self.mended),
         }
 
 
@@ -322,6 +326,7 @@ def prepared(recording: Recording, wanted: Preparation) -> Samples:
         derivatives=wanted.derivatives,
         qref=recording.qref,
         dqref=recording.dqref,
+        mended=recording.mended,
         warnings=tuple(notes),
     )
 

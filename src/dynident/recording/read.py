@@ -115,7 +115,7 @@ def read_log(
         *checks.check_positions(label, robot, q, stated="q" in request.units),
         *checks.check_torques(label, robot, tau),
     )
-    optional = {signal: piece.signals.get(signal) for signal in OPTIONAL}
+    dq, ddq, qref, dqref = (piece.signals.get(signal) for signal in OPTIONAL)
     for signal in piece.signals.values():
         signal.setflags(write=False)  # ours, and so no recording copies them
     return Recording(
@@ -123,10 +123,13 @@ def read_log(
         piece.rate,
         q,
         tau,
+        dq,
+        ddq,
+        qref,
+        dqref,
         segments=piece.segments,
         warnings=warnings,
         drives=robot.drives,
-        **optional,
     )
 
 

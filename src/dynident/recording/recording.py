@@ -38,6 +38,8 @@ class Recording:
         What was noticed and done on the way in.
     drives : Drives or None
         The robot's, where they are known: `prepare` drops rows in which a coupled one stands.
+    mended : tuple of str
+        What was mended on the way in, as a study has it: ``delay = 0.012``.
 
     Raises
     ------
@@ -56,6 +58,7 @@ class Recording:
     segments: tuple[tuple[int, int], ...] = ()
     warnings: tuple[str, ...] = ()
     drives: Drives | None = None
+    mended: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not 0.0 < self.rate < np.inf:
@@ -141,4 +144,5 @@ class Recording:
             segments=kept,
             warnings=self.warnings,
             drives=self.drives,
+            mended=self.mended,
         )

@@ -11,6 +11,7 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined, Template
 
 from dynident.core.inertia import smallest_eigenvalue, to_com
+from dynident.diagnosis.verdict import STATES
 from dynident.regression.rows import torque_groups
 from dynident.regression.statistics import (
     SIGNIFICANCE,
@@ -141,7 +142,7 @@ def template() -> Template:
 
 def verdict(result: Result, rows: Sequence[BaseRow]) -> tuple[Statement, ...]:
     """What the result is worth, in sentences."""
-    statements = [consistency_statement(result)]
+    statements = [*verdict_statements(result), consistency_statement(result)]
     statements.extend(error_statement(result))
     statements.extend(held_out_statement(result, log) for log in result.validation)
     if not result.validation:
@@ -156,6 +157,18 @@ def verdict(result: Result, rows: Sequence[BaseRow]) -> tuple[Statement, ...]:
     if not result.warnings:
         statements.append(Statement("good", "No warnings", "from reading, filtering or fitting"))
     return tuple(statements)
+
+
+def verdict_statements(result: Result) -> Iterator[Statement]:
+    """Whether to trust the result, and what mends its logs."""
+    level = dict(zip(STATES, ("good", "note", "bad"), strict=True))
+    state = result.verdict.state
+    if not result.verdict.reasons:
+        yield Statement("good", state.capitalize(), "nothing speaks against the result")
+    for reason in result.verdict.reasons:
+        yield Statement(level[reason.state], reason.state.capitalize(), reason.words)
+    for found in result.findings:
+        yield Statement("bad", "To mend the log", found.words)
 
 
 def consistency_statement(result: Result) -> Statement:

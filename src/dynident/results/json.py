@@ -31,6 +31,24 @@ def result_dict(result: Result) -> dict[str, Any]:
         "schema": SCHEMA,
         "method": result.method,
         "settings": result.settings,
+        "verdict": {
+            "state": result.verdict.state,
+            "reasons": [
+                {"state": reason.state, "words": reason.words} for reason in result.verdict.reasons
+            ],
+        },
+        "findings": [
+            {
+                "diagnosis": found.diagnosis,
+                "log": found.log,
+                "what": found.what,
+                "mend": found.mend,
+                "error_percent": found.before,
+                "error_mended_percent": found.after,
+                "next_best": found.other,
+            }
+            for found in result.findings
+        ],
         "warnings": list(result.warnings),
         "covariance": estimate.covariance.name,
         "base_count": result.base.count,

@@ -13,6 +13,8 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.files import write_files
 from dynident.core.inertia import smallest_eigenvalue
+from dynident.diagnosis.examine import Finding
+from dynident.diagnosis.verdict import Verdict
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
 from dynident.estimators import Estimate
@@ -51,6 +53,10 @@ class Result:
     identification, nominal : tuple of FitFigure
         Errors on the fitted logs, of the model and of the robot file's inertials.
     validation : tuple of ValidationFigures
+    verdict : Verdict
+        Whether to trust it, with reasons.
+    findings : tuple of Finding
+        What is wrong with the fitted logs, where something explains them better.
     simulated : tuple of SimulatedFigure
         How well the simulated loop reproduces the fitted logs, where a method simulates.
     condition_number : float
@@ -77,6 +83,8 @@ class Result:
     settings: dict[str, Any]
     warnings: tuple[str, ...]
     timings: dict[str, float]
+    verdict: Verdict
+    findings: tuple[Finding, ...] = ()
     simulated: tuple[SimulatedFigure, ...] = ()
 
     @property

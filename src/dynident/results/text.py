@@ -197,6 +197,7 @@ def header_lines(result: Result) -> list[str]:
     logs = result.samples
     joints = counted(result.robot.n, "joint")
     lines = [
+        *verdict_lines(result),
         *entry("robot", f"{result.robot.name}, {joints}, friction {result.idim.friction}"),
         *entry("method", f"{result.method}: {result.estimate.message}"),
         *entry("logs", ", ".join(log_words(log) for log in logs)),
@@ -206,6 +207,16 @@ def header_lines(result: Result) -> list[str]:
         lines += entry("cutoffs", words)
     lines += entry("prior", result.estimate.prior or "none")
     lines += entry("covariance", result.estimate.covariance.name)
+    return lines
+
+
+def verdict_lines(result: Result) -> list[str]:
+    """Whether to trust the result, why not, and what mends the log."""
+    verdict = result.verdict
+    reasons = [reason.words for reason in verdict.reasons]
+    lines = entry("verdict", f"{verdict.state}{': ' if reasons else ''}{'; '.join(reasons)}")
+    for found in result.findings:
+        lines += entry("finding", found.words)
     return lines
 
 

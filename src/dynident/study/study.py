@@ -9,11 +9,12 @@ from pydantic import AfterValidator, Field
 
 from dynident.api import EVERY_METHOD
 from dynident.core.errors import InputError
-from dynident.core.options import option_section, table
+from dynident.core.options import chosen, option_section, table
 from dynident.core.schema import Flag, Name, Number, Spec, Vector3, one_of, read_toml, validated
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.options import every_option, names_of
 from dynident.friction.models import FRICTIONS
+from dynident.recording.mend import Mending, mend
 from dynident.recording.prepare import MOST, Preparation, Samples, prepare
 from dynident.recording.read import read_log
 from dynident.robot import load_robot
@@ -65,8 +66,10 @@ class RobotSection(Spec):
     drive: tuple[DriveSpec, ...] = ()
 
 
-class LogSection(Spec):
+class LogFiles(Spec):
     """``[[log]]``: files of one recording and where its signals are.
+
+    Beside these it has the options of `Mending`.
 
     Attributes
     ----------
@@ -95,6 +98,11 @@ class LogSection(Spec):
     rows: Annotated[tuple[Row, Row], AfterValidator(in_order)] | None = None
     name: Name | None = None
 
+    def mending(self) -> Mending:
+        """What is to be mended."""
+        found: Mending = chosen(Mending, self.model_dump(exclude_none=True))
+        return found
+
 
 class MethodSection(Spec):
     """``[identify]``: the method; its options are keys beside it, see `IdentifySection`.
@@ -116,9 +124,11 @@ class MethodSection(Spec):
 
 
 if TYPE_CHECKING:
+    LogSection = LogFiles
     PrepareSection = Spec
     IdentifySection = MethodSection
 else:
+    LogSection = option_section("LogSection", LogFiles, table([Mending]))
     PrepareSection = option_section("PrepareSection", Spec, table([Preparation]))
     IdentifySection = option_section(
         "IdentifySection", MethodSection, {**every_option(), **table(EVERY_METHOD)}
@@ -228,6 +238,7 @@ def study_samples(section: LogSection, robot: Robot, settings: PrepareSection) -
         name=section.name,
         stack=section.stack,
     )
+    recording = mend(recording, section.mending())
     if section.rows is not None:
         recording = recording.rows(*section.rows)
     return prepare(recording, **settings.model_dump(exclude_none=True))

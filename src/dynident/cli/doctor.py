@@ -1,0 +1,115 @@
+"""``dynident doctor``: what is wrong with logs, and a study that mends them."""
+
+from __future__ import annotations
+
+import json as jsons
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dynident.cli.identify import flag_study, overridden
+from dynident.cli.options import FrictionOption, JsonFlag, app, positive
+from dynident.core.errors import InputError
+
+if TYPE_CHECKING:
+    from dynident.study.doctor import Report
+
+
+@app.command(epilog="Example: dynident doctor study.toml --fix mended.toml")
+def doctor(
+    study: Annotated[
+        Path | None, typer.Argument(metavar="[STUDY.toml]", show_default=False)
+    ] = None,
+    robot: Annotated[
+        Path | None, typer.Option("--robot", help="URDF or robot TOML, instead of a study.")
+    ] = None,
+    log: Annotated[
+        list[str] | None,
+        typer.Option("--log", help="A log; repeat for several, a,b for side by side."),
+    ] = None,
+    friction: FrictionOption = None,
+    bandwidth: Annotated[
+        float | None,
+        typer.Option(
+            "--bandwidth", callback=positive, help="Joint bandwidth [Hz]; 10 if not given."
+        ),
+    ] = None,
+    rate: Annotated[
+        float | None,
+        typer.Option("--rate", callback=positive, help="Sample rate of logs without time [Hz]."),
+    ] = None,
+    fix: Annotated[
+        Path | None, typer.Option("--fix", help="Write a copy of the study with its logs mended.")
+    ] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Find what is wrong with logs: signs, orders, units, delays, offsets, stuck signals."""
+    from dynident.cli.progress import progress_on_stderr
+    from dynident.core.files import refuse_overwriting, write_files
+    from dynident.study.doctor import examine_study, mended_study
+    from dynident.study.study import read_study
+
+    if study is not None:
+        if robot is not None or log or rate is not None:
+            raise InputError("give either a study, or --robot and --log (and --rate)")
+        chosen = read_study(study)
+    else:
+        if robot is None or not log:
+            raise InputError("give a study, or --robot FILE and --log FILE; see doctor --help")
+        if fix is not None:
+            raise InputError("--fix mends a study; give one instead of --robot and --log")
+        chosen = flag_study(robot, log, [], rate)
+    chosen = overridden(chosen, friction=friction, bandwidth=bandwidth, identify={})
+    if study is not None and fix is not None:
+        if fix.parent.resolve() != study.parent.resolve():
+            raise InputError(f"{fix}: has to stand beside {study}, whose file names it keeps")
+        refuse_overwriting([fix], [study])
+    with progress_on_stderr() as progress:
+        reports = examine_study(chosen, progress)
+    if json:
+        typer.echo(jsons.dumps([report_dict(report) for report in reports], indent=2))
+    else:
+        typer.echo("\n".join(line for report in reports for line in report_lines(report)))
+    if study is not None and fix is not None:
+        if not any(report.mendable for report in reports):
+            raise InputError("nothing was found that a study could mend; no copy is written")
+        write_files({fix: mended_study(study, reports).encode()})
+        typer.echo(f"written to {fix}", err=True)
+
+
+def report_lines(report: Report) -> list[str]:
+    """What was found in one log."""
+    from dynident.results.words import entry
+
+    lines = entry("log", report.log)
+    for found in report.findings:
+        errors = f"error {found.before:.3g} -> {found.after:.3g} % a joint"
+        lines += entry("finding", f"{found.what} ({errors})")
+        if found.other:
+            lines += entry("", f"next best: {found.other}")
+        lines += entry("mend", found.mend)
+    for sign in report.signs:
+        lines += entry("sign", sign.what)
+    if not report.findings and not report.signs:
+        lines += entry("finding", "nothing: no other reading explains it clearly better")
+    return lines
+
+
+def report_dict(report: Report) -> dict[str, Any]:
+    """The same as plain data."""
+    return {
+        "log": report.log,
+        "findings": [
+            {
+                "diagnosis": found.diagnosis,
+                "what": found.what,
+                "mend": found.mend,
+                "error_percent": found.before,
+                "error_mended_percent": found.after,
+                "next_best": found.other,
+            }
+            for found in report.findings
+        ],
+        "signs": [{"kind": sign.kind, "what": sign.what} for sign in report.signs],
+    }

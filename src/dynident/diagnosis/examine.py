@@ -1,0 +1,196 @@
+"""The doctor: which other reading of a log explains it, and by how much better."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError
+from dynident.core.options import Options
+from dynident.core.schema import Flag
+from dynident.diagnosis.diagnoses import DIAGNOSES, Case, Reading, Suspicion
+from dynident.diagnosis.moments import Moments, Normal, moments
+from dynident.diagnosis.snapshot import Snapshot, take_snapshot
+from dynident.dynamics.base import BaseParameters
+from dynident.recording.mend import Mending
+from dynident.recording.prepare import Samples
+
+WORTH = 0.75
+"""Share of the error that a finding has to leave at most."""
+SOUND = 0.005
+"""Mean relative error below which nothing is looked for."""
+DOUBTFUL = 0.25
+"""Relative error of a joint from which everything is looked for."""
+CLEAR = 0.5
+"""Or share of one joint's error, where no other joint's grows."""
+CLOSE = 2
+"""Suspects of each diagnosis that are fitted with consistent bodies."""
+ROUNDS = 4
+"""Findings at most."""
+
+
+@dataclass(frozen=True)
+class Doctor(Options):
+    """Whether logs are looked at."""
+
+    doctor: Annotated[
+        Flag, "look for another reading of each log that explains it better; nothing is mended"
+    ] = True
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong with a log.
+
+    Attributes
+    ----------
+    log : str
+    diagnosis : str
+    what : str
+        In words, with the size.
+    mend : str
+        What to write into the log's table, or to do.
+    before, after : float
+        Mean relative error of the joints with and without it [%].
+    other : str
+        The next best explanation with its error; empty for none.
+    mending : Mending or None
+        What mends the log.
+    unit : str or None
+        Of its positions, where that was wrong.
+    """
+
+    log: str
+    diagnosis: str
+    what: str
+    mend: str
+    before: float
+    after: float
+    other: str = ""
+    mending: Mending | None = None
+    unit: str | None = None
+
+    @property
+    def words(self) -> str:
+        """One line."""
+        errors = f"error {self.before:.3g} -> {self.after:.3g} % a joint"
+        return f"{self.log}: {self.what} ({errors}): {self.mend}"
+
+
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """A suspect with the error that it leaves."""
+
+    suspicion: Suspicion
+    errors: Array
+
+
+def examine(base: BaseParameters, samples: Samples, thorough: bool = False) -> tuple[Finding, ...]:
+    """Find what is wrong with a log.
+
+    Parameters
+    ----------
+    base : BaseParameters
+    samples : Samples
+    thorough : bool
+        Look for everything, even where the log is explained well.
+
+    Returns
+    -------
+    tuple of Finding
+        The most telling first; each is of the log after those before it were mended.
+    """
+    snapshot = take_snapshot(base, samples)
+    findings: list[Finding] = []
+    for _ in range(ROUNDS):
+        found = best_explanation(snapshot, thorough)
+        if found is None:
+            break
+        finding, reading = found
+        findings.append(finding)
+        snapshot = reading.of(snapshot)
+    return tuple(findings)
+
+
+def mean(errors: Array) -> float:
+    """Root mean square over the joints."""
+    return float(np.sqrt(np.mean(errors**2)))
+
+
+def best_explanation(snapshot: Snapshot, thorough: bool) -> tuple[Finding, Reading] | None:
+    """The reading that explains a snapshot best, where it is clearly better than the log's own."""
+    n = snapshot.q.shape[1]
+    own = moments(snapshot)
+    normal = own.read(np.eye(n))
+    try:
+        beta = normal.consistent()
+    except ComputationError:
+        beta = normal.system().solve()
+    errors = normal.errors(beta)
+    before = mean(errors)
+    if before < SOUND:
+        return None
+    case = Case(snapshot, beta)
+    suspects = [s for d in DIAGNOSES.values() if d.always for s in d.suspects(case)]
+    promising = [s for s in ranked(snapshot, own, suspects) if better(s[0], errors)]
+    contradicted = before > 1.5 * np.sqrt(normal.free())
+    if thorough or contradicted or np.max(errors) > DOUBTFUL or promising:
+        more = [s for d in DIAGNOSES.values() if not d.always for s in d.suspects(case)]
+        promising += [s for s in ranked(snapshot, own, more) if better(s[0], errors)]
+    explained = []
+    for _, suspicion in closest(promising):
+        found = normal_of(snapshot, own, suspicion.reading)
+        try:
+            left = found.errors(found.consistent())
+        except ComputationError:
+            continue
+        if better(left, errors):
+            explained.append(Explained(suspicion, left))
+    explained.sort(key=lambda e: mean(e.errors))
+    if not explained:
+        return None
+    best = explained[0]
+    after = mean(best.errors)
+    others = [e for e in explained[1:] if e.suspicion.what != best.suspicion.what]
+    other = f"{others[0].suspicion.what} ({100.0 * mean(others[0].errors):.3g} %)" if others else ""
+    s = best.suspicion
+    finding = Finding(
+        snapshot.samples.name, s.diagnosis, s.what, s.mend, 100.0 * before, 100.0 * after, other,
+        s.mending, s.unit,
+    )  # fmt: skip
+    return finding, s.reading
+
+
+def normal_of(snapshot: Snapshot, own: Moments, reading: Reading) -> Normal:
+    """The least-squares problem under a reading; `own` are the moments of the log as it is."""
+    if reading.combines:
+        return own.read(reading.torque)
+    return moments(reading.of(snapshot)).read(np.eye(len(reading.torque)))
+
+
+def ranked(
+    snapshot: Snapshot, own: Moments, suspects: list[Suspicion]
+) -> list[tuple[Array, Suspicion]]:
+    """Suspects with the errors that least squares leaves under each."""
+    return [(normal_of(snapshot, own, s.reading).free_errors(), s) for s in suspects]
+
+
+def better(errors: Array, before: Array) -> bool:
+    """Whether errors are clearly smaller: on the whole, or of a joint without loss to others."""
+    if mean(errors) <= WORTH * mean(before):
+        return True
+    clear = np.any((errors <= CLEAR * before) & (before > SOUND))
+    return bool(clear and np.all(errors <= 1.1 * before + SOUND))
+
+
+def closest(suspects: list[tuple[Array, Suspicion]]) -> list[tuple[Array, Suspicion]]:
+    """The best of each diagnosis."""
+    found: dict[str, list[tuple[Array, Suspicion]]] = {}
+    for each in sorted(suspects, key=lambda s: mean(s[0])):
+        own = found.setdefault(each[1].diagnosis, [])
+        if len(own) < CLOSE:
+            own.append(each)
+    return [each for own in found.values() for each in own]

@@ -1,0 +1,112 @@
+"""A log at the instants of its rows: all that a diagnosis looks at, and cheap to look at again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dynident.core.arrays import Array, Booleans, Integers
+from dynident.dynamics.base import BaseParameters
+from dynident.recording.prepare import Samples, by_cutoff
+
+MOST = 1000
+"""Instants of a log that are looked at."""
+ENOUGH = 0.5
+"""Share of a joint's instants that has to keep its direction."""
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """Motion and torque below the torque's cutoff, at some instants of one log.
+
+    Attributes
+    ----------
+    base : BaseParameters
+    samples : Samples
+        The log.
+    q, dq, ddq : ndarray, shape (instants, n)
+    torque : ndarray, shape (samples, n)
+        Low-passed, of the whole log, so that it can be looked at later or earlier.
+    instant : ndarray of int, shape (instants,)
+        Sample of each.
+    moving : ndarray of bool, shape (instants, n)
+        Rows that may be fitted.
+    """
+
+    base: BaseParameters
+    samples: Samples
+    q: Array
+    dq: Array
+    ddq: Array
+    torque: Array
+    instant: Integers
+    moving: Booleans
+
+    @property
+    def tau(self) -> Array:
+        """Torque at the instants, shape (instants, n)."""
+        return self.torque[self.instant]
+
+    def delayed(self, seconds: float) -> Array:
+        """Torque of the instants as it stands so many seconds later in the log."""
+        place = self.instant + seconds * self.samples.rate
+        low = np.clip(np.floor(place).astype(np.int64), 0, len(self.torque) - 2)
+        share = np.clip(place - low, 0.0, 1.0)[:, None]
+        return np.asarray((1.0 - share) * self.torque[low] + share * self.torque[low + 1])
+
+    def along(self, q: Array, dq: Array, ddq: Array) -> Snapshot:
+        """The same torques on another motion."""
+        return replace(self, q=q, dq=dq, ddq=ddq)
+
+
+def take_snapshot(base: BaseParameters, samples: Samples) -> Snapshot:
+    """Low-pass a log's motion and torque alike, and keep some of its instants.
+
+    Parameters
+    ----------
+    base : BaseParameters
+    samples : Samples
+    """
+    cutoffs = tuple(f.cutoff for f in samples.filters)
+    found = {}
+    for label in ("q", "dq", "ddq", "tau"):
+        signal = getattr(samples, label)
+        filtered = np.zeros_like(signal)
+        for start, stop in samples.runs:
+            filtered[start:stop] = by_cutoff(signal[start:stop], cutoffs, samples.rate)
+        found[label] = filtered
+    length = sum(stop - start for start, stop in samples.segments)
+    step = max(min(f.step for f in samples.filters), -(-length // MOST))
+    instant = np.concatenate(
+        [np.arange(start + step // 2, stop, step) for start, stop in samples.segments]
+    )
+    return Snapshot(
+        base,
+        samples,
+        found["q"][instant],
+        found["dq"][instant],
+        found["ddq"][instant],
+        found["tau"],
+        instant,
+        samples.moving[instant] & steady(found["dq"], instant, samples),
+    )
+
+
+def steady(dq: Array, instant: Integers, samples: Samples) -> Booleans:
+    """Instants about which a joint keeps its direction for as long as the filter looks.
+
+    Coulomb friction turns within the filter elsewhere, and the sign at one instant is not what
+    the filter makes of it. Joints that hardly keep any direction have no such instants left
+    out.
+    """
+    keep = np.empty((len(instant), dq.shape[1]), dtype=bool)
+    for j, each in enumerate(samples.filters):
+        reach = int(np.ceil(0.5 * samples.rate / each.cutoff))
+        now = np.sign(dq[instant, j])
+        before = np.sign(dq[np.maximum(instant - reach, 0), j])
+        after = np.sign(dq[np.minimum(instant + reach, len(dq) - 1), j])
+        keep[:, j] = (now == before) & (now == after)
+        if np.mean(keep[:, j]) < ENOUGH:
+            keep[:, j] = True
+    return keep

@@ -1,0 +1,122 @@
+"""Whether a result can be trusted, with reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.diagnosis.examine import Finding
+
+TRUSTED, DOUBTFUL, REFUTED = STATES = ("trusted", "doubtful", "refuted")
+"""From best to worst."""
+BAD, POOR = 50.0, 25.0
+"""Errors of a joint above which a model is refuted, or doubtful [%]."""
+GROWN = 2.0
+"""Held-out error over the fitted one from which a model is doubtful, where it is above `FINE`."""
+FINE = 10.0
+"""[%]"""
+CONTRADICTED = 1.5
+"""Error under the constraints over that without them from which the data refute them."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a result is not simply trusted.
+
+    Attributes
+    ----------
+    state : str
+        What it makes of the result.
+    words : str
+    """
+
+    state: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What can be made of a result.
+
+    Attributes
+    ----------
+    state : {"trusted", "doubtful", "refuted"}
+    reasons : tuple of Reason
+        The gravest first; of what is trusted none.
+    """
+
+    state: str
+    reasons: tuple[Reason, ...]
+
+
+def verdict(reasons: Sequence[Reason]) -> Verdict:
+    """The gravest of some reasons."""
+    ordered = sorted(reasons, key=lambda reason: -STATES.index(reason.state))
+    return Verdict(ordered[0].state if ordered else TRUSTED, tuple(ordered))
+
+
+def error_reasons(
+    rows: str,
+    names: Sequence[str],
+    errors: Sequence[float],
+    nominal: Sequence[float] = (),
+) -> list[Reason]:
+    """Joints that the model explains badly, or worse than the robot file does.
+
+    Parameters
+    ----------
+    rows : str
+        Whose errors they are: ``fitted rows``, or a held-out log.
+    names : sequence of str
+    errors, nominal : sequence of float
+        Of the model and of the robot file's inertials [%].
+    """
+    found = []
+    known = np.full(len(errors), np.inf) if not len(nominal) else np.asarray(nominal)
+    for name, error, file in zip(names, errors, known, strict=True):
+        if not error > POOR:  # also where there is no torque
+            continue
+        if error > file:
+            words = (
+                f"{name}: error {error:.0f} % on {rows}, the robot file's inertials {file:.0f} %"
+            )
+            found.append(Reason(REFUTED, words))
+        else:
+            state = REFUTED if error > BAD else DOUBTFUL
+            found.append(Reason(state, f"{name}: error {error:.0f} % on {rows}"))
+    return found
+
+
+def held_out_reasons(log: str, error: float, fitted: float) -> list[Reason]:
+    """A held-out log that the model explains much worse than the fitted ones."""
+    if error > max(FINE, GROWN * fitted):
+        return [
+            Reason(DOUBTFUL, f"error {error:.0f} % on held-out {log}, {fitted:.1f} % on the fitted")
+        ]
+    return []
+
+
+def contradiction_reasons(error: float, free: float) -> list[Reason]:
+    """Constraints that make the error much larger.
+
+    Parameters
+    ----------
+    error, free : float
+        Overall, under the constraints and without them [%].
+    """
+    if error > CONTRADICTED * free and error > FINE:
+        words = (
+            f"no physically consistent model explains the log: error {error:.0f} %, without "
+            f"constraints {free:.0f} %"
+        )
+        return [Reason(REFUTED, words)]
+    return []
+
+
+def finding_reasons(findings: Sequence[Finding]) -> list[Reason]:
+    """Logs that another reading explains better."""
+    return [
+        Reason(REFUTED if f.before > FINE else DOUBTFUL, f"{f.log}: {f.what}") for f in findings
+    ]

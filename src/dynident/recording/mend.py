@@ -1,0 +1,186 @@
+"""A log read as it was meant: columns in order, signs, zeros of encoders, delays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import AfterValidator
+
+from dynident.core.arrays import Array, Integers
+from dynident.core.errors import InputError
+from dynident.core.options import Options, PerJoint, options_of
+from dynident.recording.recording import Recording
+
+Signal = Literal["q", "tau", "qref"]
+MOTION, TORQUE, REFERENCE = ("q", "dq", "ddq"), ("tau",), ("qref", "dqref")
+SIGNALS: dict[Signal, tuple[str, ...]] = {"q": MOTION, "tau": TORQUE, "qref": REFERENCE}
+"""What `order` and `sign` speak of, with the signals that go along."""
+
+
+def permutation(order: tuple[int, ...]) -> tuple[int, ...]:
+    """Refuse what is not every joint once."""
+    if sorted(order) != list(range(1, len(order) + 1)):
+        raise ValueError(f"has to have each column once, counted from 1, got {list(order)}")
+    return order
+
+
+def plus_or_minus(values: float | tuple[float, ...]) -> float | tuple[float, ...]:
+    """Refuse what is no sign."""
+    if not np.size(values) or not np.all(np.abs(values) == 1.0):
+        raise ValueError("has to be 1 or -1, for all joints or for each")
+    return values
+
+
+Order = Annotated[tuple[int, ...], AfterValidator(permutation)]
+Sign = Annotated[PerJoint, AfterValidator(plus_or_minus)]
+
+
+@dataclass(frozen=True)
+class Mending(Options):
+    """What is done to a log before anything else, in this order, on the joints' side."""
+
+    order: Annotated[
+        Mapping[Signal, Order] | None,
+        "columns of `q`, `tau` or `qref` in another order: for each joint the place, from 1, at "
+        "which its column was read",
+    ] = None
+    sign: Annotated[
+        Mapping[Signal, Sign] | None, "1 or -1 on `q`, `tau` or `qref`, for all joints or for each"
+    ] = None
+    offset: Annotated[PerJoint, "added to positions and their references [rad or m]"] = 0.0
+    delay: Annotated[
+        PerJoint, "by which the torque stands later in the log than the motion [s]"
+    ] = 0.0
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What is not as it would be without."""
+        return {
+            option.name: value
+            for option in options_of(Mending)
+            if (value := getattr(self, option.name)) != option.default
+        }
+
+    def then(self, other: Mending, n: int) -> Mending:
+        """Another mending after this one, both as one, of a robot with n joints."""
+        order: dict[Signal, tuple[int, ...]] = {}
+        sign: dict[Signal, tuple[float, ...]] = {}
+        for key in SIGNALS:
+            places = other.places(key, n)
+            columns = self.places(key, n)[places]
+            signs = self.signs(key, n)[places] * other.signs(key, n)
+            if np.any(columns != np.arange(n)):
+                order[key] = tuple(int(c) + 1 for c in columns)
+            if np.any(signs != 1.0):
+                sign[key] = tuple(signs.tolist())
+        first, second = each(self.offset, n, "offset"), each(other.offset, n, "offset")
+        offset = other.signs("q", n) * first[other.places("q", n)] + second
+        delay = each(self.delay, n, "delay")[other.places("tau", n)] + each(other.delay, n, "delay")
+        return Mending(order or None, sign or None, shortest(offset), shortest(delay))
+
+    def places(self, signal: Signal, n: int) -> Integers:
+        """Columns of a signal in their order, from 0."""
+        order = None if self.order is None else self.order.get(signal)
+        if order is None:
+            return np.arange(n)
+        if len(order) != n:
+            raise InputError(f"order.{signal} has {len(order)} columns for {n} joints")
+        return np.array(order) - 1
+
+    def signs(self, signal: Signal, n: int) -> Array:
+        """Signs of a signal, one a joint."""
+        given = None if self.sign is None else self.sign.get(signal)
+        return np.ones(n) if given is None else each(given, n, f"sign.{signal}")
+
+    def lines(self) -> tuple[str, ...]:
+        """What is given, as TOML."""
+        return tuple(f"{key} = {toml(value)}" for key, value in self.given.items())
+
+
+def toml(value: Any) -> str:
+    """Numbers, lists and tables of them as TOML has them."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {toml(own)}" for key, own in value.items()) + " }"
+    if isinstance(value, tuple):
+        return "[" + ", ".join(toml(own) for own in value) + "]"
+    return f"{value:.6g}"
+
+
+def shortest(values: Array) -> float | tuple[float, ...]:
+    """One number where all agree."""
+    if np.all(values == values[0]):
+        return float(values[0])
+    return tuple(values.tolist())
+
+
+def mend(recording: Recording, mending: Mending) -> Recording:
+    """Read a recording's columns as they were meant.
+
+    A torque that is delayed by no whole number of samples is interpolated linearly; samples at
+    the ends of segments whose torque is not in the log are left out.
+
+    Parameters
+    ----------
+    recording : Recording
+    mending : Mending
+
+    Raises
+    ------
+    InputError
+        When a list has not one value a joint, or a delay leaves nothing of the log.
+    """
+    if not mending.given:
+        return recording
+    n, name = recording.q.shape[1], recording.name
+    signals: dict[str, Array | None] = {}
+    try:
+        for key, labels in SIGNALS.items():
+            places, sign = mending.places(key, n), mending.signs(key, n)
+            if np.any(places != np.arange(n)) or np.any(sign != 1.0):
+                for label in labels:
+                    signal = getattr(recording, label)
+                    signals[label] = None if signal is None else sign * signal[:, places]
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
+    offset = each(mending.offset, n, f"{name}: offset")
+    if np.any(offset != 0.0):
+        for label in ("q", "qref"):
+            signal = signals.get(label, getattr(recording, label))
+            signals[label] = None if signal is None else signal + offset
+    delay = each(mending.delay, n, f"{name}: delay") * recording.rate
+    segments = recording.segments
+    if np.any(delay != 0.0):
+        signals["tau"] = advanced(signals.get("tau", recording.tau), segments, delay)
+        before = int(np.ceil(max(0.0, -float(np.min(delay))) - 1e-9))
+        behind = int(np.ceil(max(0.0, float(np.max(delay))) - 1e-9))
+        cut = ((start + before, stop - behind) for start, stop in segments)
+        segments = tuple((start, stop) for start, stop in cut if start < stop)
+        if not segments:
+            raise InputError(f"{name}: delay is longer than the log")
+    for signal in signals.values():
+        if signal is not None:
+            signal.setflags(write=False)  # ours, and so the recording does not copy it
+    return replace(recording, segments=segments, mended=mending.lines(), **signals)  # type: ignore[arg-type]
+
+
+def each(values: float | tuple[float, ...], n: int, key: str) -> Array:
+    """One value a joint."""
+    found = np.atleast_1d(np.asarray(values, dtype=float))
+    if found.shape not in ((1,), (n,)):
+        raise InputError(f"{key} has {len(found)} values; give one, or one for each of {n} joints")
+    return np.asarray(np.broadcast_to(found, (n,)))
+
+
+def advanced(tau: Array | None, segments: tuple[tuple[int, int], ...], delay: Array) -> Array:
+    """Each column as it stands so many samples later, segment by segment."""
+    assert tau is not None
+    out = np.array(tau)
+    for start, stop in segments:
+        place = np.arange(start, stop, dtype=float)
+        for j, lag in enumerate(delay):
+            if lag != 0.0:
+                out[start:stop, j] = np.interp(place + lag, place, tau[start:stop, j])
+    return out

@@ -1,0 +1,106 @@
+"""The doctor on a study's logs, and a copy of the study in which they are mended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+
+from dynident.core.progress import Progress, silent
+from dynident.core.threads import one_thread
+from dynident.diagnosis.examine import Finding, examine
+from dynident.diagnosis.signals import Sign, signs
+from dynident.dynamics.base import base_parameters
+from dynident.dynamics.idim import build_idim
+from dynident.recording.mend import Mending
+from dynident.study.study import Study, study_robot, study_samples
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the doctor found in one log.
+
+    Attributes
+    ----------
+    log : str
+    findings : tuple of Finding
+        Each of the log after those before it were mended.
+    signs : tuple of Sign
+    mending : Mending
+        All that mends it, with what the study mends already.
+    unit : str or None
+        Of its positions, where that is to be changed.
+    """
+
+    log: str
+    findings: tuple[Finding, ...]
+    signs: tuple[Sign, ...]
+    mending: Mending
+    unit: str | None
+
+    @property
+    def mendable(self) -> bool:
+        """Whether a study can undo something of it."""
+        return any(f.mending is not None or f.unit is not None for f in self.findings)
+
+
+@one_thread
+def examine_study(study: Study, progress: Progress = silent) -> tuple[Report, ...]:
+    """Look for everything in every log of a study, one report each in their order.
+
+    Raises
+    ------
+    InputError
+    """
+    robot = study_robot(study.robot)
+    base = base_parameters(build_idim(robot, study.robot.friction, study.robot.rotor))
+    reports = []
+    for k, section in enumerate(study.log):
+        progress("doctor", k / len(study.log))
+        samples = study_samples(section, robot, study.prepare)
+        findings = examine(base, samples, thorough=True)
+        mending, unit = prescribed(section.mending(), findings, robot.n)
+        reports.append(Report(samples.name, findings, signs(robot, samples), mending, unit))
+    return tuple(reports)
+
+
+def prescribed(known: Mending, findings: Sequence[Finding], n: int) -> tuple[Mending, str | None]:
+    """All mendings as one, after what is known already, and the unit of the positions."""
+    unit = None
+    for found in findings:
+        if found.mending is not None:
+            known = known.then(found.mending, n)
+        unit = found.unit or unit
+    return known, unit
+
+
+def mended_study(path: Path, reports: Sequence[Report]) -> str:
+    """The text of a study with its logs mended; all else, comments too, stays as it is.
+
+    Parameters
+    ----------
+    path : Path
+        The study, which has been read before.
+    reports : sequence of Report
+        Of its logs, in their order.
+    """
+    document: Any = tomlkit.parse(path.read_text(encoding="utf-8-sig"))
+    for table, report in zip(document["log"], reports, strict=True):
+        for key, value in report.mending.given.items():
+            table[key] = listed(value)
+        if report.unit is not None:
+            units = table.setdefault("units", tomlkit.inline_table())
+            units["q"] = report.unit
+    return tomlkit.dumps(document)
+
+
+def listed(value: Any) -> Any:
+    """Tuples as lists, as TOML has them, tables on one line."""
+    if isinstance(value, dict):
+        table = tomlkit.inline_table()
+        table.update({key: listed(own) for key, own in value.items()})
+        return table
+    return list(value) if isinstance(value, tuple) else value

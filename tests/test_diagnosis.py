@@ -1,0 +1,277 @@
+"""The doctor: damage is found, named, measured and mended, and sound logs are left alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import toy
+
+from dynident.api import identify
+from dynident.core.errors import InputError
+from dynident.diagnosis.diagnoses import DIAGNOSES
+from dynident.diagnosis.examine import examine
+from dynident.diagnosis.signals import signs
+from dynident.diagnosis.verdict import DOUBTFUL, REFUTED, TRUSTED
+from dynident.dynamics.base import base_parameters
+from dynident.dynamics.idim import build_idim
+from dynident.recording.mend import Mending, mend
+from dynident.recording.prepare import prepare
+from dynident.regression.problem import Problem
+
+N = 4
+
+
+@pytest.fixture(scope="module")
+def sound():
+    """A log of an arm with measured noise of torque and position."""
+    recording, _ = toy.log(toy.arm(N), seconds=10.0, noise=0.3)
+    noisy = recording.q + 1e-5 * np.random.default_rng(5).normal(size=recording.q.shape)
+    return replace(recording, q=noisy, dq=None, ddq=None)
+
+
+@pytest.fixture(scope="module")
+def base():
+    return base_parameters(build_idim(toy.arm(N, nominal=False)))
+
+
+def findings(base, recording):
+    return examine(base, prepare(recording, 10.0), thorough=True)
+
+
+def damaged(recording, mending):
+    """A log that a mending would make sound: the same done the other way round."""
+    n = recording.q.shape[1]
+    q, tau = recording.q - np.broadcast_to(mending.offset, n), recording.tau
+    q = (q * mending.signs("q", n))[:, np.argsort(mending.places("q", n))]
+    tau = (tau * mending.signs("tau", n))[:, np.argsort(mending.places("tau", n))]
+    return replace(recording, q=q, tau=tau)
+
+
+def test_a_sound_log_is_left_alone(base, sound):
+    assert findings(base, sound) == ()
+    assert signs(toy.arm(N), prepare(sound, 10.0)) == ()
+
+
+MENDINGS = {
+    "torque sign": Mending(sign={"tau": (1.0, 1.0, -1.0, 1.0)}),
+    "all torque signs": Mending(sign={"tau": -1.0}),
+    "torque order": Mending(order={"tau": (1, 3, 2, 4)}),
+    "position order": Mending(order={"q": (1, 2, 4, 3)}),
+    "joint order": Mending(order={"q": (1, 3, 2, 4), "tau": (1, 3, 2, 4)}),
+    "position sign": Mending(sign={"q": (1.0, -1.0, 1.0, 1.0)}),
+}
+
+
+@pytest.mark.parametrize("name", MENDINGS)
+def test_damage_is_named_and_its_mending_is_the_one_that_was_undone(base, sound, name):
+    wanted = MENDINGS[name]
+    hurt = damaged(sound, wanted)
+    found = findings(base, hurt)
+    assert len(found) == 1
+    assert found[0].diagnosis in name.replace("signs", "sign")
+    assert found[0].after < 0.5 * found[0].before
+    mended = mend(hurt, found[0].mending)
+    np.testing.assert_allclose(mended.q, sound.q, atol=1e-12)
+    np.testing.assert_allclose(mended.tau, sound.tau, atol=1e-12)
+    assert mended.mended == found[0].mending.lines()
+
+
+@pytest.mark.parametrize("seconds", [-0.03, 0.012, 0.05])
+def test_a_delay_is_measured(base, sound, seconds):
+    samples = round(seconds * sound.rate)
+    hurt = replace(sound, tau=np.roll(sound.tau, samples, axis=0))
+    cut = max(abs(samples), 1)
+    hurt = hurt.rows(cut, len(hurt.q) - cut)
+    found = findings(base, hurt)
+    assert found[0].diagnosis == "delay"
+    assert found[0].mending.delay == pytest.approx(seconds, abs=5e-4)
+    again = findings(base, mend(hurt, found[0].mending))
+    assert again == ()
+
+
+@pytest.mark.parametrize("degrees", [-20.0, 8.0])
+def test_an_encoder_offset_is_measured(base, sound, degrees):
+    offset = np.zeros(N)
+    offset[2] = np.radians(degrees)
+    found = findings(base, replace(sound, q=sound.q - offset))
+    assert found[0].diagnosis == "encoder offset"
+    np.testing.assert_allclose(found[0].mending.offset, offset, atol=np.radians(0.5))
+
+
+@pytest.mark.parametrize(("unit", "size"), [("deg", 180.0 / np.pi), ("rev", 0.5 / np.pi)])
+def test_units_are_found(base, sound, unit, size):
+    found = findings(base, replace(sound, q=size * sound.q))
+    assert found[0].diagnosis == "position unit"
+    assert found[0].unit == unit
+    assert f'units = {{ q = "{unit}" }}' in found[0].mend
+
+
+def test_two_things_at_once_are_found_one_after_the_other(base, sound):
+    tau = sound.tau * [1.0, -1.0, 1.0, -1.0]
+    found = findings(base, replace(sound, tau=tau))
+    assert [f.diagnosis for f in found] == ["torque sign", "torque sign"]
+    whole = Mending()
+    for finding in found:
+        whole = whole.then(finding.mending, N)
+    assert whole == Mending(sign={"tau": (1.0, -1.0, 1.0, -1.0)})
+
+
+@pytest.mark.parametrize("name", ["reversed time", "absolute encoder", "gravity"])
+def test_what_no_study_can_mend_is_named_with_advice(base, sound, name):
+    hurt = sound
+    if name == "reversed time":
+        hurt = replace(sound, q=sound.q[::-1], tau=sound.tau[::-1])
+    elif name == "absolute encoder":
+        q = sound.q.copy()
+        q[:, 2] += q[:, 1]
+        hurt = replace(sound, q=q)
+    else:
+        robot = replace(toy.arm(N), gravity=(0.0, 0.0, 0.0))
+        hurt, _ = toy.log(robot, seconds=10.0, noise=0.3)
+        hurt = replace(hurt, dq=None, ddq=None)
+    found = findings(base, hurt)
+    assert found[0].diagnosis == name
+    assert found[0].mending is None
+    assert found[0].mend == found[0].words.rsplit(": ", 1)[1]
+
+
+def test_every_diagnosis_is_tried_here():
+    tried = {"torque sign", "torque order", "position sign", "position order", "joint order"}
+    tried |= {"delay", "delay of a joint", "encoder offset", "position unit"}
+    tried |= {"absolute encoder", "reversed time", "gravity"}
+    assert tried == set(DIAGNOSES)
+
+
+def test_the_torque_of_one_joint_may_be_late_alone(base, sound):
+    tau = sound.tau.copy()
+    tau[:, 1] = np.roll(tau[:, 1], 60)
+    found = findings(base, replace(sound, tau=tau).rows(100, len(tau)))
+    assert found[0].diagnosis == "delay"
+    np.testing.assert_allclose(found[0].mending.delay, [0.0, 0.06, 0.0, 0.0], atol=5e-4)
+
+
+# ---- mendings
+
+
+def test_mendings_add_up(sound):
+    rng = np.random.default_rng(2)
+    recording = replace(sound, qref=sound.q + 0.1)
+    for _ in range(5):
+        parts = []
+        for _ in range(2):
+            order = {key: tuple(rng.permutation(N).tolist()) for key in ("q", "tau")}
+            order = {key: tuple(k + 1 for k in value) for key, value in order.items()}
+            sign = {key: tuple(rng.choice([-1.0, 1.0], N).tolist()) for key in ("q", "tau", "qref")}
+            offset = tuple(rng.normal(size=N).tolist())
+            parts.append(Mending(order, sign, offset, tuple(rng.choice([0.0, 0.003], N).tolist())))
+        one_by_one = mend(mend(recording, parts[0]), parts[1])
+        at_once = mend(recording, parts[0].then(parts[1], N))
+        np.testing.assert_allclose(at_once.q, one_by_one.q, atol=1e-12)
+        inside = slice(50, -50)
+        np.testing.assert_allclose(at_once.tau[inside], one_by_one.tau[inside], atol=1e-9)
+
+
+def test_no_mending_changes_nothing(sound):
+    assert mend(sound, Mending()) is sound
+    assert Mending().then(Mending(), N) == Mending()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sign": {"tau": 2.0}}, "sign has to be 1 or -1"),
+        ({"order": {"q": (1, 1, 2)}}, "order has to have each column once"),
+        ({"delay": float("nan")}, "delay is nan"),
+    ],
+)
+def test_nonsense_is_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        Mending(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"order": {"q": (2, 1)}}, r"toy log: order.q has 2 columns for 4 joints"),
+        ({"sign": {"tau": (1.0, -1.0)}}, "toy log: sign.tau has 2 values"),
+        ({"offset": (1.0, 2.0)}, "toy log: offset has 2 values"),
+        ({"delay": 100.0}, "toy log: delay is longer than the log"),
+    ],
+)
+def test_what_does_not_fit_the_log_is_refused(sound, options, message):
+    with pytest.raises(InputError, match=message):
+        mend(sound, Mending(**options))
+
+
+# ---- signals
+
+
+def kinds(recording):
+    return {sign.kind for sign in signs(toy.arm(N), prepare(recording, 10.0))}
+
+
+def test_signals_show_what_is_wrong_with_them(sound):
+    tau, q = sound.tau.copy(), sound.q.copy()
+    tau[:, 1] = np.clip(tau[:, 1], -10.0, 10.0)
+    assert kinds(replace(sound, tau=tau)) == {"clipped"}
+    tau = sound.tau.copy()
+    tau[2000:4000, 2] = 0.0
+    assert "clipped" in kinds(replace(sound, tau=tau))
+    q[3000:6000, 0] = q[3000, 0]
+    assert kinds(replace(sound, q=q)) == {"stuck"}
+    step = 0.5 * np.std(sound.tau[:, 0])
+    assert kinds(replace(sound, tau=step * np.round(sound.tau / step))) >= {"coarse"}
+    assert kinds(replace(sound, tau=np.abs(sound.tau))) == {"unsigned"}
+
+
+# ---- the verdict
+
+
+def verdict_of(recording, held_out=(), method="pc-idim-ls"):
+    robot = toy.arm(N)
+    fitted = prepare(recording, 10.0)
+    validation = [prepare(log, 10.0) for log in held_out]
+    return identify(Problem(robot, fitted), method, validation=validation)
+
+
+def test_a_sound_result_is_trusted_and_says_nothing_against_itself(sound):
+    found = verdict_of(sound, [sound])
+    assert found.verdict.state == TRUSTED
+    assert found.verdict.reasons == ()
+    assert found.summary().startswith("verdict     trusted\n")
+
+
+@pytest.mark.parametrize("method", ["pc-idim-ls", "wls"])
+@pytest.mark.parametrize(
+    "mending", [Mending(sign={"tau": -1.0}), Mending(order={"tau": (3, 2, 1, 4)})], ids=str
+)
+def test_damage_refutes_whatever_the_method(sound, method, mending):
+    found = verdict_of(damaged(sound, mending), method=method)
+    assert found.verdict.state == REFUTED
+    assert found.findings[0].mending == mending
+    assert found.findings[0].what in found.verdict.reasons[0].words
+
+
+def test_a_held_out_log_of_another_sign_refutes(sound):
+    found = verdict_of(sound, [replace(sound, name="other", tau=-sound.tau)])
+    assert found.verdict.state == REFUTED
+    assert any("other" in reason.words for reason in found.verdict.reasons)
+
+
+def test_signs_make_doubtful(sound):
+    tau = sound.tau.copy()
+    tau[:, 1] = np.clip(tau[:, 1], -20.0, 20.0)
+    found = verdict_of(replace(sound, tau=tau))
+    assert found.verdict.state != TRUSTED
+    assert any(reason.state == DOUBTFUL for reason in found.verdict.reasons)
+
+
+def test_the_doctor_can_be_left_out(sound):
+    robot = toy.arm(N)
+    problem = Problem(robot, prepare(damaged(sound, Mending(sign={"tau": -1.0})), 10.0))
+    found = identify(problem, doctor=False)
+    assert found.findings == ()
+    assert "doctor" not in found.timings
+    assert found.verdict.state == REFUTED  # no consistent model explains it
