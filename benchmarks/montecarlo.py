@@ -297,7 +297,7 @@ class Outcome:
     @property
     def robust(self) -> float:
         """Share of the runs whose covariance is an autocorrelation-robust one [%]."""
-        return 100.0 * float(np.mean([name.startswith("hac") for name in self.covariances]))
+        return 100.0 * float(np.mean(["hac" in name for name in self.covariances]))
 
 
 PROCESSES = [1]
