@@ -36,6 +36,7 @@ from dynident.recording.recording import Recording
 from dynident.regression.factors import UNEXCITED, System
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS, RowKind
+from dynident.regression.statistics import confidence_interval
 from dynident.regression.weighted import weakest_combination
 from dynident.results.figures import (
     FitFigure,
@@ -47,8 +48,6 @@ from dynident.results.figures import (
 from dynident.results.identification import Identification
 from dynident.results.result import ValidationFigures
 
-WEAK_STD_PERCENT = 100.0
-"""Relative standard deviation of a base parameter above which it is not identified."""
 POOR_CONDITION = 1000.0
 POOR_FIT_PERCENT = 50.0
 CONSTRAINTS = "constraints"
@@ -258,12 +257,12 @@ def excitation_warnings(problem: Problem, system: System, found: Estimate) -> li
     if POOR_CONDITION < condition <= UNEXCITED:
         weakest = weakest_combination(problem, system)
         notes.append(f"condition number {condition:.0f}: the log hardly excites {weakest}")
-    std = found.covariance.std
-    poor = 100.0 * std > WEAK_STD_PERCENT * np.abs(found.beta)
-    if found.essential is None and np.any(poor):
+    low, high = confidence_interval(found.beta, found.covariance.std)
+    weak = int(np.sum((low <= 0.0) & (high >= 0.0)))
+    if found.essential is None and weak:
         notes.append(
-            f"{int(poor.sum())} of {len(std)} base parameters have a relative standard deviation "
-            "above 100 %: indistinguishable from zero in this log"
+            f"{weak} of {len(low)} base parameters have a 95 % interval that contains zero: small "
+            "values, or little excited"
         )
     return notes
 

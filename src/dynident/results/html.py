@@ -148,7 +148,7 @@ def verdict(result: Result, rows: Sequence[BaseRow]) -> tuple[Statement, ...]:
     if not result.validation:
         text = "the errors are of the logs that were fitted; validate on another log"
         statements.append(Statement("note", "No held-out log", text))
-    statements.append(excitation_statement(result, rows))
+    statements.append(excitation_statement(result))
     statements.append(residual_statement(result))
     found = result.estimate.restriction
     if found is not None and not found.rejected:
@@ -223,15 +223,9 @@ def held_out_statement(result: Result, log: ValidationFigures) -> Statement:
     return Statement(level, f"Held-out error {percent(found.overall_percent)} %", text)
 
 
-def excitation_statement(result: Result, rows: Sequence[BaseRow]) -> Statement:
+def excitation_statement(result: Result) -> Statement:
     """Whether the log determines the parameters."""
-    weak = sum(row.weak for row in rows)
     text = excitation_words(result)
-    if weak:
-        text += (
-            f"; {weak} of {len(rows)} base parameters have a 95 % interval that contains zero: "
-            "small values, or little excited"
-        )
     if result.rank < result.base.count:
         return Statement("bad", "Logs leave parameters open", text)
     return Statement("good", "Logs reach all base parameters", text)
