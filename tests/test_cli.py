@@ -1718,3 +1718,62 @@ def test_export_refuses_a_repair_that_is_none(refused, place):
     assert "arm.urdf: is an input" in refused(argv)
     argv[-1] = "out-wls/result.json"
     assert "is an input" in refused(argv)
+
+
+# the doctor
+
+
+def test_the_doctor_names_and_mends(place, capfd):
+    def negated(q, tau):
+        return q, tau * np.array([1.0, -1.0])
+
+    write_log(place / "negated.csv", change=negated)
+    text = "# my study\n" + STUDY.replace("a.csv", "negated.csv")
+    (place / "negated.toml").write_text(text)
+    assert run(["identify", "negated.toml", "--strict"]) == 1
+    out, err = capfd.readouterr()
+    assert out.startswith("verdict     refuted: negated.csv: the torque of ")
+    assert err == ""
+    assert run(["identify", "negated.toml"]) == 0
+    capfd.readouterr()
+    assert run(["doctor", "negated.toml", "--fix", "mended.toml"]) == 0
+    out, err = capfd.readouterr()
+    assert "has the other sign (error " in out
+    assert err == "written to mended.toml\n"
+    mended = (place / "mended.toml").read_text()
+    assert mended.startswith("# my study\n")
+    assert "sign = {tau = [1.0, -1.0]}" in mended
+    assert run(["identify", "mended.toml", "--strict", "--json"]) == 0
+    document = json.loads(capfd.readouterr().out)
+    assert document["verdict"] == {"state": "trusted", "reasons": []}
+    assert document["settings"]["logs"][0]["mended"] == ["sign = { tau = [1, -1] }"]
+    assert run(["doctor", "mended.toml", "--json"]) == 0
+    assert all(r["findings"] == [] for r in json.loads(capfd.readouterr().out))
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["doctor"], ("give a study", "doctor --help")),
+        (["doctor", "s.toml", "--log", "a.csv"], ("either a study",)),
+        (
+            ["doctor", "--robot", "arm.urdf", "--log", "a.csv", "--fix", "x.toml"],
+            ("--fix", "study"),
+        ),
+        (["doctor", "s.toml", "--fix", "a_directory/x.toml"], ("beside",)),
+        (["doctor", "s.toml", "--fix", "s.toml"], ("s.toml",)),
+        (["doctor", "no.toml"], ("no.toml",)),
+    ],
+)
+def test_the_doctor_refuses(refused, argv, words):
+    reason = refused(argv)
+    for word in words:
+        assert word in reason
+
+
+def test_the_doctor_mends_nothing_where_nothing_is_wrong(place, capfd):
+    assert run(["doctor", "s.toml", "--fix", "same.toml"]) == 2
+    out, err = capfd.readouterr()
+    assert out.count("nothing: no other reading explains it clearly better") >= 1
+    assert "nothing was found" in err
+    assert not (place / "same.toml").exists()

@@ -63,6 +63,9 @@ def identify(
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write report.html.")] = True,
     full: Annotated[bool, typer.Option("--full", help="Print all base parameters.")] = False,
     json: JsonFlag = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 where the verdict is refuted.")
+    ] = False,
     *,
     options: dict[str, Any],
 ) -> None:
@@ -107,6 +110,8 @@ def identify(
         typer.echo(f"note: {note}", err=True)
     if output is not None:
         typer.echo(f"written to {output}", err=True)
+    if strict and result.verdict.state == "refuted":
+        raise typer.Exit(1)
 
 
 def flag_study(robot: Path, logs: list[str], held_out: list[str], rate: float | None) -> Study:
