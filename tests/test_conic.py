@@ -72,7 +72,7 @@ def mixed(seed):
 def kkt(A, b, x, cones, multipliers):
     """Stationarity, infeasibility, wrong signs and complementarity of ``||A x - b||^2``.
 
-    Forces over ``||A^T b||``, slacks over the largest of x where that is above one.
+    Forces over ``||2 A^T b||``, slacks over the largest of x where that is above one.
     """
     gradient = 2.0 * A.T @ (A @ x - b)
     missed, wrong, product = 0.0, 0.0, 0.0
@@ -89,7 +89,7 @@ def kkt(A, b, x, cones, multipliers):
             missed = max(missed, np.abs(s).max() if isinstance(cone, Equal) else -s.min())
             wrong = max(wrong, 0.0 if isinstance(cone, Equal) else -multiplier.min())
         product += abs(np.sum(s * multiplier))
-    scale = np.linalg.norm(A.T @ b)
+    scale = 2.0 * np.linalg.norm(A.T @ b)
     size = max(1.0, np.abs(x).max())
     return np.linalg.norm(gradient) / scale, missed / size, wrong / scale, product / scale / size
 
