@@ -11,6 +11,7 @@ import robots
 import toy
 from scipy.spatial.transform import Rotation
 
+from dynident.api import identify
 from dynident.conic.cones import Definite, Equal
 from dynident.consistency.constraints import TotalMass
 from dynident.consistency.feasible_set import build_feasible_set
@@ -26,7 +27,9 @@ from dynident.core.inertia import (
 )
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
+from dynident.recording.prepare import prepare
 from dynident.regression.factors import System
+from dynident.regression.problem import Problem
 
 LINKS = ("one", "two", "three")
 FILE = robots.bodies(3, seed=4)
@@ -432,3 +435,24 @@ def test_a_file_without_inertials_has_no_prior():
         Knowledge(prior="nominal").of(bare)
     with pytest.raises(InputError, match=r"metric is of the prior, and .* has no inertials"):
         Knowledge(metric="entropic").of(bare)
+
+
+@pytest.mark.parametrize("factor", [3.0, 1.0 / 4.0])
+def test_links_that_the_log_disbelieves_are_named(factor):
+    robot = toy.arm(4)
+    nominal = robot.nominal.copy()
+    nominal[[1, 3]] *= factor
+    wrong = replace(robot, nominal=nominal)
+    recording, _ = toy.log(robot, seconds=8.0, noise=0.5)
+    samples = prepare(recording, 10.0)
+
+    def named(robot):
+        found = identify(Problem(robot, samples), bootstrap=0)
+        return [w for w in found.warnings if "disagrees with the robot file" in w]
+
+    assert named(robot) == []
+    (words,) = named(wrong)
+    assert "link_2 (" in words
+    assert "link_4 (" in words
+    assert "link_1" not in words
+    assert "link_3" not in words

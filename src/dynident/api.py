@@ -50,6 +50,8 @@ from dynident.results.result import ValidationFigures
 
 POOR_CONDITION = 1000.0
 POOR_FIT_PERCENT = 50.0
+DISBELIEVED = 1.7
+"""Mass of a link over that in the robot file, or the other way round, from which it is named."""
 CONSTRAINTS = "constraints"
 
 
@@ -143,6 +145,7 @@ def identify(
         *found.warnings,
         *stiff,
         *excitation_warnings(fitted, system, found),
+        *disbelief_warnings(problem, found),
     ]
     return Identification(
         method=method,
@@ -265,6 +268,19 @@ def excitation_warnings(problem: Problem, system: System, found: Estimate) -> li
             "values, or little excited"
         )
     return notes
+
+
+def disbelief_warnings(problem: Problem, found: Estimate) -> list[str]:
+    """Links about which the log takes the estimate far from the robot file, prior or not."""
+    robot = problem.robot
+    if found.theta is None or prior_name(found) == "none":
+        return []
+    links = []
+    for k, (name, nominal) in enumerate(zip(robot.links, robot.nominal[:, 0], strict=True)):
+        mass = found.theta[10 * k]
+        if nominal > 0.0 and not 1.0 / DISBELIEVED < mass / nominal < DISBELIEVED:
+            links.append(f"{name} ({mass:.3g} kg, in the file {nominal:.3g} kg)")
+    return [f"the log disagrees with the robot file about {', '.join(links)}"] if links else []
 
 
 def model_settings(
