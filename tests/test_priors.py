@@ -456,3 +456,23 @@ def test_links_that_the_log_disbelieves_are_named(factor):
     assert "link_4 (" in words
     assert "link_1" not in words
     assert "link_3" not in words
+
+
+def test_what_the_log_tells_of_a_link_is_its_share_of_what_is_known():
+    """Much noise: all is believed. Little: what torques show is told, what they do not is not."""
+    robot = toy.arm(3)
+    shares = []
+    for noise in (1e4, 0.01):
+        recording, _ = toy.log(robot, seconds=8.0, noise=noise)
+        samples = toy.on_its_motion(recording, 10.0)
+        found = identify(Problem(robot, samples), bootstrap=0, doctor=False)
+        shares.append(found.estimate.informed)
+    loud, quiet = shares
+    assert loud.shape == (3, 3)
+    assert np.all(loud[1:] < 0.2)
+    assert np.all(quiet[1:, 1] > 0.5)
+    # the first link turns about the vertical: one moment of inertia, and no mass
+    assert quiet[0, 0] < 0.01
+    assert np.all(quiet >= loud - 1e-6)
+    without = identify(Problem(robot, samples), bootstrap=0, doctor=False, prior="none")
+    assert without.estimate.informed is None

@@ -238,6 +238,40 @@ def build_feasible_set(
     return FeasibleSet(space, tuple(cones), prior, kappa, EQUIVALENT * open_directions(rows))
 
 
+PARTS = (slice(0, 1), slice(1, 4), slice(4, 10))
+"""Mass, first moment and inertia among a body's ten parameters."""
+
+
+def informed(admitted: FeasibleSet, point: FeasiblePoint) -> Array | None:
+    """Which share of what is known of each body the log tells, and not the prior.
+
+    One less the posterior variance over that of the prior, constraints aside: 0 where the log
+    says nothing, 1 where the prior does not matter.
+
+    Returns
+    -------
+    ndarray, shape (bodies, 3), or None
+        Of mass, first moment and inertia; NaN for bodies of which nothing was believed. None
+        without a prior.
+    """
+    prior, space = admitted.prior, admitted.space
+    if not space.standard or not prior.belief.bodies or prior.weight == 0.0:
+        return None
+    R = np.linalg.qr(point.A, mode="r")
+    inverse = np.linalg.solve(R, np.eye(len(R)))
+    rows, _ = prior.rows(len(space.unit))
+    scaled = admitted.kappa * rows * space.unit
+    shares = np.full((space.idim.tree.bodies, len(PARTS)), np.nan)
+    for i, k in enumerate(prior.belief.bodies):
+        own = slice(10 * k, 10 * k + 10)
+        before = np.linalg.inv(scaled[10 * i : 10 * i + 10, own])
+        after = inverse[own]
+        for c, part in enumerate(PARTS):
+            known, believed = np.sum(after[part] ** 2), np.sum(before[part] ** 2)
+            shares[k, c] = np.clip(1.0 - known / believed, 0.0, 1.0)
+    return shares
+
+
 def round_bodies(space: Space) -> Array:
     """Small round bodies and weak drives: what is pulled to where nothing else decides.
 

@@ -18,6 +18,7 @@ from dynident.consistency.feasible_set import (
     FeasibleSet,
     active_names,
     build_feasible_set,
+    informed,
     require_consistent,
 )
 from dynident.consistency.inner import Constrained, LogCholesky
@@ -386,4 +387,5 @@ def concluded(given: Setting, point: FeasiblePoint, found: Fitted) -> Estimate:
         prior=admitted.prior.words,
         restriction=active_words,
         warnings=tuple(warnings),
+        informed=informed(admitted, point),
     )

@@ -76,6 +76,9 @@ class Estimate:
         all its instruments), or the Jacobian; largest first.
     essential : Essential or None
         Which base parameters survived elimination, where it was asked for.
+    informed : ndarray, shape (bodies, 3), or None
+        Shares of each body's mass, first moment and inertia that the log tells, and not the
+        prior; None without one.
     shape : Shape or None
         Parameters that the torque is not linear in, where the method estimates any.
     track : Track or None
@@ -98,5 +101,6 @@ class Estimate:
     history: Array | None = None
     singular_values: Array | None = None
     essential: Essential | None = None
+    informed: Array | None = None
     shape: Shape | None = None
     track: Track | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
@@ -354,7 +355,10 @@ def standard_table(result: Result) -> Table | None:
     if result.phi is None:
         return None
     rows = []
-    for link, phi, file in zip(result.robot.links, result.phi, result.robot.nominal, strict=True):
+    shares = result.estimate.informed
+    every = zip(result.robot.links, result.phi, result.robot.nominal, strict=True)
+    for k, (link, phi, file) in enumerate(every):
+        told = [math.nan] * 3 if shares is None else (100.0 * shares[k]).tolist()
         mass, com, inertia = to_com(phi)
         entries = [inertia[at] for at in INERTIA_ENTRIES.values()]
         values = [mass, *com, *entries]
@@ -362,14 +366,17 @@ def standard_table(result: Result) -> Table | None:
         nominal = number(float(file[0]), 3) if file[0] > 0.0 else "-"
         # what the link does not have is left at rounding, which would read like a number
         texts = [number(float(v) if abs(v) > ROUNDING else 0.0, 3) for v in values]
-        rows.append(Row((link, texts[0], nominal, *texts[1:], number(eigenvalue, 3))))
+        data = ["-" if math.isnan(x) else f"{x:.0f}" for x in told]
+        rows.append(Row((link, texts[0], nominal, *texts[1:], number(eigenvalue, 3), *data)))
     columns = ("link", "mass", "in file", "x", "y", "z", *INERTIA_ENTRIES, "min. eigenvalue")
+    columns += ("mass", "centre", "inertia")
     groups = (
         Group("", 1),
         Group("mass [kg]", 2),
         Group("centre of mass [m]", 3),
         Group("inertia about it [kg m²]", 6),
         Group("", 1),
+        Group("from data [%]", 3),
     )
     return Table(columns, tuple(rows), ("link",), groups)
 

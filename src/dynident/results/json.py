@@ -156,9 +156,23 @@ def standard_rows(result: Result) -> list[dict[str, Any]] | None:
     if result.phi is None:
         return None
     return [
-        {"link": link, **about_com(phi), "min_eigenvalue": float(smallest_eigenvalue(phi))}
-        for link, phi in zip(result.robot.links, result.phi, strict=True)
+        {
+            "link": link,
+            **about_com(phi),
+            "min_eigenvalue": float(smallest_eigenvalue(phi)),
+            "from_data": from_data(result, k),
+        }
+        for k, (link, phi) in enumerate(zip(result.robot.links, result.phi, strict=True))
     ]
+
+
+def from_data(result: Result, body: int) -> dict[str, float] | None:
+    """Shares of a link's inertials that the logs tell, and not the prior."""
+    shares = result.estimate.informed
+    if shares is None or not np.all(np.isfinite(shares[body])):
+        return None
+    mass, centre, inertia = shares[body].tolist()
+    return {"mass": mass, "first_moment": centre, "inertia": inertia}
 
 
 def shape_rows(found: Shape | None) -> list[dict[str, Any]]:

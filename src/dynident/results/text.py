@@ -6,6 +6,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from dynident.core.inertia import smallest_eigenvalue
 from dynident.dynamics.base import BaseParameters
 from dynident.recording.prepare import Samples
@@ -49,6 +51,7 @@ def summary(result: Result, full: bool = False) -> str:
         header_lines(result),
         parameter_lines(result, full),
         drive_lines(result),
+        informed_lines(result),
         error_lines(error_columns(result)),
         quality_lines(result),
     ]
@@ -246,6 +249,18 @@ def drive_lines(result: Result) -> list[str]:
         return []
     columns = [(symbol, [row[k] for row in cells]) for k, symbol in enumerate(symbols)]
     return table("drive", result.robot.joint_names, columns)
+
+
+def informed_lines(result: Result) -> list[str]:
+    """What of each link the logs tell, and not the robot file."""
+    shares = result.estimate.informed
+    if shares is None:
+        return []
+    columns = [
+        (part, ["-" if np.isnan(x) else f"{100.0 * x:.0f}" for x in shares[:, k]])
+        for k, part in enumerate(("mass", "centre", "inertia"))
+    ]
+    return table("from data %", result.robot.links, columns)
 
 
 def error_lines(columns: Sequence[ErrorColumn]) -> list[str]:
