@@ -251,8 +251,8 @@ def informed(admitted: FeasibleSet, point: FeasiblePoint) -> Array | None:
     Returns
     -------
     ndarray, shape (bodies, 3), or None
-        Of mass, first moment and inertia; NaN for bodies of which nothing was believed. None
-        without a prior.
+        Of mass, first moment and inertia; NaN for bodies of which nothing was believed, or not
+        all. None without a prior.
     """
     prior, space = admitted.prior, admitted.space
     if not space.standard or not prior.belief.bodies or prior.weight == 0.0:
@@ -264,7 +264,10 @@ def informed(admitted: FeasibleSet, point: FeasiblePoint) -> Array | None:
     shares = np.full((space.idim.tree.bodies, len(PARTS)), np.nan)
     for i, k in enumerate(prior.belief.bodies):
         own = slice(10 * k, 10 * k + 10)
-        before = np.linalg.inv(scaled[10 * i : 10 * i + 10, own])
+        block = scaled[10 * i : 10 * i + 10, own]
+        if np.linalg.matrix_rank(block) < len(block):
+            continue  # a metric that does not see all of a body
+        before = np.linalg.inv(block)
         after = inverse[own]
         for c, part in enumerate(PARTS):
             known, believed = np.sum(after[part] ** 2), np.sum(before[part] ** 2)
