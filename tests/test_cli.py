@@ -24,6 +24,8 @@ from dynident.dynamics.idim import build_idim
 from dynident.results.urdf import urdf_from_robot
 from dynident.robot import load_robot
 from dynident.study import run as facade
+from dynident.study.stored import Document, StoredResult
+from dynident.study.study import read_study
 
 RATE = 500.0
 ARM = ["--robot", "arm.urdf", "--log", "a.csv"]
@@ -246,7 +248,7 @@ def test_help_and_version(capfd):
         (["identify", "arm.urdf"], ("arm.urdf", "TOML", "line 1")),
         (["identify", "--robot", "no.urdf", "--log", "a.csv"], ("no.urdf",)),
         (["identify", "--robot", "a.csv", "--log", "a.csv"], ("a.csv", ".urdf, .toml")),
-        (["identify", "--robot", "arm\nx.urdf", "--log", "a.csv"], ("arm x.urdf",)),
+        (["identify", "--robot", "arm\nx.urdf", "--log", "a.csv"], ("robot.file", "no name")),
         (["identify", "--robot", "x" * 400 + ".urdf", "--log", "a.csv"], ("name too long",)),
         (["identify", "--robot", "arm.urdf", "--log", "no.csv"], ("no.csv",)),
         (["identify", "--robot", "arm.urdf", "--log", "x" * 400 + ".csv"], ("name too long",)),
@@ -405,7 +407,7 @@ LAUGHS = (
         ("<robot name='x'>", ("line 1",)),
         ("<mujoco/>", ("<robot>", "<mujoco>")),
         ("<robot/>", ("no name",)),
-        (f'{ENTITY}<robot name="&x;"/>', ("line 2", "external entity")),
+        (f'{ENTITY}<robot name="&x;"/>', ("line 2", "Entity", "write what it stands for")),
         (f'{LAUGHS}<robot name="&l10;"/>', ("amplification",)),
         (f'{LAUGHS}<robot name="x">&l10;</robot>', ("amplification",)),
         ("<robot name='x'>" + "<a>" * 5000 + "</a>" * 5000 + "</robot>", ("depth",)),
@@ -561,7 +563,7 @@ def test_links_in_a_circle_are_no_log(refused, place):
     argv = ["identify", "--robot", "arm.urdf", "--log", "circle.csv", "-o", "never"]
     assert "circle.csv: no such file" in refused(argv)
     Path("nul.toml").write_text(STUDY.replace("a.csv", "a\\u0000b.csv"))
-    assert "b.csv: no such file" in refused(["identify", "nul.toml", "-o", "never"])
+    assert "nul.toml: key 'log[1].files'" in refused(["identify", "nul.toml", "-o", "never"])
 
 
 def test_a_failed_run_leaves_no_directory(refused, place):
@@ -984,6 +986,11 @@ def test_a_damaged_result_is_refused_with_the_key(refused, place, change, words)
 def test_a_link_that_cannot_be_has_torques_but_no_model(refused, place, capfd, change, link):
     document = json.loads(Path("out-pc-idim-ls/result.json").read_text())
     change(document)
+    base = base_parameters(build_idim(load_robot("arm.urdf")))
+    study = read_study("s.toml")
+    theta = StoredResult(Path(), Document.model_validate(document), study, base).theta()
+    for row, value in zip(document["parameters"], base.matrix @ theta, strict=True):
+        row["value"] = value
     Path("x.json").write_text(json.dumps(document))
     words = f"x.json: the inertia of {link} is not physically consistent"
     assert f"{words}; use --repair" in refused(["export", "x.json", "--urdf", "x.urdf"])

@@ -300,7 +300,7 @@ def test_arrays_are_read_only_and_their_own():
         (lambda: p_p(1.0, 1.0, lag=2), "lag is for velocity = 'differences'"),
         (
             lambda: p_p(1.0, 1.0, rate=10.0, velocity="differences", lag=1.5),
-            "lag has to be 1 sample or more, a whole number",
+            "lag has to be a whole number of samples from 1 to 200",
         ),
         (lambda: pid(1.0, 1.0, tracking_time=0.001, rate=10.0, limit=1.0), "no shorter than"),
         (lambda: pid(0.0, 1.0, limit=1.0), "tracking_time has to be positive"),

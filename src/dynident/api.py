@@ -52,6 +52,8 @@ POOR_CONDITION = 1000.0
 POOR_FIT_PERCENT = 50.0
 DISBELIEVED = 1.7
 """Mass of a link over that in the robot file, or the other way round, from which it is named."""
+NO_TORQUE = 1e-200
+"""Sum of squared torques that is none: its square roots and quotients are no longer numbers."""
 CONSTRAINTS = "constraints"
 
 
@@ -226,7 +228,7 @@ def require_torque(problem: Problem) -> None:
     ------
     ComputationError
     """
-    if not np.any(problem.factors.squared_torques):
+    if np.max(problem.factors.squared_torques) < NO_TORQUE:
         called = ", ".join(log.name for log in problem.samples)
         raise ComputationError(
             f"{called}: the torque is zero throughout, which says nothing of the robot; "

@@ -14,6 +14,7 @@ import typer
 from dynident.cli import identify, doctor, base, result, repair, simulate  # isort: skip
 from dynident.cli.options import app
 from dynident.core.errors import ComputationError, InputError
+from dynident.core.text import one_line
 
 __all__ = [
     "Notes",
@@ -42,6 +43,8 @@ def main(argv: list[str] | None = None) -> None:
     # all matrices are small: threads would only wait for each other
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     logging.getLogger("dynident").addHandler(Notes(logging.WARNING))
+    # where matplotlib keeps its fonts is of no interest, and without a home it says so at length
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
     sys.exit(run(argv))
 
 
@@ -50,7 +53,7 @@ class Notes(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """One line."""
-        typer.echo(f"note: {record.getMessage()}", err=True)
+        typer.echo(f"note: {one_line(record.getMessage())}", err=True)
 
 
 def fill_streams() -> None:
@@ -104,7 +107,6 @@ def run(argv: list[str] | None = None) -> int:
 
 def complain(reason: object, code: int) -> int:
     """One line on stderr; where that cannot be written, the exit code has to do."""
-    text = " ".join(str(reason).split())
     with contextlib.suppress(OSError):
-        typer.echo(f"error: {text}", err=True)
+        typer.echo(f"error: {one_line(reason)}", err=True)
     return code

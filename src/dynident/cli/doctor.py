@@ -48,7 +48,7 @@ def doctor(
     from dynident.cli.progress import progress_on_stderr
     from dynident.core.files import refuse_overwriting, write_files
     from dynident.study.doctor import examine_study, mended_study
-    from dynident.study.study import read_study
+    from dynident.study.study import inputs_of, read_study
 
     if study is not None:
         if robot is not None or log or rate is not None:
@@ -64,7 +64,7 @@ def doctor(
     if study is not None and fix is not None:
         if fix.parent.resolve() != study.parent.resolve():
             raise InputError(f"{fix}: has to stand beside {study}, whose file names it keeps")
-        refuse_overwriting([fix], [study])
+        refuse_overwriting([fix], [*inputs_of(chosen), study])
     with progress_on_stderr() as progress:
         reports = examine_study(chosen, progress)
     if json:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dynident.cli.options import FrictionOption, JsonFlag, app, positive, with_flags
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, of_study
 
 if TYPE_CHECKING:
     from dynident.results.identification import Identification
@@ -92,13 +92,8 @@ def identify(
     if output is not None:
         refuse_output(output, chosen, study)
     with progress_on_stderr() as progress:
-        try:
+        with of_study(study):
             result = run_study(chosen, progress)
-        except InputError as error:
-            # a constraint that does not fit the robot knows its entry, and not the file
-            if study is None or not str(error).startswith("constraint["):
-                raise
-            raise InputError(f"{study}: {error}") from error
         notes = write_output(result, output, report) if output is not None else ()
     from dynident.results.json import result_dict, to_json
 
@@ -154,10 +149,10 @@ def overridden(
 def refuse_output(directory: Path, chosen: Study, study: Path | None) -> None:
     """Refuse a directory that cannot be written, or where inputs would be written over."""
     from dynident.core.files import refuse_overwriting, refuse_unwritable
-    from dynident.study.study import listed
+    from dynident.study.study import inputs_of
 
     refuse_unwritable(directory)
-    inputs = [chosen.robot.file, *(file for log in chosen.log for file in listed(log.files))]
+    inputs = inputs_of(chosen)
     refuse_overwriting(
         [directory / name for name in OUTPUTS], inputs if study is None else [*inputs, study]
     )
@@ -195,9 +190,6 @@ def write_output(result: Identification, directory: Path, report: bool) -> tuple
 
         page = html_report(result, result.series())
         contents[directory / "report.html"] = page.encode(errors="backslashreplace")
-    write_files(contents)
-    for path in paths if earlier else ():
-        if path not in contents and path.is_file():
-            path.unlink()
-            notes = (*notes, f"removed {path} of an earlier result")
-    return notes
+    stale = [path for path in paths if earlier and path not in contents and path.is_file()]
+    write_files(contents, stale)
+    return (*notes, *(f"removed {path} of an earlier result" for path in stale))

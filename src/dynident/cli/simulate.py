@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dynident.cli.options import app
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, of_study
 
 
 @app.command(epilog="Example: dynident simulate twin.toml -o run.csv")
@@ -18,15 +18,16 @@ def simulate(
 ) -> None:
     """Simulate a study's robot under its controller and write the log it would give."""
     from dynident.cli.progress import progress_on_stderr
-    from dynident.core.files import refuse_overwriting, write_files
+    from dynident.core.files import refuse_overwriting, refuse_unwritable, write_files
     from dynident.study.simulate import simulate_study
-    from dynident.study.study import listed, read_study
+    from dynident.study.study import inputs_of, read_study
 
     chosen = read_study(study, use=None)
-    inputs = [chosen.robot.file, *(file for log in chosen.log for file in listed(log.files))]
-    refuse_overwriting([output], [*inputs, study])
+    refuse_unwritable(output.parent)
+    refuse_overwriting([output], [*inputs_of(chosen), study])
     with progress_on_stderr() as progress:
-        log = simulate_study(chosen, progress)
+        with of_study(study):
+            log = simulate_study(chosen, progress)
         write_files({output: log.to_csv()})
     for warning in log.warnings:
         typer.echo(f"warning: {warning}", err=True)

@@ -5,6 +5,10 @@ Every message is one line that names the file, the row or the key, and what to t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 
 class DynidentError(Exception):
     """Anything that dynident refuses or fails at, with a reason a user can act on."""
@@ -12,6 +16,42 @@ class DynidentError(Exception):
 
 class InputError(DynidentError):
     """The input cannot be used: a file, a key, a value or their combination."""
+
+
+class SectionError(InputError):
+    """A section of a study that does not fit; it knows its place there, and not the file."""
+
+
+@contextmanager
+def section(name: str = "") -> Iterator[None]:
+    """What is refused in a block is of this section of a study, or of several; it says so.
+
+    Raises
+    ------
+    SectionError
+    """
+    try:
+        yield
+    except SectionError:
+        raise
+    except InputError as error:
+        reason = str(error)
+        said = name.strip("[]") in reason.partition(":")[0]
+        raise SectionError(reason if said or not name else f"{name}: {reason}") from error
+
+
+@contextmanager
+def of_study(path: Path | None) -> Iterator[None]:
+    """Name the file of a study's section that does not fit.
+
+    Raises
+    ------
+    InputError
+    """
+    try:
+        yield
+    except SectionError as error:
+        raise InputError(f"{path or 'command line'}: {error}") from error
 
 
 class ComputationError(DynidentError):

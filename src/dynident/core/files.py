@@ -2,48 +2,85 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dynident.core.errors import InputError
 
+STAGE = ".dynident."
+"""How the directories begin in which files are made."""
 
-def write_files(contents: Mapping[Path, bytes]) -> None:
-    """Write several files; none appears unless all could be written.
 
-    Each is written beside its place under a temporary name and renamed at the end.
+def write_files(contents: Mapping[Path, bytes], gone: Iterable[Path] = ()) -> None:
+    """Write the files of a set; none appears unless all could be written.
+
+    They are made in a directory beside their places and renamed at the end. The first one is the
+    set's head: where files of an earlier set are in the way, the old head goes first and the new
+    one comes last. So whatever ends a run, at whatever instant, what stands beside a head belongs
+    to it; a set whose head is missing is none, and the next run clears it. Only one run at a time
+    writes into a directory, the others wait: two sets never mix.
+
+    Parameters
+    ----------
+    contents : mapping of Path to bytes
+        All in one directory; the head is the first.
+    gone : iterable of Path
+        What an earlier set left there and this one has not.
 
     Raises
     ------
     InputError
         When a directory cannot be made or written; what was made for it is gone again.
     """
-    pending: list[tuple[str, Path]] = []
+    head = next(iter(contents))
+    directory = head.parent
     made: list[Path] = []
-    path = Path()
+    path = head
     try:
-        for path, content in contents.items():
-            if path.is_dir():
-                raise InputError(f"{path}: cannot be written (it is a directory)")
-            made += make_directory(path.parent)
-            handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-            pending.append((name, path))
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            os.chmod(name, 0o644)
-        for name, path in pending:
-            os.replace(name, path)
+        made = make_directory(directory)
+        with alone(directory):
+            # the lock is ours: what is staged here was left by a run that was killed
+            for left in directory.glob(f"{STAGE}*"):
+                shutil.rmtree(left, ignore_errors=True)
+            with tempfile.TemporaryDirectory(prefix=STAGE, dir=directory) as stage:
+                for path, content in contents.items():
+                    if path.is_dir():
+                        raise InputError(f"{path}: cannot be written (it is a directory)")
+                    staged = Path(stage, path.name)
+                    staged.write_bytes(content)
+                    staged.chmod(0o644)
+                others = [path for path in contents if path != head]
+                for path in (head, *others, *gone) if others or gone else ():
+                    path.unlink(missing_ok=True)
+                for path in (*others, head):
+                    os.replace(Path(stage, path.name), path)
         made.clear()
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from error
     finally:
-        for name, _ in pending:
-            if os.path.exists(name):
-                os.unlink(name)
-        for directory in reversed(made):
-            directory.rmdir()
+        for place in reversed(made):
+            with suppress(OSError):  # another run may have written there
+                place.rmdir()
+
+
+@contextmanager
+def alone(directory: Path) -> Iterator[None]:
+    """Hold a directory for the length of a block; whoever else wants it waits.
+
+    The lock is of the directory itself and ends with the process: no file is left behind.
+    """
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def make_directory(directory: Path) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -20,14 +21,31 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from dynident.core.errors import InputError
-from dynident.core.text import nearest
+from dynident.core.text import UNFIT, nearest
 
 Number = Annotated[float, Strict(), AllowInfNan(False)]
 """A finite number; neither a string nor a truth value passes for one."""
 Flag = Annotated[bool, Strict()]
 """``true`` or ``false`` and nothing else."""
-Name = Annotated[str, Strict(), Field(min_length=1)]
+
+
+def fit(name: str) -> str:
+    """Refuse names with characters that no file, document or terminal can hold."""
+    found = UNFIT.search(name)
+    if found:
+        raise ValueError(f"{name[:60]!r} has the character {found[0]!r}, which no name can have")
+    return name
+
+
+Name = Annotated[str, Strict(), Field(min_length=1), AfterValidator(fit)]
+"""A word that is not empty, without control characters."""
 Vector3 = tuple[Number, Number, Number]
+
+
+DEEPEST = 64
+"""Parts of a dotted key; a study has no more than four."""
+PART = re.compile(r"\.[ \t]*[\w\"'-]")
+SEPARATOR = re.compile(r"[=,{}]")
 
 
 class Spec(BaseModel):
@@ -69,13 +87,33 @@ def read_toml(path: Path) -> dict[str, Any]:
         When it is missing or malformed; the message has the line.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        text = path.read_text(encoding="utf-8-sig")
+        refuse_deep_keys(path, text)
+        return tomllib.loads(text)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not UTF-8 text (byte {error.start})") from error
     except (ValueError, RecursionError) as error:  # of numbers and nesting beyond reason too
         raise InputError(f"{path}: is not valid TOML: {error}") from error
+
+
+def refuse_deep_keys(path: Path, text: str) -> None:
+    """Refuse keys of too many parts: the parser's memory grows with the square of their number.
+
+    Raises
+    ------
+    InputError
+        With the line.
+    """
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.count(".") < DEEPEST or line.lstrip().startswith("#"):
+            continue
+        for piece in SEPARATOR.split(line):
+            if len(PART.findall(piece)) >= DEEPEST:
+                raise InputError(
+                    f"{path}, line {number}: a key has more than {DEEPEST} parts between dots"
+                )
 
 
 M = TypeVar("M", bound=BaseModel)

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+
+LONGEST = 500
+"""Characters of a line that a person reads."""
+UNSHOWN = re.compile(r"[^\x20-\x7e\xa0-\ud7ff\ue000-\uffef\U00010000-\U0010ffff]")
+"""Characters that a terminal acts on, or cannot show."""
+UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+"""Characters that no name can have: XML cannot hold them, or a terminal acts on them."""
+
+
+def one_line(reason: object) -> str:
+    """A reason in one line that can be shown anywhere: the middle of a long one is left out."""
+    text = UNSHOWN.sub(lambda found: repr(found[0])[1:-1], " ".join(str(reason).split()))
+    if len(text) <= LONGEST:
+        return text
+    return f"{text[: LONGEST - 200]} [...] {text[-190:]}"
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:
     """``"; did you mean 'x'?"``, or the choices where none is near."""
     known = list(choices)
-    close = get_close_matches(word, known, n=1, cutoff=0.6)
+    # beyond some length it is no typing error, and the search would take hours
+    close = get_close_matches(word, known, n=1, cutoff=0.6) if len(word) <= LONGEST else []
     if close:
         return f"; did you mean {close[0]!r}?"
     return f"; choose from {', '.join(known)}" if known else ""

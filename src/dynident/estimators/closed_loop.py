@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, section
 from dynident.core.options import InPython, Options, Positives
 from dynident.core.schema import Name, Number, one_of
 from dynident.dynamics.idim import Idim
@@ -24,7 +24,7 @@ from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem, Regression
 from dynident.simulation.controller import Controller
 from dynident.simulation.integrators import INTEGRATORS
-from dynident.simulation.loop import Loop
+from dynident.simulation.loop import MOST_STEPS, Loop
 from dynident.simulation.plant import mean_inertia
 from dynident.simulation.reference import Reference
 from dynident.simulation.rollout import Stretch, rollout, sensitive_rollout
@@ -35,7 +35,7 @@ STARTS = ("least-squares", "nominal", "rotors")
 """Where iterations start: WLS; the file's inertials with fitted drives; Ia = 1 alone."""
 
 
-Whole = Annotated[int, Field(strict=True, ge=1)]
+Steps = Annotated[int, Field(strict=True, ge=1, le=MOST_STEPS)]
 IntegratorName = Annotated[Name, one_of(INTEGRATORS)]
 
 
@@ -47,7 +47,7 @@ class Simulation(Options):
         Controller, InPython(), "the actual robot's law and gains, as far as they are known"
     ]
     integrator: Annotated[IntegratorName, "of the loop"] = "ode3"
-    substeps: Annotated[Whole, "integration steps a sample of the log"] = 1
+    substeps: Annotated[Steps, "integration steps a sample of the log"] = 1
     width: Annotated[
         Positives | None,
         "smoothing of the sign of Coulomb friction; one per cent of the largest reference speed "
@@ -276,23 +276,24 @@ def auxiliary_model(problem: Problem, simulation: Simulation) -> Auxiliary:
                 f"{log.name}: the reference has {reference.rate:g} Hz, the log {log.rate:g} Hz"
             )
         external = None if simulation.external is None else simulation.external[k]
-        loops.append(
-            tuple(
-                (
-                    start,
-                    stop,
-                    simulation.loop(
-                        problem.idim,
-                        reference.rows(start, stop),
-                        external=None if external is None else external[start:stop],
-                        model=compensation_model(problem),
-                        q0=log.q[start],
-                        dq0=log.dq[start],
-                    ),
+        with section():
+            loops.append(
+                tuple(
+                    (
+                        start,
+                        stop,
+                        simulation.loop(
+                            problem.idim,
+                            reference.rows(start, stop),
+                            external=None if external is None else external[start:stop],
+                            model=compensation_model(problem),
+                            q0=log.q[start],
+                            dq0=log.dq[start],
+                        ),
+                    )
+                    for start, stop in log.runs
                 )
-                for start, stop in log.runs
             )
-        )
     return Auxiliary(problem, simulation, tuple(loops))
 
 

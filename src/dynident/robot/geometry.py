@@ -13,7 +13,7 @@ from lxml import etree
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.text import nearest
-from dynident.robot.model import Robot
+from dynident.robot.model import HUGE, Robot
 from dynident.robot.urdf import library_messages, parse_xml
 
 if TYPE_CHECKING:
@@ -94,7 +94,13 @@ def link_points(robot: Robot, link: str) -> Array:
             f"{path}: link {link!r} has neither collision nor visual geometry; give the points "
             "of its hull"
         )
-    return np.vstack(clouds)
+    points = np.vstack(clouds)
+    if not np.all(np.abs(points) < HUGE):
+        raise InputError(
+            f"{path}: the geometry of link {link!r} has a corner that is no finite number; mend "
+            "its mesh, or give the points of its hull"
+        )
+    return points
 
 
 def carrier(model: pin.Model, robot: Robot, joint: int) -> int:
@@ -221,7 +227,8 @@ def shapes(model: pin.Model, root: etree._Element, path: Path) -> list[pin.Geome
 def placed(placement: pin.SE3, shape: pin.GeometryObject) -> Array:
     """Points around a shape, in the frame that it is placed in."""
     points = around(shape.geometry, shape.name)
-    return np.asarray(points @ placement.rotation.T + placement.translation)
+    with np.errstate(invalid="ignore", over="ignore"):  # of meshes that are refused thereafter
+        return np.asarray(points @ placement.rotation.T + placement.translation)
 
 
 def around(shape: Shape, name: str) -> Array:

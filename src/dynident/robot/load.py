@@ -20,7 +20,7 @@ from dynident.robot.dh import BASE, UNIT, dh_joints, dh_nominal
 from dynident.robot.drives import Drives
 from dynident.robot.model import HUGE, Joint, Robot
 from dynident.robot.spec import DriveSpec, RobotSpec, TransmissionSpec
-from dynident.robot.urdf import load_urdf
+from dynident.robot.urdf import load_urdf, refuse_many
 
 
 def load_robot(
@@ -66,6 +66,7 @@ def load_robot(
     if not path.is_file():
         raise InputError(f"{path}: there is no such file")
     robot = loader(path, floating, dict(locked or {}))
+    refuse_many(robot.n, path)
     if gravity is not None:
         try:
             vector = np.asarray(gravity, dtype=float)

@@ -15,6 +15,10 @@ from dynident.robot.drives import Drives
 GRAVITY = (0.0, 0.0, -9.81)
 HUGE = 1e9
 """No length, mass, inertia or acceleration of a robot is larger."""
+TINY = 1e-15
+"""No mass is smaller, but none [kg]."""
+MOST_JOINTS = 100
+"""Moving joints: the regressor's columns grow with them, and what it takes with their cube."""
 
 
 @dataclass(frozen=True)

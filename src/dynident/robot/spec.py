@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, Strict, model_validator
+from pydantic import AfterValidator, Field, Strict, model_validator
 
 from dynident.core.schema import Flag, Name, Number, Spec
-from dynident.robot.model import HUGE
+from dynident.robot.model import HUGE, TINY
 
 JointRef = Name | Annotated[int, Strict(), Field(ge=1)]
 """A joint's name, or its 1-based number."""
@@ -51,6 +51,13 @@ class TransmissionSpec(Spec):
     zero: tuple[Number, ...] | None = None
 
 
+def weighable(mass: float) -> float:
+    """Refuse masses that only rounding can have left."""
+    if 0.0 < mass < TINY:
+        raise ValueError(f"is {mass:g} kg, which is no mass; write 0 for none")
+    return mass
+
+
 class InertialSpec(Spec):
     """Nominal inertia of a link.
 
@@ -64,7 +71,7 @@ class InertialSpec(Spec):
         xx xy yy xz yz zz about the centre of mass, axes of that frame [kg m^2].
     """
 
-    mass: Annotated[Size, Field(ge=0.0)]
+    mass: Annotated[Size, Field(ge=0.0), AfterValidator(weighable)]
     com: Sizes3 = (0.0, 0.0, 0.0)
     inertia: tuple[Size, Size, Size, Size, Size, Size] = (0.0,) * 6
 

@@ -16,10 +16,15 @@ from lxml import etree
 from dynident.core.arrays import frozen
 from dynident.core.errors import InputError
 from dynident.robot.drives import Drives
-from dynident.robot.model import GRAVITY, HUGE, Joint, Robot
+from dynident.robot.model import GRAVITY, HUGE, MOST_JOINTS, TINY, Joint, Robot
 
-PARSER = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, strip_cdata=False)
-"""Reads XML without external entities, keeping comments."""
+PARSER = etree.XMLParser(
+    resolve_entities="internal",  # type: ignore[arg-type]  # the stubs know of lxml 4
+    no_network=True,
+    load_dtd=False,
+    strip_cdata=False,
+)
+"""Reads XML with the entities that it defines itself and no others, keeping comments."""
 
 NUMBERS = {
     "origin": {"xyz": 3, "rpy": 3},
@@ -31,19 +36,21 @@ NUMBERS = {
 
 
 def parse_xml(path: Path) -> etree._ElementTree:
-    """Parse an XML file without external entities.
+    """Parse an XML file, its own entities resolved.
 
     Raises
     ------
     InputError
-        When the file is missing or is not well-formed; the message has the line.
+        When the file is missing or is not well-formed, or takes text from elsewhere; the message
+        has the line.
     """
     try:
         return etree.parse(str(path), PARSER)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error})") from error
     except etree.XMLSyntaxError as error:
-        raise InputError(f"{path}, line {error.lineno}: {error.msg}") from error
+        advice = "; write what it stands for" if "Entity" in str(error.msg) else ""
+        raise InputError(f"{path}, line {error.lineno}: {error.msg}{advice}") from error
 
 
 def load_urdf(path: Path, floating: bool = False, locked: Collection[str] = ()) -> Robot:
@@ -89,6 +96,9 @@ def load_urdf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
                 f"so its motion must be in the log, or lock it: locked = {{ {name} = 0.0 }}"
             )
     refuse_numbers(root, path)
+    refuse_circles(root, path)
+    moving = sum(joint.get("type") != "fixed" for joint in root.iterchildren("joint"))
+    refuse_many(moving - len(locked), path)
     # as UTF-8 and without its document type, whatever the file is written in
     text = etree.tostring(root, encoding="unicode")
     with library_messages() as said:
@@ -132,8 +142,54 @@ def refuse_numbers(root: etree._Element, path: Path) -> None:
                 raise InputError(f"{place} should hold {count} finite numbers") from error
             if len(values) != count or not all(abs(value) < HUGE for value in values):
                 raise InputError(f"{place} should hold {count} finite numbers")
+            if element.tag == "mass" and 0.0 < abs(values[0]) < TINY:
+                raise InputError(f"{place} is no mass; write 0 for none")
             if element.tag == "axis" and max(map(abs, values)) < 1.0 / HUGE:
                 raise InputError(f"{place} has no direction")
+
+
+def refuse_many(joints: int, path: Path) -> None:
+    """Refuse robots with more joints than can be identified at once.
+
+    Raises
+    ------
+    InputError
+    """
+    if joints > MOST_JOINTS:
+        raise InputError(
+            f"{path}: {joints} joints move, more than {MOST_JOINTS}; lock those that are not in "
+            "the log: locked = { joint = 0.0 }"
+        )
+
+
+def refuse_circles(root: etree._Element, path: Path) -> None:
+    """Refuse links that carry themselves, alone or through others.
+
+    Raises
+    ------
+    InputError
+        With the line of a joint.
+    """
+    carriers: dict[str | None, str | None] = {}
+    lines: dict[str | None, object] = {}
+    for joint in root.iterchildren("joint"):
+        parent, child = joint.find("parent"), joint.find("child")
+        if parent is not None and child is not None:
+            carriers[child.get("link")] = parent.get("link")
+            lines[child.get("link")] = joint.sourceline
+    settled: set[str | None] = set()
+    for start in carriers:
+        way: set[str | None] = set()
+        link = start
+        while link in carriers and link not in settled:
+            if link in way:
+                raise InputError(
+                    f"{path}, line {lines[link]}: link {link!r} carries itself; joints have to "
+                    "lead from one root to every link"
+                )
+            way.add(link)
+            link = carriers[link]
+        settled |= way
 
 
 @contextmanager

@@ -19,6 +19,8 @@ from dynident.core.text import nearest
 
 INPUTS = ("qref", "dqref", "ddqref", "q", "dq")
 """What a controller sees of its joint, in the order of the last axis of B and D."""
+MOST_LATE = 200
+"""Samples that velocities are differenced over, and periods that outputs come late, at most."""
 QREF, DQREF, DDQREF, Q, DQ = range(5)
 COMPENSATIONS = ("none", "gravity", "feed-forward", "computed-torque")
 VELOCITIES = ("measured", "differences")
@@ -387,8 +389,8 @@ def _build(D: Array, common: Common, states: States = (), exact: bool = False) -
         if rate is None:
             raise InputError("velocity 'differences' is of sampled controllers: give a rate")
         lag = _each("lag", common.get("lag", 1), n)
-        if not np.all((lag >= 1) & (lag == np.round(lag))):
-            raise InputError("lag has to be 1 sample or more, a whole number")
+        if not np.all((lag >= 1) & (lag <= MOST_LATE) & (lag == np.round(lag))):
+            raise InputError(f"lag has to be a whole number of samples from 1 to {MOST_LATE}")
         states, D = _differenced(states, D, lag, rate)
     elif "lag" in common:
         raise InputError("lag is for velocity = 'differences'")

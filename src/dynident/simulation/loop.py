@@ -10,13 +10,16 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.text import nearest
 from dynident.dynamics.idim import Idim
-from dynident.simulation.controller import Controller
+from dynident.simulation.controller import MOST_LATE, Controller
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.plant import Element
 from dynident.simulation.reference import Reference
 
 WIDTH_SHARE = 0.01
 """Default smoothing width of the sign, as a share of the largest reference speed."""
+
+MOST_STEPS = 10_000
+"""Integration steps a sample, and a period of the controller."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +74,8 @@ class Loop:
         if self.integrator not in INTEGRATORS:
             known = nearest(self.integrator, INTEGRATORS)
             raise InputError(f"integrator {self.integrator!r} is not known{known}")
-        if self.substeps < 1:
-            raise InputError(f"substeps must be 1 or more, got {self.substeps}")
+        if not 1 <= self.substeps <= MOST_STEPS:
+            raise InputError(f"substeps must be from 1 to {MOST_STEPS}, got {self.substeps}")
         if self.controller.n != n:
             raise InputError(f"the controller has {self.controller.n} joints, {name} has {n}")
         if self.reference.q.shape[1] != n:
@@ -133,6 +136,16 @@ class Loop:
             raise InputError(
                 f"the controller's rate of {self.controller.rate:g} Hz is above that of the "
                 f"integration, {fast:g} Hz; give more substeps"
+            )
+        if hold > MOST_STEPS:
+            raise InputError(
+                f"the controller's period at {self.controller.rate:g} Hz is more than {MOST_STEPS} "
+                f"integration steps of {1 / fast:g} s; give its rate in Hz"
+            )
+        if delay > MOST_LATE * hold:
+            raise InputError(
+                f"the controller's delay of {self.controller.delay:g} s is more than {MOST_LATE} "
+                "of its periods; give it in seconds"
             )
         for value, name in ((hold, "period"), (delay, "delay")):
             if abs(value - round(value)) > 1e-6 * max(1.0, value):

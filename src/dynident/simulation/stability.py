@@ -20,6 +20,8 @@ from dynident.simulation.loop import Loop
 from dynident.simulation.plant import build_plant
 
 ROOM = 1e-9
+LARGEST = 1e100
+"""No robot's inertia, damping or stiffness is larger."""
 SLOWEST_GROWTH = 1e-3
 """Growth that a loop may have and still count as at rest [1/s]."""
 
@@ -69,6 +71,7 @@ def linear_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
     still = np.zeros((1, dof))
     M = mass_matrix(idim.tree, plant.phi, q[None])[0] + plant.rotors
     K, D = (part[0].copy() for part in derivatives(idim.tree, plant.phi, q[None], still, still))
+    refuse_wild(loop, M, D, K)
     values, vectors = np.linalg.eigh(M)
     if values[0] <= 0.0:
         name = named(loop, np.concatenate([vectors[:, 0], vectors[:, 0]]))
@@ -77,8 +80,11 @@ def linear_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
             "parameters are no robot's"
         )
     gears = np.hstack([np.zeros((len(plant.gears), dof - n)), plant.gears])
-    slope = plant.friction[:, 1] + steep * plant.friction[:, 2] / plant.width
+    with np.errstate(over="ignore"):
+        slope = plant.friction[:, 1] + steep * plant.friction[:, 2] / plant.width
+    refuse_wild(loop, np.diag(slope))
     D += gears.T @ (slope[:, None] * gears)
+    refuse_wild(loop, D)
     elements = plant.elements
     states = int(elements.counts[:, 1].sum())
     B, by_z = np.zeros((dof, states)), np.zeros((states, states))
@@ -98,6 +104,24 @@ def linear_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
             by_q[own] = np.outer(step[:, BY_POSITION], g)
             by_dq[own] = np.outer(step[:, BY_SPEED], g)
     return LinearPlant(M, D, K, B, by_z, by_q, by_dq)
+
+
+def refuse_wild(loop: Loop, *matrices: Array) -> None:
+    """Refuse numbers that linear algebra would stumble over.
+
+    Raises
+    ------
+    InputError
+        Naming the joint.
+    """
+    for matrix in matrices:
+        size = np.max(np.abs(matrix), axis=1)
+        if not np.all(size < LARGEST):
+            wild = np.concatenate([np.zeros(loop.idim.robot.dof - len(size)), ~(size < LARGEST)])
+            raise InputError(
+                f"the inertia or the friction of {named(loop, np.tile(wild, 2))} is no robot's: "
+                "check its parameters and the width of its Coulomb friction"
+            )
 
 
 def standing(
@@ -218,7 +242,8 @@ def loop_growth(loop: Loop, theta: Array) -> tuple[float, str]:
 
     hold, delay = loop.steps
     period = 1.0 / control.rate
-    whole = expm(np.block([[free, push], [np.zeros((n, 3 * n))]]) * period)
+    with np.errstate(over="ignore", invalid="ignore"):
+        whole = expm(np.block([[free, push], [np.zeros((n, 3 * n))]]) * period)
     move, act = whole[: 2 * n, : 2 * n], whole[: 2 * n, 2 * n :]
     late = -(-delay // hold)
     size = 2 * n + n * m + n * late
@@ -237,6 +262,8 @@ def loop_growth(loop: Loop, theta: Array) -> tuple[float, str]:
                 np.eye(n)
             )
         closed[: 2 * n, size - n :] = act
+    if not np.all(np.isfinite(closed)):
+        return np.inf, named(loop, np.tile(~np.isfinite(closed[:n]).all(axis=1), 2))
     values, vectors = np.linalg.eig(closed)
     worst = int(np.argmax(np.abs(values)))
     growth = float(np.log(max(abs(values[worst]), 1e-300)) * control.rate)

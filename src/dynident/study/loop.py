@@ -13,7 +13,8 @@ import numpy as np
 from pydantic import Field
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, SectionError
+from dynident.core.errors import section as placed
 from dynident.core.options import option_section, table
 from dynident.core.schema import Flag, Name, Number, Spec, one_of
 from dynident.core.text import nearest
@@ -207,10 +208,12 @@ def build_controller(
     InputError
     """
     if section.gains == "identify":
-        return identified_controller(section, robot, logs)
+        with placed("[controller]"):
+            return identified_controller(section, robot, logs)
     maker = CONTROLLERS[section.kind]
-    options = options_of(section, maker, ("kind", "gains"), f"[controller] {section.kind}")
-    return maker(n=robot.n, **options), None
+    with placed("[controller]"):
+        options = options_of(section, maker, ("kind", "gains"), f"[controller] {section.kind}")
+        return maker(n=robot.n, **options), None
 
 
 def build_reference(section: ReferenceSection) -> Reference:
@@ -220,10 +223,11 @@ def build_reference(section: ReferenceSection) -> Reference:
     ------
     InputError
     """
-    if section.kind in OF_LOGS:
-        raise InputError(f"[reference] kind {section.kind!r} needs a [[log]]")
-    maker = REFERENCES[section.kind]
-    return maker(**options_of(section, maker, ("kind",), f"[reference] {section.kind}"))
+    with placed("[reference]"):
+        if section.kind in OF_LOGS:
+            raise InputError(f"[reference] kind {section.kind!r} needs a [[log]]")
+        maker = REFERENCES[section.kind]
+        return maker(**options_of(section, maker, ("kind",), f"[reference] {section.kind}"))
 
 
 def build_sensors(section: NoiseSection, n: int) -> Sensors:
@@ -233,17 +237,17 @@ def build_sensors(section: NoiseSection, n: int) -> Sensors:
     ------
     InputError
     """
-    rows = {
-        key: np.broadcast_to(np.asarray(getattr(section, key), dtype=float), (n,))
-        for key in ("count", "position", "torque", "ripple", "ripple_order")
-        if np.ndim(getattr(section, key)) == 0 or len(getattr(section, key)) == n
-    }
-    for key in ("count", "position", "torque", "ripple", "ripple_order"):
-        if key not in rows:
-            raise InputError(
-                f"[noise] {key} has {len(getattr(section, key))} values, the robot has {n} joints"
-            )
-    return Sensors(**rows, jitter=section.jitter, seed=section.seed)
+    with placed("[noise]"):
+        rows = {
+            key: np.broadcast_to(np.asarray(getattr(section, key), dtype=float), (n,))
+            for key in ("count", "position", "torque", "ripple", "ripple_order")
+            if np.ndim(getattr(section, key)) == 0 or len(getattr(section, key)) == n
+        }
+        for key in ("count", "position", "torque", "ripple", "ripple_order"):
+            if key not in rows:
+                count = len(getattr(section, key))
+                raise InputError(f"[noise] {key} has {count} values, the robot has {n} joints")
+        return Sensors(**rows, jitter=section.jitter, seed=section.seed)
 
 
 def build_simulation(
@@ -264,12 +268,13 @@ def build_simulation(
     notes = []
     if reference.kind in OF_LOGS:
         for key in sorted(reference.model_fields_set - {"kind", *OF_LOGS[reference.kind]}):
-            raise InputError(f"[reference] {reference.kind} has no {key!r}")
+            raise SectionError(f"[reference] {reference.kind} has no {key!r}")
     if reference.kind == "reconstructed":
         from dynident.simulation.reconstruct import reconstruct  # scipy.optimize is slow to load
 
         lag = 0.0 if reference.lag is None else reference.lag
-        found = [reconstruct(log.measured, log.rate, log.runs, lag=lag) for log in logs]
+        with placed("[reference]"):
+            found = [reconstruct(log.measured, log.rate, log.runs, lag=lag) for log in logs]
         references = tuple(r.reference for r in found)
         notes.append(
             f"the reference was reconstructed from the measured motion ({len(found[0].moves)} "
@@ -362,7 +367,7 @@ def standard_values(
     out = np.array(theta, dtype=float)
     for name, value in given.items():
         if name not in names:
-            raise InputError(
+            raise SectionError(
                 f"[simulation] parameters: {name!r} is not known{nearest(name, names)}"
             )
         out[names.index(name)] = value

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, SectionError, section
 from dynident.core.progress import Progress, silent
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators.closed_loop import Simulation, logged_reference
@@ -70,14 +70,16 @@ def simulate_study(study: Study, progress: Progress = silent) -> SimulatedLog:
     RolloutError
     """
     if study.controller is None:
-        raise InputError("a simulation needs a [controller] section")
+        raise SectionError("a simulation needs a [controller] section")
     robot = study_robot(study.robot)
     idim = build_idim(robot, study.robot.friction, study.robot.rotor)
     theta = study_values(study, idim)
     logs: tuple[Samples, ...] = ()
     if study.reference.kind in OF_LOGS:
         if not study.log:
-            raise InputError("[reference] needs a kind and its values, or a [[log]] that has qref")
+            raise SectionError(
+                "[reference] needs a kind and its values, or a [[log]] that has qref"
+            )
         logs = (study_samples(study.log[0], robot, study.prepare),)
         simulation = build_simulation(
             study.controller, study.reference, study.simulation, robot, logs
@@ -87,9 +89,10 @@ def simulate_study(study: Study, progress: Progress = silent) -> SimulatedLog:
         controller, _ = build_controller(study.controller, robot, logs)
         simulation = Simulation(controller, **study.simulation.options())
         reference = build_reference(study.reference)
-    loop = simulation.loop(idim, reference, model=theta)
-    check_integration(loop, theta)
-    check_loop(loop, theta)
+    with section("[simulation]"):
+        loop = simulation.loop(idim, reference, model=theta)
+        check_integration(loop, theta)
+        check_loop(loop, theta)
     found = record(loop, theta, build_sensors(study.noise, robot.n), progress=progress)
     return SimulatedLog(found.recording, robot.joint_names, robot.warnings)
 

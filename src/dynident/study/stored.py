@@ -33,6 +33,10 @@ ROUNDING = 1e-9
 """Consistency that the way to the centre of mass and back may cost."""
 
 
+AGREEMENT = 1e-6
+"""By which parameters that are stored twice may differ, as a share of their terms."""
+
+
 class Part(BaseModel):
     """A part of result.json; what other parts there are is left aside."""
 
@@ -175,6 +179,37 @@ class StoredResult:
             if set(joint.values()) != {p.symbol for p in drives if p.number == number}:
                 raise self.changed(f"the drive parameters of {joint.name}")
 
+    def refuse_other_numbers(self) -> None:
+        """Refuse standard and base parameters that are not of one model.
+
+        Where the robot's regroupings are other ones, that is what `warnings` say instead.
+
+        Raises
+        ------
+        InputError
+        """
+        rows, base = self.document.parameters, self.base
+        if self.document.standard is None or self.regrouped:
+            return
+        theta = self.theta()
+        told = np.array([row.value for row in rows])
+        off = np.abs(base.matrix @ theta - told)
+        off /= np.abs(base.matrix) @ np.abs(theta) + np.abs(told) + np.finfo(float).tiny
+        worst = int(np.argmax(off))
+        if off[worst] > AGREEMENT:
+            raise InputError(
+                f"{self.path}: parameters[{worst + 1}].value ({base.names[worst]}) is "
+                f"{told[worst]:.6g}, but standard and joints make it "
+                f"{float(base.matrix[worst] @ theta):.6g}; was the file edited, or "
+                f"{self.study.robot.file} changed since?"
+            )
+
+    @property
+    def regrouped(self) -> bool:
+        """Whether the robot's base parameters are other combinations than those stored."""
+        stored = tuple(row.regrouping for row in self.document.parameters)
+        return stored != self.base.regroupings
+
     def changed(self, what: str) -> InputError:
         """The error that the robot file is not the one behind the result."""
         return InputError(
@@ -192,7 +227,7 @@ class StoredResult:
                 for link in self.impossible()
             ),
         )
-        if tuple(row.regrouping for row in self.document.parameters) == self.base.regroupings:
+        if not self.regrouped:
             return warnings
         return (
             *warnings,
@@ -234,6 +269,7 @@ def read_result(path: Path) -> StoredResult:
     idim = build_idim(study_robot(section), section.friction, section.rotor)
     stored = StoredResult(path, document, study, base_parameters(idim))
     stored.refuse_other_robot()
+    stored.refuse_other_numbers()
     return stored
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
 from pydantic import AfterValidator, Field
 
 from dynident.api import EVERY_METHOD
@@ -209,6 +210,25 @@ def anywhere(study: Study) -> Study:
     return study.model_copy(update={"robot": robot, "log": logs})
 
 
+def inputs_of(study: Study) -> tuple[str | Path, ...]:
+    """All files that a study is read from, but for itself.
+
+    Raises
+    ------
+    InputError
+        When the robot's file cannot be read.
+    """
+    source = study_robot(study.robot).source
+    files = (file for log in study.log for file in listed(log.files))
+    result = study.simulation.result
+    return (
+        study.robot.file,
+        *files,
+        *(() if source is None else (source,)),
+        *(() if result is None else (result,)),
+    )
+
+
 def listed(files: str | tuple[str, ...]) -> tuple[str, ...]:
     """One file or several, always as a tuple."""
     return (files,) if isinstance(files, str) else files
@@ -227,7 +247,21 @@ def study_robot(section: RobotSection) -> Robot:
 
 
 def study_samples(section: LogSection, robot: Robot, settings: PrepareSection) -> Samples:
-    """Read and prepare one log of a study."""
+    """Read and prepare one log of a study.
+
+    Raises
+    ------
+    InputError
+    """
+    direct = np.array_equal(robot.drives.reduction, np.eye(robot.n)) and not np.any(
+        robot.drives.zero
+    )
+    if section.side == "motor" and direct:
+        raise InputError(
+            f"{section.name or ','.join(listed(section.files))}: side = 'motor', but "
+            f"{robot.name} has no transmission, so that both sides are one; give "
+            "[robot.transmission] a reduction, or leave side out"
+        )
     recording = read_log(
         listed(section.files),
         robot,

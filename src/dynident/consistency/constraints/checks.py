@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, SectionError
 
 LARGEST = 1e9
 """No mass, length, inertia or friction of a robot is larger, in SI units."""
@@ -188,4 +188,4 @@ def entry(number: int) -> Iterator[None]:
         message = str(error)
         rest = message.removeprefix("constraint")
         told = rest if rest != message else f": {message}"
-        raise InputError(f"constraint[{number}]{told}") from error
+        raise SectionError(f"constraint[{number}]{told}") from error

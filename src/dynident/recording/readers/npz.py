@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dynident.core.errors import InputError
-from dynident.recording.readers.table import DAMAGE, Table, assemble, one_line
+from dynident.recording.readers.table import DAMAGE, Entry, Table, assemble, one_line
 
+HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+"""What reads an array's header, by the version of its format."""
 PICKLED = "holds Python objects; save it as an array of float64"
 
 
@@ -29,24 +34,46 @@ def read_npz(path: Path) -> Table:
     if not zipfile.is_zipfile(path):
         raise InputError(f"{path}: is no NPZ archive, or was cut off; save it with np.savez")
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            read = {key: _array(path, archive, key) for key in archive.files}
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+            members = [member for member in archive.infolist() if member.filename[-4:] == ".npy"]
+            heads = {member.filename[:-4]: _head(path, archive, member) for member in members}
+            pickled = tuple((key, PICKLED) for key, head in heads.items() if head is None)
+            return assemble(path, {k: head for k, head in heads.items() if head}, pickled)
+    except InputError:
+        raise
     except DAMAGE as error:
         raise InputError(
             f"{path}: is a damaged NPZ archive ({one_line(error)}); save it again with np.savez"
         ) from error
-    pickled = tuple((key, PICKLED) for key, array in read.items() if array is None)
-    arrays = {key: array for key, array in read.items() if array is not None}
-    return assemble(path, arrays, pickled)
 
 
-def _array(path: Path, archive: Mapping[str, Any], key: str) -> npt.NDArray[Any] | None:
-    """An array of the archive, None for one of Python objects."""
+def _head(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Entry | None:
+    """What an array's header says of it, None for one of Python objects."""
+
+    def read() -> npt.NDArray[Any]:
+        try:
+            with archive.open(member) as file:
+                return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+        except DAMAGE as error:
+            raise _damaged(path, member, one_line(error)) from error
+
     try:
-        return np.asarray(archive[key])
+        with archive.open(member) as file:
+            version = np.lib.format.read_magic(file)
+            reader = HEADERS.get(version)
+            if reader is None:
+                raise ValueError(f"its format is {version[0]}.{version[1]}")
+            shape, _, dtype = reader(file)
+            start = file.tell()
     except DAMAGE as error:
-        if "allow_pickle" in str(error):
-            return None
-        raise InputError(
-            f"{path}, array {key!r}: is damaged ({one_line(error)}); save it again with np.savez"
-        ) from error
+        raise _damaged(path, member, one_line(error)) from error
+    if dtype.hasobject:
+        return None
+    if start + math.prod(shape) * dtype.itemsize > member.file_size:
+        raise _damaged(path, member, f"its header speaks of {shape}, its data are shorter")
+    return Entry(shape, dtype.kind, read)
+
+
+def _damaged(path: Path, member: zipfile.ZipInfo, reason: str) -> InputError:
+    key = member.filename[:-4]
+    return InputError(f"{path}, array {key!r}: is damaged ({reason}); save it again with np.savez")

@@ -37,6 +37,10 @@ DAMAGE = (
     zlib.error,
 )
 """What libraries stumble over in damaged files, beyond what they document."""
+MOST_COLUMNS = 1000
+"""An array with more is a picture or a matrix, and no signals of joints."""
+TIME = ("time", "t")
+"""Arrays that say how many samples there are."""
 LONGEST = 200
 """Characters that a message quotes of a library's."""
 
@@ -88,32 +92,58 @@ def one_line(error: Exception) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
+@dataclass(frozen=True)
+class Entry:
+    """A named array of a file, which is not read before it is wanted.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    kind : str
+        Of its numbers, as NumPy has it; "" where they are none.
+    read : callable
+        The array.
+    """
+
+    shape: tuple[int, ...]
+    kind: str
+    read: Callable[[], npt.NDArray[Any]]
+
+
 def assemble(
-    path: Path,
-    arrays: Mapping[str, npt.NDArray[Any]],
-    skipped: tuple[tuple[str, str], ...] = (),
+    path: Path, entries: Mapping[str, Entry], skipped: tuple[tuple[str, str], ...] = ()
 ) -> Table:
     """Named arrays side by side.
 
-    The longest dimension of all arrays is the samples'. A 1-D array of that length is
-    the column of its name; a 2-D array ``key`` becomes ``key_1 … key_n``, transposed
-    where its samples lie along the second axis. All others are skipped with a reason, as are
-    those that the reader `skipped`.
+    There are as many samples as ``time`` (or ``t``) has, else as the longest dimension of all
+    arrays. A 1-D array of that length is the column of its name; a 2-D array ``key`` becomes
+    ``key_1 … key_n``, transposed where its samples lie along the second axis. All others are
+    skipped with a reason and never read, as are those that the reader `skipped`.
     """
-    numeric = {key: a for key, a in arrays.items() if a.dtype.kind in "fiub" and 0 < a.ndim < 3}
-    samples = max((max(array.shape) for array in numeric.values() if array.size > 1), default=0)
+    numeric = {
+        key: entry
+        for key, entry in entries.items()
+        if entry.kind in {*"fiub"} and 0 < len(entry.shape) < 3
+        and sorted((1, *entry.shape))[-2] <= MOST_COLUMNS
+    }  # fmt: skip
+    samples = max((max(e.shape) for e in numeric.values() if max(e.shape) > 1), default=0)
+    for key in TIME:
+        if key in numeric and len(numeric[key].shape) == 1 and numeric[key].shape[0] > 1:
+            samples = numeric[key].shape[0]
+            break
     blocks: list[npt.NDArray[Any]] = []
     names: list[str] = []
     left = list(skipped)
-    for key, array in arrays.items():
+    for key, entry in entries.items():
         if key not in numeric:
             left.append((key, "is not a numeric array of one or two dimensions"))
-        elif samples not in array.shape:
-            left.append((key, f"has shape {array.shape}, not {samples} samples"))
-        elif array.ndim == 1:
-            blocks.append(array[:, None])
+        elif samples not in entry.shape:
+            left.append((key, f"has shape {entry.shape}, not {samples} samples"))
+        elif len(entry.shape) == 1:
+            blocks.append(entry.read()[:, None])
             names.append(key)
         else:
+            array = entry.read()
             blocks.append(array if len(array) == samples else array.T)
             names += [f"{key}_{column + 1}" for column in range(blocks[-1].shape[1])]
     values = np.concatenate(blocks, axis=1, dtype=np.float64) if blocks else np.empty((0, 0))

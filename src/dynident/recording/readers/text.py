@@ -17,6 +17,10 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.recording.readers.table import Table, column_label, one_line
 
+WIDEST = 1 << 22
+"""Characters of a line."""
+EMPTY = 100_000
+"""Lines that are empty or comments before the first row."""
 COMMENTS = ("#", "%")
 
 NUMBER = re.compile(
@@ -103,6 +107,12 @@ def _head(path: Path) -> tuple[list[tuple[int, str]], str]:
                 head.append((number, line.rstrip("\r\n")))
             if len(head) == 2:
                 break
+            if len(line) > WIDEST or number > EMPTY:
+                reason = "no row" if len(line) <= WIDEST else f"a line of {len(line)} characters"
+                raise InputError(
+                    f"{path}, row {number}: is no table, it begins with {reason}; export the log "
+                    "as CSV"
+                )
     return head, comment
 
 
