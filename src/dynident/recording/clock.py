@@ -10,7 +10,6 @@ from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
-from scipy import ndimage
 
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import InputError
@@ -59,6 +58,9 @@ BLOCK = 1 << 16
 
 OVERLAP = 64
 """Samples on each side of a block; a cubic spline forgets 0.27 to the power of these."""
+
+MOST = 1e9
+"""Samples that a gap is counted to have lost at most."""
 
 LONGEST_BRIDGE = 1.0
 """No spline knows what an arm did in more [s]."""
@@ -282,39 +284,60 @@ def _refuse_backward(time: Array, place: Callable[[int], str]) -> None:
 
 
 def _numbered(time: Array, quantum: float) -> tuple[Integers, float]:
-    """Number the samples, lost ones counted, and find their period.
-
-    A sample that is held up on its way comes late alone; after lost samples all that follow are
-    late for good. So what counts is the earliest of the next `BACKLOG` samples, for none comes
-    before it was taken: it moves by as many periods as there are samples lost.
-    """
+    """Number the samples, lost ones counted, and find their period."""
     steps = np.diff(time)
-    count = np.arange(len(time))
-    period = float(np.median(steps))
+    number = np.arange(len(time))
+    whole = _between(steps > GAP * float(np.median(steps)))
+    period = _slope(time, number, whole)
+    if period and _on_line(time, number, period, whole, quantum):
+        return _counted_up(number, steps, whole, period), period
     span = min(20, len(steps))
-    if quantum > 0.1 * period:  # single steps are made by the printed digits
-        period = float(np.median(time[span:] - time[:-span])) / span
-    number = count
-    for _ in range(2):  # the second time with the period that the first one found
-        late = np.flatnonzero(steps > LATE * period)
-        number = count
-        if late.size:
-            off = time - time[0]
-            off -= period * count
-            earliest = _next_smallest(off)
-            lost = np.zeros(len(time), dtype=np.int64)
-            moved = np.rint((earliest[late + 1] - earliest[late]) / period)
-            lost[late + 1] = np.clip(moved, 0.0, 1e9)
-            number = count + np.cumsum(lost)
-        period = _slope(time, number, _between(np.diff(number) > GAP)) or period
+    periods = [float(np.median(steps))]
+    if quantum > 0.1 * periods[0]:  # the printed digits may make single steps
+        periods.append(float(np.median(time[span:] - time[:-span])) / span)
+    found = []
+    for guess in periods:
+        period = guess
+        for _ in range(2):  # the second time with the period that the first one found
+            number = np.arange(len(time)) + np.cumsum(_lost(time, period))
+            whole = _between(np.diff(number) > GAP)
+            period = _slope(time, number, whole) or period
+        found.append((number, period, _on_line(time, number, period, whole, quantum)))
+    fitting = [way for way in found if way[2]] or found[:1]
+    number, period, _ = min(fitting, key=lambda way: int(way[0][-1]))  # the fewest samples lost
     return number, period
 
 
-def _next_smallest(values: Array) -> Array:
-    """The smallest of each value and those after it, so many as may come late together."""
-    padded = np.concatenate([values, np.full(BACKLOG, values[-1])])
-    found: Array = ndimage.minimum_filter1d(padded, BACKLOG, origin=-(BACKLOG // 2), mode="nearest")
-    return found[: len(values)]
+def _counted_up(
+    number: Integers, steps: Array, runs: tuple[tuple[int, int], ...], period: float
+) -> Integers:
+    """Numbers that go on over gaps."""
+    lost = np.zeros(len(number), dtype=np.int64)
+    for start, _ in runs[1:]:
+        lost[start] = round(min(float(steps[start - 1]) / period, MOST)) - 1
+    return number + np.cumsum(lost)
+
+
+def _lost(time: Array, period: float) -> Integers:
+    """How many samples were lost before each.
+
+    A sample that is held up on its way comes late alone; after lost samples all that follow are
+    late for good. So what counts is the earliest of `BACKLOG` samples, for none comes before it
+    was taken: behind a pause it is as many periods later as there are samples lost. Stamps that
+    are early by chance do not count: the median has to have moved as far.
+    """
+    lost = np.zeros(len(time), dtype=np.int64)
+    off = time - time[0]
+    off -= period * np.arange(len(time))
+    shift, done = 0.0, 0
+    for at in (np.flatnonzero(np.diff(time) > LATE * period) + 1).tolist():
+        off[done:at] -= shift
+        done = at
+        before, behind = off[max(0, at - BACKLOG) : at], off[at : at + BACKLOG] - shift
+        moved = min(np.min(behind) - np.min(before), np.median(behind) - np.median(before))
+        lost[at] = max(0, round(min(float(moved) / period, MOST)))
+        shift += period * float(lost[at])
+    return lost
 
 
 def _slope(time: Array, number: Integers, runs: tuple[tuple[int, int], ...]) -> float:
@@ -381,9 +404,10 @@ def _decide(
     if drift > DRIFT:
         return False, f"their mean rate drifts by {100 * drift:.2g} %, "
     ratio = roughness_ratio(q, time, number)
+    times = float(f"{max(ratio, 1.0 / ratio):.2g}")
     if ratio > 1.0:
-        return True, f"positions are {ratio:.3g} times smoother without them, "
-    return False, f"positions are {1.0 / ratio:.3g} times smoother with them, "
+        return True, f"positions are {times:g} times smoother without them, "
+    return False, f"positions are {times:g} times smoother with them, "
 
 
 def _drift(
