@@ -267,3 +267,9 @@ def test_lost_samples_are_counted_behind_late_ones(delay, loss):
 )
 def test_as_many_samples_as_go_forward_are_kept(time, kept):
     np.testing.assert_array_equal(np.flatnonzero(in_order(np.array(time, dtype=float))), kept)
+
+
+@pytest.mark.parametrize("time", [[0.0, 1.0], [0.0, 1.0, 2.3], [0.0, 1.0, 2.3, 3.0]])
+def test_a_few_samples_are_left_to_those_who_refuse_short_logs(time):
+    clock = found(time, clock="stamps")
+    assert np.isfinite(onto_clock(np.ones((len(time), 1)), clock)).all()

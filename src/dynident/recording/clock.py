@@ -333,10 +333,12 @@ def _lost(time: Array, period: float) -> Integers:
     for at in (np.flatnonzero(np.diff(time) > LATE * period) + 1).tolist():
         off[done:at] -= shift
         done = at
-        before, behind = off[max(0, at - BACKLOG) : at], off[at : at + BACKLOG] - shift
-        moved = min(np.min(behind) - np.min(before), np.median(behind) - np.median(before))
-        lost[at] = max(0, round(min(float(moved) / period, MOST)))
-        shift += period * float(lost[at])
+        before, behind = off[max(0, at - BACKLOG) : at], off[at : at + BACKLOG]
+        moved = float(behind.min() - before.min()) - shift
+        if moved > 0.5 * period:
+            moved = min(moved, float(np.median(behind) - np.median(before)) - shift)
+            lost[at] = max(0, round(min(moved / period, MOST)))
+            shift += period * float(lost[at])
     return lost
 
 
@@ -525,9 +527,10 @@ def _resample(signal: Array, time: Array, rate: float, result: Array) -> None:
     from scipy.interpolate import make_interp_spline
 
     own = time - time[0]
+    degree = min(3, len(own) - 1)  # so short a log is refused, but not here
     for first in range(0, len(result), BLOCK):
         wanted = np.arange(first, min(first + BLOCK, len(result))) / rate
         low = max(int(np.searchsorted(own, wanted[0])) - OVERLAP, 0)
         high = int(np.searchsorted(own, wanted[-1])) + OVERLAP
-        spline = make_interp_spline(own[low:high], signal[low:high], k=3)
+        spline = make_interp_spline(own[low:high], signal[low:high], k=degree)
         result[first : first + len(wanted)] = spline(wanted)
