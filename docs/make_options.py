@@ -19,6 +19,7 @@ from dynident.core.schema import choices_of
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.options import every_option, methods_with
+from dynident.recording.clock import Clocking
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Preparation
 
@@ -62,6 +63,9 @@ EXPLAINED = {
     "median": "preparation.md#the-keys",
     "derivatives": "preparation.md#the-keys",
     "doctor": "doctor.md#in-every-identification",
+    "clock": "logs.md#clocks",
+    "bridge": "logs.md#gaps",
+    "bad_rows": "logs.md#bad-rows",
     "order": "doctor.md#mending-by-hand",
     "sign": "doctor.md#mending-by-hand",
     "offset": "doctor.md#mending-by-hand",
@@ -179,6 +183,13 @@ def page() -> str:
         "of {py:func}`dynident.prepare`. The command line has `--bandwidth`.",
         "",
         *rows(HEAD, of_family(Preparation)),
+        "",
+        "## Reading",
+        "",
+        "Keys of a `[[log]]` in a study, and keywords of {py:func}`dynident.read_log`: how rows",
+        "become samples on one uniform clock.",
+        "",
+        *rows(HEAD, of_family(Clocking)),
         "",
         "## Mending",
         "",

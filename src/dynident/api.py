@@ -42,6 +42,7 @@ from dynident.results.figures import (
     FitFigure,
     Scoring,
     check_lowpass,
+    edge_samples,
     fitted_figure,
     model_figures,
 )
@@ -165,8 +166,8 @@ def identify(
         settings={
             **model_settings(problem, method, {**common, "rows": kind.rows}, given, found),
             "lowpass_hz": lowpass_hz,
-            "logs": [log.settings() for log in problem.samples],
-            "validation": [log.settings() for log in validation],
+            "logs": [log_settings(log, lowpass_hz) for log in problem.samples],
+            "validation": [log_settings(log, lowpass_hz) for log in validation],
         },
         warnings=tuple(dict.fromkeys(warnings)),
         timings=watch.total(),
@@ -320,6 +321,11 @@ def model_settings(
     return settings
 
 
+def log_settings(log: Samples, lowpass_hz: float) -> dict[str, Any]:
+    """All that shaped a log, and how many samples of it are in no figure."""
+    return {**log.settings(), "edge_samples": edge_samples(log, lowpass_hz)}
+
+
 def prior_name(estimate: Estimate) -> str:
     """Name of the prior that acted, as a study has it."""
     return "none" if estimate.prior in (None, "none") else "nominal"
@@ -341,14 +347,14 @@ def validate(
     Raises
     ------
     InputError
-        When the log does not fit the robot or its filters.
+        When the log does not fit the robot or its filters, or the low-pass leaves nothing of it.
     ComputationError
         When the model predicts something that is not finite.
     """
     samples = log if isinstance(log, Samples) else result.prepare(log)
-    figures, _ = model_figures(
-        Problem.of(result.base, samples), result.theta, lowpass_hz or result.lowpass_hz
-    )
+    lowpass_hz = lowpass_hz or result.lowpass_hz
+    check_lowpass(lowpass_hz, [samples])
+    figures, _ = model_figures(Problem.of(result.base, samples), result.theta, lowpass_hz)
     if not np.isfinite(figures[1].overall_percent):
         raise ComputationError(f"{samples.name}: the torque is zero throughout, so no error is")
     return figures

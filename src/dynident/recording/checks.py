@@ -8,13 +8,26 @@ from typing import NoReturn
 
 import numpy as np
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import InputError
+from dynident.recording.clock import counted
 from dynident.recording.readers import Table
 from dynident.robot.model import Joint, Robot
 
 LARGEST = 1e20
 """No encoder count, angle or torque is larger."""
+
+LEAP = 1e3
+"""Nothing that is measured is so many times larger than all else in its column."""
+
+RARE = 0.01
+"""The part of a log's samples that may stand alone so far out."""
+
+MOST_CUT = 0.1
+"""Where a larger part of the rows is bad, it is not the rows that are damaged."""
+
+FIRST = 3
+"""Places that a note names."""
 
 SHORTEST = 50
 """Logs of fewer samples are refused."""
@@ -52,12 +65,43 @@ def refuse_unequal(tables: Sequence[Table]) -> None:
             )
 
 
-def refuse_non_finite(values: Array, origin: Sequence[tuple[Table, int]]) -> None:
-    """Refuse signals with values that are missing or infinite.
+def bad_values(values: Array, *, leaps: bool = True) -> Booleans:
+    """Values that no sensor gave: no finite numbers, or of no sensible size.
+
+    Absurd is a magnitude of `LARGEST` or more, and one that stands alone: it is more than `LEAP`
+    times as large as the next smaller one of its column (and than 1), and with all that are
+    larger still it is one of at most `RARE` of the samples.
 
     Parameters
     ----------
     values : ndarray, shape (samples, columns)
+    leaps : bool
+        Whether magnitudes that stand alone count.
+
+    Returns
+    -------
+    ndarray of bool, shape (samples, columns)
+    """
+    size = np.abs(values)
+    bad = ~(size < LARGEST)
+    if not leaps:
+        return np.asarray(bad)
+    rare = max(1, int(RARE * len(values)))
+    for column in np.flatnonzero(np.max(size, axis=0, where=~bad, initial=0.0) > LEAP):
+        top = np.sort(np.where(bad[:, column], 0.0, size[:, column]))[-rare - 1 :]
+        jumps = np.flatnonzero(top[1:] > LEAP * np.maximum(top[:-1], 1.0))
+        if jumps.size:
+            bad[:, column] |= size[:, column] >= top[jumps[0] + 1]
+    return np.asarray(bad)
+
+
+def refuse_bad(values: Array, bad: Booleans, origin: Sequence[tuple[Table, int]]) -> None:
+    """Refuse signals with values that no sensor gave.
+
+    Parameters
+    ----------
+    values : ndarray, shape (samples, columns)
+    bad : ndarray of bool, shape (samples, columns)
     origin : sequence of (table, column)
         Where each column was read.
 
@@ -66,18 +110,62 @@ def refuse_non_finite(values: Array, origin: Sequence[tuple[Table, int]]) -> Non
     InputError
         With the place of the first such value and the number of rows.
     """
-    finite = np.abs(values) < LARGEST
-    if finite.all():
+    rows = np.flatnonzero(bad.any(axis=1))
+    if not rows.size:
         return
-    rows = np.flatnonzero(~finite.all(axis=1))
     sample = int(rows[0])
-    column = int(np.flatnonzero(~finite[sample])[0])
+    column = int(np.flatnonzero(bad[sample])[0])
     table, index = origin[column]
     more = f", nor are values in {rows.size - 1} more rows" if rows.size > 1 else ""
     raise InputError(
         f"{table.place(sample, index)}: {values[sample, column]} is not a finite number of "
-        f"sensible size{more}; cut such rows out, or split the log there"
+        f"sensible size{more}; set bad_rows = 'cut', or split the log there"
     )
+
+
+def cut_rows(
+    name: str, table: Table, bad: Integers, late: Integers, samples: int
+) -> tuple[str, ...]:
+    """A note on the rows that are cut, with the first places.
+
+    Parameters
+    ----------
+    name : str
+        What messages call the log.
+    table : Table
+        The first file of the log.
+    bad, late : ndarray of int
+        Samples with values that no sensor gave, and those whose time does not go forward.
+    samples : int
+        Of the log.
+
+    Returns
+    -------
+    tuple of str
+
+    Raises
+    ------
+    InputError
+        When they are too many to be damage of single rows.
+    """
+    kinds = (
+        (bad, "with values that are not finite numbers of sensible size"),
+        (late, "whose time repeats or goes back"),
+    )
+    parts = []
+    for found, what in kinds:
+        if found.size:
+            first = ", ".join(str(table.row(int(sample))) for sample in found[:FIRST])
+            more = ", ..." if found.size > FIRST else ""
+            parts.append(f"{found.size} {what} (row {first}{more})")
+    count = len(bad) + len(late)
+    said = f"{counted(count, 'row')} of {samples} cut: {', '.join(parts)}"
+    if count > MOST_CUT * samples:
+        raise InputError(
+            f"{table.path}: {said}: too many to be cut; check the columns, or leave the time out "
+            "and give a rate"
+        )
+    return (f"{name}: {said}",) if count else ()
 
 
 def refuse_missing(tables: Sequence[Table], column: str, signal: str) -> NoReturn:
@@ -124,7 +212,11 @@ def refuse_unknown(name: str, what: str, given: Iterable[str], known: Sequence[s
 
 
 def refuse_other_clock(
-    time: Array, spot: tuple[Table, int], other: Array, other_spot: tuple[Table, int]
+    time: Array,
+    spot: tuple[Table, int],
+    other: Array,
+    other_spot: tuple[Table, int],
+    kept: Integers,
 ) -> None:
     """Refuse files side by side whose samples were not taken at the same times.
 
@@ -134,6 +226,8 @@ def refuse_other_clock(
         Time stamps of the two files [s].
     spot, other_spot : (table, column)
         Where they were read.
+    kept : ndarray of int, shape (samples,)
+        Of which samples of the files they are.
 
     Raises
     ------
@@ -146,8 +240,8 @@ def refuse_other_clock(
     if rows.size:
         row = int(rows[0])
         raise InputError(
-            f"{other_spot[0].place(row, other_spot[1])}: is {apart[row]:.4g} s off the time in "
-            f"{spot[0].path}; align the files, or name one clock in columns.time"
+            f"{other_spot[0].place(int(kept[row]), other_spot[1])}: is {apart[row]:.4g} s off the "
+            f"time in {spot[0].path}; align the files, or name one clock in columns.time"
         )
 
 

@@ -1,21 +1,51 @@
-"""Time stamps onto one uniform clock: gaps cut, jitter resampled."""
+"""Time stamps onto one uniform clock: gaps bridged or cut, jitter understood."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import InputError
+from dynident.core.options import Options
+from dynident.core.schema import Number
 
 GAP = 2.5
-"""A pause of more than so many periods is a gap; nothing is bridged over it."""
+"""A pause of more than so many periods is a gap; what is lost in a shorter one is filled in."""
+
+LATE = 1.5
+"""After a pause of more than so many periods a sample may have been lost, or be late."""
+
+BRIDGE = 0.01
+"""Gaps of up to this are bridged: half a period of the 50 Hz that are left of positions [s].
+
+At the usual bandwidth of 10 Hz the positions are low-passed at 5 times that. What has no higher
+frequency is told by samples half a period apart, so the gap hides nothing that the filters keep.
+"""
+
+BRIDGED_PERIODS = 2.0
+"""The same in periods, at low rates: there the position filter stops at a quarter of the rate."""
+
+BACKLOG = 64
+"""Samples that may be held up in a row and arrive together."""
 
 JITTER = 1e-3
 """Intervals may differ from the period by this part of it before samples are moved."""
+
+STEADY = 100
+"""Samples of which the mean rate is taken, to see whether it stays."""
+
+DRIFT = 1e-2
+"""Samples are not equidistant by themselves where their mean rate changes by this part."""
+
+WINDOWS = 1 << 16
+"""Fourth differences that are compared at most."""
 
 SHORTEST = 10
 """Runs between two gaps of fewer samples are dropped: no filter settles in them."""
@@ -29,6 +59,34 @@ BLOCK = 1 << 16
 OVERLAP = 64
 """Samples on each side of a block; a cubic spline forgets 0.27 to the power of these."""
 
+MOST = 1e9
+"""Samples that a gap is counted to have lost at most."""
+
+LONGEST_BRIDGE = 1.0
+"""No spline knows what an arm did in more [s]."""
+
+
+@dataclass(frozen=True)
+class Clocking(Options):
+    """How the rows of a log become samples on one uniform clock."""
+
+    clock: Annotated[
+        Literal["auto", "stamps", "uniform"],
+        "where time stamps jitter, they are the samples' own instants (`stamps`) or those of "
+        "their arrival, and the samples equidistant (`uniform`); `auto` takes what makes the "
+        "positions smoother",
+    ] = "auto"
+    bridge: Annotated[
+        Annotated[Number, Field(ge=0.0, le=LONGEST_BRIDGE)] | None,
+        "gaps of up to this are bridged by a cubic spline, longer ones cut the log; 0.01 or 2 "
+        "periods, whichever is longer, unless told otherwise, 0 for never [s]",
+    ] = None
+    bad_rows: Annotated[
+        Literal["refuse", "cut"],
+        "rows with values that are no finite numbers of sensible size, and time stamps that "
+        "repeat or go back",
+    ] = "refuse"
+
 
 @dataclass(frozen=True)
 class Clock:
@@ -38,30 +96,56 @@ class Clock:
     ----------
     rate : float
         Samples per second [Hz].
+    instants : ndarray, shape (samples,)
+        When each sample of the log was taken [s].
     runs : tuple of (start, stop)
-        Samples of the log without a gap between them.
+        Samples of the log between the gaps that are not bridged.
     uniform : bool
-        Whether the samples already lie on the clock; otherwise they are resampled.
+        Whether the samples lie on the clock, and only what is missing has to be filled in;
+        otherwise all of them are resampled.
     warnings : tuple of str
     """
 
     rate: float
+    instants: Array
     runs: tuple[tuple[int, int], ...]
     uniform: bool
     warnings: tuple[str, ...] = ()
 
+    @property
+    def segments(self) -> tuple[tuple[int, int], ...]:
+        """Where each run lies among the samples on the clock, as (start, stop)."""
+        segments = []
+        end = 0
+        for start, stop in self.runs:
+            span = float(self.instants[stop - 1] - self.instants[start])
+            count = int(span * self.rate + (0.5 if self.uniform else 1e-6)) + 1
+            segments.append((end, end + count))
+            end += count
+        return tuple(segments)
 
-def find_clock(time: Array, name: str, place: Callable[[int], str]) -> Clock:
+
+def even_clock(rate: float, samples: int) -> Clock:
+    """The clock of a log without time stamps."""
+    return Clock(rate, np.arange(samples) / rate, ((0, samples),), True)
+
+
+def find_clock(
+    time: Array, q: Array, name: str, place: Callable[[int], str], wanted: Clocking | None = None
+) -> Clock:
     """Find the clock of a log from its time stamps.
 
     Parameters
     ----------
     time : ndarray, shape (samples,)
         Finite time stamps [s].
+    q : ndarray, shape (samples, n)
+        Positions, in any unit; they decide between `stamps` and `uniform`.
     name : str
         What warnings call the log.
     place : callable
         What errors call a sample, by its index: file, row and column.
+    wanted : Clocking, optional
 
     Returns
     -------
@@ -73,39 +157,53 @@ def find_clock(time: Array, name: str, place: Callable[[int], str]) -> Clock:
         For fewer than two samples, for a time stamp that repeats or goes backward, and
         when only fragments remain between the gaps.
     """
+    wanted = wanted or Clocking()
     if len(time) < 2:
         raise InputError(f"{name}: a clock needs two time stamps, found {len(time)}")
-    steps = np.diff(time)
-    _refuse_backward(time, steps, place)
-    median = float(np.median(steps))
-    cuts = np.flatnonzero(steps > GAP * median)
-    runs, warnings = _cut(steps, cuts, len(time), name, place)
-    period = _line(time, runs)
-    if period:
-        return Clock(_tidy(1.0 / period), runs, True, warnings)
-    lasted = steps[steps <= GAP * median]
-    # samples that were lost one by one must not stretch the period
-    rate = _tidy(1.0 / float(np.mean(lasted[lasted < 1.5 * median])))
-    off = np.abs(lasted * rate - 1.0)
-    if off.max() <= JITTER:
-        return Clock(_tidy(1.0 / float(np.mean(lasted))), runs, True, warnings)
-    worst, rms = float(off.max()), float(np.sqrt(np.mean(off**2)))
-    jitter = (
-        f"{name}: time stamps jitter by up to {1e3 * worst / rate:.3g} ms "
-        f"({100 * worst:.3g} % of the period), {1e3 * rms / rate:.3g} ms rms "
-        f"({100 * rms:.3g} %): all signals resampled at {rate:.6g} Hz by a cubic spline"
-    )
-    return Clock(rate, runs, False, (*warnings, jitter))
+    _refuse_backward(time, place)
+    quantum = _quantum(time)
+    number, period = _numbered(time, quantum)
+    rate = _tidy(1.0 / period)
+    even = number / rate
+    whole = _between(np.diff(number) > GAP)
+    off = np.diff(time) - np.diff(number) * period
+    within = _inside(whole, len(time))
+    moved = float(np.max(np.abs(off[within]), initial=0.0))
+    uniform, notes = True, []
+    if moved > JITTER * period and not _on_line(time, number, period, whole, quantum):
+        rms = float(np.sqrt(np.mean(off[within] ** 2)))
+        uniform, why = _decide(time, q, number, period, whole, wanted.clock)
+        notes.append(
+            f"{name}: time stamps jitter by up to {1e3 * moved:.3g} ms "
+            f"({100 * moved / period:.3g} % of the period), {1e3 * rms:.3g} ms rms: {why}"
+            + (
+                f"samples taken as equidistant at {rate:.6g} Hz"
+                if uniform
+                else f"signals resampled at {rate:.6g} Hz by a cubic spline"
+            )
+        )
+    instants = even if uniform else time
+    steps = np.diff(instants)
+    bridge = wanted.bridge
+    if bridge is None:
+        bridge = max(BRIDGE, BRIDGED_PERIODS * period)
+    gaps = steps > GAP * period
+    runs, cut = _cut(steps, steps > (1.0 + 1e-6) * max(bridge, GAP * period), name, place)
+    filled = _inside(runs, len(time)) & (gaps | (np.diff(number) > 1))
+    if filled.any():
+        notes.append(
+            f"{name}: {counted(int(filled.sum()), 'pause')} in time, {steps[filled].sum():.4g} s "
+            f"together, the longest {steps[filled].max():.4g} s: bridged by a cubic spline"
+        )
+    return Clock(rate, instants, runs, uniform, (*cut, *notes))
 
 
-def onto_clock(signal: Array, time: Array, clock: Clock) -> Array:
+def onto_clock(signal: Array, clock: Clock) -> Array:
     """Put a signal onto the clock, run after run.
 
     Parameters
     ----------
     signal : ndarray, shape (samples, columns)
-    time : ndarray, shape (samples,)
-        The time stamps that the clock was found from [s].
     clock : Clock
 
     Returns
@@ -113,31 +211,63 @@ def onto_clock(signal: Array, time: Array, clock: Clock) -> Array:
     ndarray, shape (samples on the clock, columns)
         The signal itself where its samples already lie on the clock.
     """
-    if clock.uniform and clock.runs == ((0, len(signal)),):
+    segments = clock.segments
+    whole = ((0, len(signal)),)
+    if clock.uniform and clock.runs == whole and segments == whole:
         return signal
-    segments = clock_segments(time, clock)
     result = np.empty((segments[-1][1], signal.shape[1]))
     for (start, stop), (first, last) in zip(clock.runs, segments, strict=True):
-        if clock.uniform:
+        if clock.uniform and stop - start == last - first:
             result[first:last] = signal[start:stop]
         else:
-            _resample(signal[start:stop], time[start:stop], clock.rate, result[first:last])
+            own = clock.instants[start:stop]
+            _resample(signal[start:stop], own, clock.rate, result[first:last])
     return result
 
 
-def clock_segments(time: Array, clock: Clock) -> tuple[tuple[int, int], ...]:
-    """Where each run lies among the samples on the clock, as (start, stop)."""
-    segments = []
-    end = 0
-    for start, stop in clock.runs:
-        span = float(time[stop - 1] - time[start])
-        count = stop - start if clock.uniform else int(span * clock.rate + 1e-6) + 1
-        segments.append((end, end + count))
-        end += count
-    return tuple(segments)
+def in_order(time: Array) -> Booleans:
+    """Which samples to keep so that time goes forward: as many as possible.
+
+    The longest increasing subsequence, so that neither one stamp far ahead nor one far behind
+    takes others with it. Of stamps that repeat the first is kept.
+
+    Parameters
+    ----------
+    time : ndarray, shape (samples,)
+
+    Returns
+    -------
+    ndarray of bool, shape (samples,)
+    """
+    keep = np.ones(len(time), dtype=bool)
+    if np.all(np.diff(time) > 0.0):
+        return keep
+    ends: list[float] = []  # the smallest last stamp of a sequence of each length, and whose it is
+    owners: list[int] = []
+    before = np.full(len(time), -1)
+    for sample, stamp in enumerate(time.tolist()):
+        length = bisect_left(ends, stamp)
+        if length < len(ends) and ends[length] == stamp:
+            continue
+        if length:
+            before[sample] = owners[length - 1]
+        ends[length : length + 1] = [stamp]
+        owners[length : length + 1] = [sample]
+    keep[:] = False
+    sample = owners[-1]
+    while sample >= 0:
+        keep[sample] = True
+        sample = int(before[sample])
+    return keep
 
 
-def _refuse_backward(time: Array, steps: Array, place: Callable[[int], str]) -> None:
+def counted(count: int, what: str) -> str:
+    """A number of things in words."""
+    return f"1 {what}" if count == 1 else f"{count} {what}s"
+
+
+def _refuse_backward(time: Array, place: Callable[[int], str]) -> None:
+    steps = np.diff(time)
     wrong = np.flatnonzero(steps <= 0.0)
     if not wrong.size:
         return
@@ -146,59 +276,95 @@ def _refuse_backward(time: Array, steps: Array, place: Callable[[int], str]) -> 
     more = f" and {wrong.size - 1} more rows" if wrong.size > 1 else ""
     raise InputError(
         f"{place(at)}{more}: time {float(time[at])!r} {what} {float(time[at - 1])!r}; "
-        "delete such rows, or leave the time out and give a rate"
+        "set bad_rows = 'cut', or leave the time out and give a rate"
     )
 
 
-def _cut(
-    steps: Array,
-    cuts: np.ndarray[tuple[int], np.dtype[np.intp]],
-    samples: int,
-    name: str,
-    place: Callable[[int], str],
-) -> tuple[tuple[tuple[int, int], ...], tuple[str, ...]]:
-    """Runs between the gaps, and what is said of the gaps."""
-    if not cuts.size:
-        return ((0, samples),), ()
-    edges = [0, *(int(at) + 1 for at in cuts), samples]
-    runs = tuple(pairwise(edges))
-    kept = tuple((start, stop) for start, stop in runs if stop - start >= SHORTEST)
-    if not kept:
-        raise InputError(
-            f"{name}: no run of {SHORTEST} samples is without a gap; check the time column"
-        )
-    worst = int(cuts[np.argmax(steps[cuts])])
-    gaps = "1 gap" if cuts.size == 1 else f"{cuts.size} gaps"
-    cut = (
-        f"{name}: {gaps} in time, {steps[cuts].sum():.4g} s together, the longest "
-        f"{steps[worst]:.4g} s before {place(worst + 1)}: "
-        f"cut into {len(kept)} segments, nothing is bridged"
-    )
-    if len(kept) == len(runs):
-        return kept, (cut,)
-    lost = samples - sum(stop - start for start, stop in kept)
-    dropped = (
-        f"{name}: {len(runs) - len(kept)} runs of fewer than {SHORTEST} samples between "
-        f"gaps dropped, {lost} samples together"
-    )
-    return kept, (cut, dropped)
+# which sample is which
 
 
-def _line(time: Array, runs: tuple[tuple[int, int], ...]) -> float | None:
-    """The period, where the stamps are a uniform clock's but for their printed digits."""
+def _numbered(time: Array, quantum: float) -> tuple[Integers, float]:
+    """Number the samples, lost ones counted, and find their period."""
+    steps = np.diff(time)
+    number = np.arange(len(time))
+    whole = _between(steps > GAP * float(np.median(steps)))
+    period = _slope(time, number, whole)
+    if period and _on_line(time, number, period, whole, quantum):
+        return _counted_up(number, steps, whole, period), period
+    span = min(20, len(steps))
+    periods = [float(np.median(steps))]
+    if quantum > 0.1 * periods[0]:  # the printed digits may make single steps
+        periods.append(float(np.median(time[span:] - time[:-span])) / span)
+    found = []
+    for guess in periods:
+        period = guess
+        for _ in range(2):  # the second time with the period that the first one found
+            number = np.arange(len(time)) + np.cumsum(_lost(time, period))
+            whole = _between(np.diff(number) > GAP)
+            period = _slope(time, number, whole) or period
+        found.append((number, period, _on_line(time, number, period, whole, quantum)))
+    fitting = [way for way in found if way[2]] or found[:1]
+    number, period, _ = min(fitting, key=lambda way: int(way[0][-1]))  # the fewest samples lost
+    return number, period
+
+
+def _counted_up(
+    number: Integers, steps: Array, runs: tuple[tuple[int, int], ...], period: float
+) -> Integers:
+    """Numbers that go on over gaps."""
+    lost = np.zeros(len(number), dtype=np.int64)
+    for start, _ in runs[1:]:
+        lost[start] = round(min(float(steps[start - 1]) / period, MOST)) - 1
+    return number + np.cumsum(lost)
+
+
+def _lost(time: Array, period: float) -> Integers:
+    """How many samples were lost before each.
+
+    A sample that is held up on its way comes late alone; after lost samples all that follow are
+    late for good. So what counts is the earliest of `BACKLOG` samples, for none comes before it
+    was taken: behind a pause it is as many periods later as there are samples lost. Stamps that
+    are early by chance do not count: the median has to have moved as far.
+    """
+    lost = np.zeros(len(time), dtype=np.int64)
+    off = time - time[0]
+    off -= period * np.arange(len(time))
+    shift, done = 0.0, 0
+    for at in (np.flatnonzero(np.diff(time) > LATE * period) + 1).tolist():
+        off[done:at] -= shift
+        done = at
+        before, behind = off[max(0, at - BACKLOG) : at], off[at : at + BACKLOG]
+        moved = float(behind.min() - before.min()) - shift
+        if moved > 0.5 * period:
+            moved = min(moved, float(np.median(behind) - np.median(before)) - shift)
+            lost[at] = max(0, round(min(moved / period, MOST)))
+            shift += period * float(lost[at])
+    return lost
+
+
+def _slope(time: Array, number: Integers, runs: tuple[tuple[int, int], ...]) -> float:
+    """The period that fits the stamps of all runs best, each with its own start."""
     covariance = variance = 0.0
     for start, stop in runs:
-        count = np.arange(stop - start) - 0.5 * (stop - start - 1)
+        count = number[start:stop] - float(np.mean(number[start:stop]))
         covariance += float(count @ (time[start:stop] - time[start]))
         variance += float(count @ count)
-    period = covariance / variance
-    quantum = _quantum(time)
+    return covariance / variance if variance else 0.0
+
+
+def _on_line(
+    time: Array, number: Integers, period: float, runs: tuple[tuple[int, int], ...], quantum: float
+) -> bool:
+    """Whether the stamps are a uniform clock's but for their printed digits."""
+    return all(np.ptp(off) <= 1.05 * quantum for off in _residuals(time, number, period, runs))
+
+
+def _residuals(
+    time: Array, number: Integers, period: float, runs: tuple[tuple[int, int], ...]
+) -> Iterator[Array]:
+    """By how much the stamps of each run are off a uniform clock, but for a constant [s]."""
     for start, stop in runs:
-        residual = time[start:stop] - time[start]
-        residual -= period * np.arange(stop - start)
-        if np.ptp(residual) > 1.05 * quantum:
-            return None
-    return period
+        yield time[start:stop] - time[start] - period * (number[start:stop] - number[start])
 
 
 def _quantum(time: Array) -> float:
@@ -222,15 +388,149 @@ def _tidy(rate: float) -> float:
     return float(f"{rate:.9g}")
 
 
+# stamps of arrival or instants of sampling
+
+
+def _decide(
+    time: Array,
+    q: Array,
+    number: Integers,
+    period: float,
+    runs: tuple[tuple[int, int], ...],
+    clock: str,
+) -> tuple[bool, str]:
+    """Whether the samples are equidistant, and why."""
+    if clock != "auto":
+        return clock == "uniform", ""
+    drift = _drift(time, number, period, runs)
+    if drift > DRIFT:
+        return False, f"their mean rate drifts by {100 * drift:.2g} %, "
+    ratio = roughness_ratio(q, time, number)
+    times = float(f"{max(ratio, 1.0 / ratio):.2g}")
+    if ratio > 1.0:
+        return True, f"positions are {times:g} times smoother without them, "
+    return False, f"positions are {times:g} times smoother with them, "
+
+
+def _drift(
+    time: Array, number: Integers, period: float, runs: tuple[tuple[int, int], ...]
+) -> float:
+    """By which part the mean rate of some samples differs from the log's at most."""
+    worst = 0.0
+    for off in _residuals(time, number, period, runs):
+        blocks = len(off) // STEADY
+        means = off[: blocks * STEADY].reshape(blocks, STEADY).mean(axis=1)
+        change = float(np.max(np.abs(np.diff(means)), initial=0.0))
+        worst = max(worst, change / (STEADY * period))
+    return worst
+
+
+def roughness_ratio(q: Array, time: Array, number: Integers) -> float:
+    """How much rougher positions are at their stamps than equidistant.
+
+    Of five samples in a row at instants s the fourth divided difference is
+    ``d = sum_j c_j q_j`` with ``c_j = 1 / prod_(k != j) (s_j - s_k)``: nothing is left in it of a
+    motion that is smooth over five samples. ``d / |c|`` has the variance of white noise in the
+    positions, wherever the instants are, so that noise speaks for neither; instants that are
+    wrong by e add the variance of ``dq e``. With the mean squares E at the stamps and
+    equidistant, and noise of unknown size, the likelihoods' ratio is a power of
+    ``prod_joints E_stamps / E_equidistant``; returned is its mean over the joints, as a ratio of
+    root mean squares.
+
+    Parameters
+    ----------
+    q : ndarray, shape (samples, n)
+    time : ndarray, shape (samples,)
+    number : ndarray of int, shape (samples,)
+        Of each sample on a uniform clock.
+
+    Returns
+    -------
+    float
+        Above 1 where the positions are smoother equidistant.
+    """
+    if len(time) < 5:
+        return 1.0
+    step = max(1, (len(time) - 4) // WINDOWS)
+    at = np.arange(0, len(time) - 4, step)[:, None] + np.arange(5)
+    at = at[number[at[:, 4]] - number[at[:, 0]] < 4 + GAP]  # over gaps nothing is smooth
+    if not at.size:
+        return 1.0
+    # what rounding leaves of still joints tells nothing
+    floor = (4.0 * np.spacing(np.max(np.abs(q), axis=0))) ** 2 + np.finfo(float).tiny
+    ways = (time - time[0], number.astype(float))
+    stamps, even = (np.log(_roughness(q, own, at) + floor) for own in ways)
+    return float(np.exp(0.5 * np.mean(stamps - even)))
+
+
+def _roughness(q: Array, instants: Array, at: Integers) -> Array:
+    """Mean squares of fourth divided differences of unit noise gain, shape (n,)."""
+    s = instants[at]
+    s = s / np.mean(np.diff(s, axis=1))
+    apart = s[:, :, None] - s[:, None, :]
+    apart[:, np.arange(5), np.arange(5)] = 1.0
+    weights = 1.0 / np.prod(apart, axis=2)
+    weights /= np.linalg.norm(weights, axis=1, keepdims=True)
+    found = np.zeros((len(at), q.shape[1]))
+    for k in range(5):
+        found += weights[:, k, None] * q[at[:, k]]
+    return np.asarray(np.mean(found**2, axis=0))
+
+
+# gaps
+
+
+def _between(cuts: Booleans) -> tuple[tuple[int, int], ...]:
+    """Runs between the intervals that are cut."""
+    edges = [0, *(int(at) + 1 for at in np.flatnonzero(cuts)), len(cuts) + 1]
+    return tuple(pairwise(edges))
+
+
+def _inside(runs: tuple[tuple[int, int], ...], samples: int) -> Booleans:
+    """Which intervals are inside a run."""
+    inside = np.zeros(samples - 1, dtype=bool)
+    for start, stop in runs:
+        inside[start : stop - 1] = True
+    return inside
+
+
+def _cut(
+    steps: Array, cuts: Booleans, name: str, place: Callable[[int], str]
+) -> tuple[tuple[tuple[int, int], ...], tuple[str, ...]]:
+    """Runs between the gaps that are not bridged, and what is said of them."""
+    runs = _between(cuts)
+    if len(runs) == 1:
+        return runs, ()
+    kept = tuple((start, stop) for start, stop in runs if stop - start >= SHORTEST)
+    if not kept:
+        raise InputError(
+            f"{name}: no run of {SHORTEST} samples is without a gap; check the time column"
+        )
+    worst = int(np.argmax(np.where(cuts, steps, 0.0)))
+    cut = (
+        f"{name}: {counted(len(runs) - 1, 'gap')} in time, {steps[cuts].sum():.4g} s together, the "
+        f"longest {steps[worst]:.4g} s before {place(worst + 1)}: cut into {len(kept)} segments"
+    )
+    if len(kept) == len(runs):
+        return kept, (cut,)
+    lost = len(steps) + 1 - sum(stop - start for start, stop in kept)
+    dropped = (
+        f"{name}: {len(runs) - len(kept)} runs of fewer than {SHORTEST} samples between "
+        f"gaps dropped, {lost} samples together"
+    )
+    return kept, (cut, dropped)
+
+
 def _resample(signal: Array, time: Array, rate: float, result: Array) -> None:
     """Fill `result` with the signal at uniform times from the first stamp on."""
     # loaded here, for few logs jitter and it takes a while to import
     from scipy.interpolate import make_interp_spline
 
     own = time - time[0]
+    degree = min(3, len(own) - 1)  # so short a log is refused, but not here
     for first in range(0, len(result), BLOCK):
         wanted = np.arange(first, min(first + BLOCK, len(result))) / rate
         low = max(int(np.searchsorted(own, wanted[0])) - OVERLAP, 0)
         high = int(np.searchsorted(own, wanted[-1])) + OVERLAP
-        spline = make_interp_spline(own[low:high], signal[low:high], k=3)
+        spline = make_interp_spline(own[low:high], signal[low:high], k=degree)
         result[first : first + len(wanted)] = spline(wanted)

@@ -169,6 +169,8 @@ class Samples:
         return {
             "log": self.name,
             "rate_hz": self.rate,
+            "samples": sum(stop - start for start, stop in self.runs),
+            "segments": len(self.runs),
             "bandwidth_hz": list(self.bandwidth),
             "position_hz": list(self.position_hz),
             "torque_hz": [f.cutoff for f in self.filters],

@@ -11,10 +11,10 @@ from typing import Literal
 
 import numpy as np
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
 from dynident.recording import checks
-from dynident.recording.clock import Clock, clock_segments, find_clock, onto_clock
+from dynident.recording.clock import Clock, Clocking, even_clock, find_clock, in_order, onto_clock
 from dynident.recording.readers import Table, read_table
 from dynident.recording.recording import Recording
 from dynident.robot.model import Robot
@@ -50,6 +50,9 @@ def read_log(
     side: Literal["joint", "motor"] = "joint",
     name: str | None = None,
     stack: Literal["side", "time"] = "side",
+    clock: Literal["auto", "stamps", "uniform"] = "auto",
+    bridge: float | None = None,
+    bad_rows: Literal["refuse", "cut"] = "refuse",
 ) -> Recording:
     """Read one log of a robot's motion from one or several files.
 
@@ -82,6 +85,15 @@ def read_log(
     stack : {"side", "time"}
         Whether several files hold different signals of the same samples, or follow one
         another, each a segment of its own.
+    clock : {"auto", "stamps", "uniform"}
+        Where time stamps jitter: whether they are the samples' instants, or those of their
+        arrival and the samples equidistant; by default what makes the positions smoother.
+    bridge : float, optional
+        Gaps of up to this are bridged by a cubic spline, longer ones cut the log [s]; 0.01 s or
+        two periods by default, which hides nothing from the filters at the usual bandwidth.
+    bad_rows : {"refuse", "cut"}
+        What is done with rows whose values are no finite numbers of sensible size, and whose
+        time stamps repeat or go backward.
 
     Returns
     -------
@@ -92,11 +104,16 @@ def read_log(
     ------
     InputError
         When a file is missing or no table of finite numbers, columns are missing or
-        ambiguous, time goes backward, there is no clock, or the units cannot be right.
+        ambiguous, time goes backward, there is no clock, the units cannot be right, or so many
+        rows are bad that they cannot be cut.
     """
     paths = [Path(files)] if isinstance(files, (str, PathLike)) else [Path(f) for f in files]
-    request = _Request(robot, rate, columns or {}, units or {}, side)
     label = name or "+".join(path.name for path in paths)
+    try:
+        clocking = Clocking(clock, bridge, bad_rows)
+    except InputError as error:
+        raise InputError(f"{label or 'log'}: {error}") from error
+    request = _Request(robot, rate, columns or {}, units or {}, side, clocking)
     if not paths:
         raise InputError(f"{label or 'log'}: no files")
     checks.refuse_unknown(label, "stack", (stack,), ("side", "time"))
@@ -142,6 +159,7 @@ class _Request:
     columns: Columns
     units: Units
     side: str
+    clocking: Clocking
 
 
 @dataclass(frozen=True)
@@ -155,50 +173,88 @@ class _Piece:
 
 
 def _read_piece(paths: Sequence[Path], name: str, request: _Request) -> _Piece:
-    raw, clock, time, noticed = _read_raw(paths, name, request)
+    raw, clock, noticed = _read_raw(paths, name, request)
     signals = {}
     for signal in list(raw):
         # one signal at a time, so that a long log never stands in memory twice
-        values = onto_clock(raw.pop(signal), time, clock)
+        values = onto_clock(raw.pop(signal), clock)
         values *= _factors(name, signal, request)
         signals["tau" if signal == "current" else signal] = _joint_side(values, signal, request)
-    return _Piece(clock.rate, signals, clock_segments(time, clock), (*noticed, *clock.warnings))
+    return _Piece(clock.rate, signals, clock.segments, (*noticed, *clock.warnings))
 
 
 def _read_raw(
     paths: Sequence[Path], name: str, request: _Request
-) -> tuple[dict[str, Array], Clock, Array, tuple[str, ...]]:
-    """Signals as they stand in the files, their clock and time stamps, and warnings."""
+) -> tuple[dict[str, Array], Clock, tuple[str, ...]]:
+    """Signals as they stand in the files, their clock, and warnings."""
     tables = [read_table(path) for path in paths]
     checks.refuse_unequal(tables)
     time_spot = _time_spot(tables, request)
     spots, warnings = _spots(tables, time_spot, name, request)
-    if time_spot is None:
-        samples = len(tables[0].values)
-        if request.rate is None:
-            found = (entry for table in tables for entry in table.skipped if entry[0] in TIME)
-            reason = "".join(f" ({name!r} {reason})" for name, reason in found)
-            raise InputError(
-                f"{checks.called(tables)}: has no time column{reason}; name it in columns, or set "
-                "rate"
-            )
-        clock = Clock(float(request.rate), ((0, samples),), True)
-        time = np.zeros(samples)
-    else:
-        time = _time(tables, time_spot, request)
-        clock = find_clock(time, name, lambda sample: time_spot[0].place(sample, time_spot[1]))
-        warnings = (*warnings, *checks.check_rate(name, clock.rate, request.rate))
+    if time_spot is None and request.rate is None:
+        found = (entry for table in tables for entry in table.skipped if entry[0] in TIME)
+        reason = "".join(f" ({name!r} {reason})" for name, reason in found)
+        raise InputError(
+            f"{checks.called(tables)}: has no time column{reason}; name it in columns, or set rate"
+        )
+    times = [] if time_spot is None else _times(tables, time_spot, request)
+    stamps = [_take([spot])[:, 0] * _unit_of_time(spot, request) for spot in times]
     signals = {signal: _take(chosen) for signal, chosen in spots.items()}
-    return signals, clock, time, warnings
+    columns = [([spot], time[:, None], False) for spot, time in zip(times, stamps, strict=True)]
+    columns += [(spots[signal], values, True) for signal, values in signals.items()]
+    samples = len(tables[0].values)
+    kept, cut = _kept(name, request, columns, stamps[:1])
+    if len(kept) < samples:
+        stamps = [values[kept] for values in stamps]
+        columns.clear()
+        for signal in spots:
+            signals[signal] = signals[signal][kept]
+    for spot, other in list(zip(times, stamps, strict=True))[1:]:
+        checks.refuse_other_clock(stamps[0], times[0], other, spot, kept)
+    warnings += cut
+    if time_spot is None and len(kept) == samples:
+        return signals, even_clock(float(request.rate or 0.0), samples), warnings
+    table, index = time_spot or spots["q"][0]
+    clock = find_clock(
+        stamps[0] if stamps else kept / float(request.rate or 0.0),
+        signals["q"],
+        name,
+        lambda sample: table.place(int(kept[sample]), index),
+        request.clocking,
+    )
+    return signals, clock, (*warnings, *checks.check_rate(name, clock.rate, request.rate))
 
 
 def _take(spots: Sequence[Spot]) -> Array:
-    """Copies of columns, side by side, without a missing value."""
+    """Copies of columns, side by side."""
     values = np.empty((len(spots[0][0].values), len(spots)))
     for column, (table, index) in enumerate(spots):
         values[:, column] = table.values[:, index]
-    checks.refuse_non_finite(values, spots)
     return values
+
+
+def _kept(
+    name: str,
+    request: _Request,
+    columns: Sequence[tuple[Sequence[Spot], Array, bool]],
+    stamps: Sequence[Array],
+) -> tuple[Integers, tuple[str, ...]]:
+    """The samples that are good, and a note on those that are not."""
+    (table, _), samples = columns[0][0][0], len(columns[0][1])
+    refuse = request.clocking.bad_rows == "refuse"
+    bad, late = np.zeros(samples, dtype=bool), np.zeros(samples, dtype=bool)
+    for origin, values, leaps in columns:
+        found = checks.bad_values(values, leaps=leaps)
+        if refuse:
+            checks.refuse_bad(values, found, origin)
+        bad |= found.any(axis=1)
+    kept = np.flatnonzero(~bad)
+    if refuse:
+        return kept, ()
+    for time in stamps:
+        late[kept[~in_order(time[kept])]] = True
+    note = checks.cut_rows(name, table, np.flatnonzero(bad), np.flatnonzero(late), samples)
+    return np.flatnonzero(~bad & ~late), note
 
 
 # time
@@ -221,16 +277,16 @@ def _own_times(tables: Sequence[Table]) -> list[Spot]:
     return [(table, (table.names or ()).index(names[0])) for table, names in named if names]
 
 
-def _time(tables: Sequence[Table], spot: Spot, request: _Request) -> Array:
-    """Time stamps [s]; files side by side that have their own must agree."""
+def _times(tables: Sequence[Table], spot: Spot, request: _Request) -> list[Spot]:
+    """The time column and, unless it was named, those of the files beside it."""
+    return [spot] if "time" in request.columns else _own_times(tables)
+
+
+def _unit_of_time(spot: Spot, request: _Request) -> float:
     unit = request.units.get("time", "s")
     if not isinstance(unit, str) or unit not in TIMES:
         raise InputError(f"{spot[0].path}: units.time = {unit!r}; known are {', '.join(TIMES)}")
-    time: Array = _take([spot])[:, 0] * TIMES[unit]
-    if "time" not in request.columns:
-        for other in _own_times(tables)[1:]:
-            checks.refuse_other_clock(time, spot, _take([other])[:, 0] * TIMES[unit], other)
-    return time
+    return TIMES[unit]
 
 
 # columns

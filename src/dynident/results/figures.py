@@ -1,4 +1,4 @@
-"""How well a model predicts torque: on fitted rows, and on every sample of a log."""
+"""How well a model predicts torque: on fitted rows, and on all samples of a log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dynident.core.errors import InputError
 from dynident.core.options import Options
 from dynident.core.schema import Number
 from dynident.dynamics.idim import Idim
-from dynident.recording.filters import zero_phase_lowpass
+from dynident.recording.filters import edge, zero_phase_lowpass
 from dynident.recording.prepare import Samples
 from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem
@@ -57,8 +57,8 @@ class FitFigure:
     Attributes
     ----------
     rows : {"fitted", "all samples"}
-        Filtered, decimated rows; or every sample, measured and predicted torque both
-        low-passed.
+        Filtered, decimated rows; or all samples that no filter's edge reaches, measured and
+        predicted torque both low-passed.
     lowpass_hz : float or None
         That low-pass: zero-phase Butterworth of order 4.
     joints : tuple of JointError
@@ -128,7 +128,7 @@ def fitted_figure(factors: Factors, beta: Array) -> FitFigure:
 def all_samples_figure(
     idim: Idim, sets: Sequence[Array], logs: Sequence[Samples], lowpass_hz: float
 ) -> tuple[FitFigure, ...]:
-    """Errors of parameter sets on every sample of some logs, stacked.
+    """Errors of parameter sets on all samples of some logs, stacked, but for filter edges.
 
     Parameters
     ----------
@@ -146,22 +146,57 @@ def all_samples_figure(
     n = idim.robot.n
     squared_error, squared_torque, rows = np.zeros((len(sets), n)), np.zeros(n), np.zeros(n)
     for log in logs:
-        for start, stop in log.runs:
-            run = slice(start, stop)
-            measured = zero_phase_lowpass(log.tau[run], lowpass_hz, log.rate)
+        for run, inner in scored(log, lowpass_hz):
+            measured = zero_phase_lowpass(log.tau[run], lowpass_hz, log.rate)[inner]
             squared_torque += np.sum(measured**2, axis=0)
-            rows += stop - start
+            rows += len(measured)
             motion = log.q[run], log.dq[run], log.ddq[run]
             conditions = idim.follow(*motion[:2], log.rate)
             for k, theta in enumerate(sets):
                 predicted = idim.torque(theta, *motion, conditions=conditions)
-                error = measured - zero_phase_lowpass(predicted, lowpass_hz, log.rate)
+                error = measured - zero_phase_lowpass(predicted, lowpass_hz, log.rate)[inner]
                 squared_error[k] += np.sum(error**2, axis=0)
     names = idim.robot.joint_names
     return tuple(
         figure(names, squared, squared_torque, rows, ALL_SAMPLES, lowpass_hz)
         for squared in squared_error
     )
+
+
+def scored(log: Samples, lowpass_hz: float) -> tuple[tuple[slice, slice], ...]:
+    """What is scored of a log: runs, and of each the samples that no filter's edge reaches.
+
+    Left out are the edges of the position filter, which the fit leaves out too (and with them
+    runs that are too short to be fitted), and beyond these the edges of the figure's low-pass,
+    which carries what is wrong there inwards.
+
+    Parameters
+    ----------
+    log : Samples
+    lowpass_hz : float
+        Of the figure [Hz].
+
+    Returns
+    -------
+    tuple of (slice, slice)
+        A run among the log's samples, and what is scored among the run's.
+    """
+    found = []
+    for start, stop in log.segments:
+        first, last = next((a, b) for a, b in log.runs if a <= start and stop <= b)
+        # asked first without the edge, which no integer holds where the low-pass is absurd
+        if lowpass_hz * (stop - start) < log.rate:
+            continue
+        cut = edge(lowpass_hz, log.rate)
+        if stop - start > 2 * cut:
+            found.append((slice(first, last), slice(start + cut - first, stop - cut - first)))
+    return tuple(found)
+
+
+def edge_samples(log: Samples, lowpass_hz: float) -> int:
+    """How many samples of a log are filters' edges, and in no figure of all samples."""
+    counted = sum(len(log.q[run][inner]) for run, inner in scored(log, lowpass_hz))
+    return sum(stop - start for start, stop in log.runs) - counted
 
 
 def check_lowpass(lowpass_hz: float, logs: Sequence[Samples]) -> tuple[str, ...]:
@@ -175,7 +210,7 @@ def check_lowpass(lowpass_hz: float, logs: Sequence[Samples]) -> tuple[str, ...]
     notes = []
     for log in logs:
         seconds = max(stop - start for start, stop in log.runs) / log.rate
-        if lowpass_hz * seconds < 1.0:
+        if not scored(log, lowpass_hz):
             raise InputError(
                 f"{log.name}: a low-pass of {lowpass_hz:g} Hz leaves nothing of {seconds:.4g} s"
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,6 +16,7 @@ from dynident.core.schema import Flag, Name, Number, Spec, Vector3, one_of, read
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.options import every_option, names_of
 from dynident.friction.models import FRICTIONS
+from dynident.recording.clock import Clocking
 from dynident.recording.mend import Mending, mend
 from dynident.recording.prepare import MOST, Preparation, Samples, prepare
 from dynident.recording.read import read_log
@@ -70,7 +72,7 @@ class RobotSection(Spec):
 class LogFiles(Spec):
     """``[[log]]``: files of one recording and where its signals are.
 
-    Beside these it has the options of `Mending`.
+    Beside these it has the options of `Clocking` and `Mending`.
 
     Attributes
     ----------
@@ -104,6 +106,11 @@ class LogFiles(Spec):
         found: Mending = chosen(Mending, self.model_dump(exclude_none=True))
         return found
 
+    def clocking(self) -> Clocking:
+        """How its rows become samples."""
+        found: Clocking = chosen(Clocking, self.model_dump(exclude_none=True))
+        return found
+
 
 class MethodSection(Spec):
     """``[identify]``: the method; its options are keys beside it, see `IdentifySection`.
@@ -129,7 +136,7 @@ if TYPE_CHECKING:
     PrepareSection = Spec
     IdentifySection = MethodSection
 else:
-    LogSection = option_section("LogSection", LogFiles, table([Mending]))
+    LogSection = option_section("LogSection", LogFiles, table([Clocking, Mending]))
     PrepareSection = option_section("PrepareSection", Spec, table([Preparation]))
     IdentifySection = option_section(
         "IdentifySection", MethodSection, {**every_option(), **table(EVERY_METHOD)}
@@ -271,6 +278,7 @@ def study_samples(section: LogSection, robot: Robot, settings: PrepareSection) -
         side=section.side,
         name=section.name,
         stack=section.stack,
+        **asdict(section.clocking()),
     )
     recording = mend(recording, section.mending())
     if section.rows is not None:
