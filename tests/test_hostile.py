@@ -189,13 +189,12 @@ def test_a_mass_that_rounding_left_is_refused(place):
 
 
 def joints(count: int, star: bool) -> str:
-    parts = ['<robot name="x"><link name="l0"/>']
-    for k in range(1, count + 1):
-        parts.append(
-            f'<link name="l{k}"/><joint name="j{k}" type="continuous">'
-            f'<parent link="l{0 if star else k - 1}"/><child link="l{k}"/></joint>'
-        )
-    return "".join([*parts, "</robot>"])
+    parts = (
+        f'<link name="l{k}"/><joint name="j{k}" type="continuous">'
+        f'<parent link="l{0 if star else k - 1}"/><child link="l{k}"/></joint>'
+        for k in range(1, count + 1)
+    )
+    return "".join(['<robot name="x"><link name="l0"/>', *parts, "</robot>"])
 
 
 @pytest.mark.parametrize("star", [True, False])
