@@ -26,12 +26,14 @@ GROUP = 8
 Rng = np.random.Generator
 NUMBER = re.compile(rb"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 VALUES = (
-    "0", "-0.0", "-1", "1", "1e-300", "5e-324", "1e-12", "1e10", "1e160", "1e300", "-1e300",
-    "1e999", "nan", "inf", "-inf", "true", '"x"', "[]", "[1.0]", "9" * 400, "1" + 28 * "0", "",
+    "0", "-0.0", "-1", "1", "0.5", "2", "3.0", "-0.1", "50.0", "1e3", "1e-3", "1e-12", "1e10",
+    "1e-300", "5e-324", "1e160", "1e300", "-1e300", "1e999", "nan", "inf", "-inf", "true", '"x"',
+    "[]", "[1.0]", "9" * 400, "1" + 28 * "0", "",
 )  # fmt: skip
 WORDS = (
     b"", b"\0", b"\n", b"\x1b[31m", b"\xff\xfe", b"&lt;", b"&m;", b"<!--", b"]]>", b'"', b"'",
-    b"[", b"]", b"{", b"}", b"=", b".", b",", b"#", b"a" * 5000, b"../", "é関\u202e".encode(), b"NaN",
+    b"[", b"]", b"{", b"}", b"=", b".", b",", b"#", b"a" * 5000, b"../", b"NaN",
+    "é関\u202e".encode(),
 )  # fmt: skip
 
 
@@ -78,17 +80,21 @@ def cut_off(data: bytes, rng: Rng) -> bytes:
 
 
 TEXT = (
-    other_number, other_number, other_number, word_between, without_part, part_twice,
+    other_number, word_between, without_part, part_twice,
     line_elsewhere, cut_off, other_byte,
 )  # fmt: skip
 BINARY = (other_byte, other_byte, other_byte, without_part, part_twice, cut_off)
 
 
 def text(name: str) -> Callable[[Rng], bytes]:
-    """A text file with one to three changes."""
+    """A text file with one to three changes; in half of the cases they are of numbers alone."""
 
     def make(rng: Rng) -> bytes:
         data = Path(name).read_bytes()
+        if rng.random() < 0.5:
+            for _ in range(int(rng.integers(1, 4))):
+                data = other_number(data, rng)
+            return data
         for _ in range(int(rng.integers(1, 4))):
             data = TEXT[int(rng.integers(len(TEXT)))](data, rng) if data else data
         return data
@@ -139,20 +145,25 @@ def npz(rng: Rng) -> bytes:
 
 Case = tuple[str, Callable[[Rng], bytes], tuple[tuple[str, ...], ...]]
 LOG = ("identify", "--robot", "arm.urdf", "--bandwidth", "5", "--no-doctor", "--log")
+REPAIR = ("repair", "--urdf", "y.urdf")
 KINDS: dict[str, Case] = {
     "study": ("x.toml", text("s.toml"), (("identify", "x.toml"), ("doctor", "x.toml"))),
     "loop": ("x.toml", text("loop.toml"), (("simulate", "x.toml", "-o", "y.csv"),)),
-    "urdf": ("x.urdf", text("arm.urdf"), (("base", "x.urdf"), ("repair", "x.urdf", "--urdf", "y.urdf"))),
-    "table": ("x.toml", text("dh.toml"), (("base", "x.toml"), ("repair", "x.toml", "--urdf", "y.urdf"))),
+    "urdf": ("x.urdf", text("arm.urdf"), (("base", "x.urdf"), (*REPAIR, "x.urdf"))),
+    "table": ("x.toml", text("dh.toml"), (("base", "x.toml"), (*REPAIR, "x.toml"))),
     "csv": ("x.csv", text("a.csv"), ((*LOG, "x.csv"), (*LOG, "x.csv", "--method", "irls"))),
     "mat": ("x.mat", mat, ((*LOG, "x.mat"),)),
     "npz": ("x.npz", npz, ((*LOG, "x.npz"),)),
     "result": (
-        "x.json", text("out/result.json"),
-        (("validate", "x.json", "a.csv"), ("export", "x.json", "--urdf", "y.urdf"),
-         ("export", "x.json", "--urdf", "y.urdf", "--repair")),
+        "x.json",
+        text("out/result.json"),
+        (
+            ("validate", "x.json", "a.csv"),
+            ("export", "x.json", "--urdf", "y.urdf"),
+            ("export", "x.json", "--urdf", "y.urdf", "--repair"),
+        ),
     ),
-}  # fmt: skip
+}
 """The file, what makes it, and the commands that read it."""
 
 

@@ -118,6 +118,11 @@ def test_the_motors_side_needs_a_transmission(place):
     assert sound(["identify", "x.toml"])[0] == 0
 
 
+def test_a_bandwidth_that_leaves_too_few_rows_is_no_traceback(place):
+    Path("x.toml").write_text(STUDY.replace("bandwidth = 5.0", "bandwidth = 1"))
+    assert sound(["identify", "x.toml"])[0] in (0, 1)
+
+
 # robots
 
 
