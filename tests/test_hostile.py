@@ -118,6 +118,11 @@ def test_the_motors_side_needs_a_transmission(place):
     assert sound(["identify", "x.toml"])[0] == 0
 
 
+def test_a_bandwidth_that_leaves_too_few_rows_is_no_traceback(place):
+    Path("x.toml").write_text(STUDY.replace("bandwidth = 5.0", "bandwidth = 1"))
+    refused(["identify", "x.toml"], "rows for", "raise the bandwidth", code=1)
+
+
 # robots
 
 
@@ -189,13 +194,12 @@ def test_a_mass_that_rounding_left_is_refused(place):
 
 
 def joints(count: int, star: bool) -> str:
-    parts = ['<robot name="x"><link name="l0"/>']
-    for k in range(1, count + 1):
-        parts.append(
-            f'<link name="l{k}"/><joint name="j{k}" type="continuous">'
-            f'<parent link="l{0 if star else k - 1}"/><child link="l{k}"/></joint>'
-        )
-    return "".join([*parts, "</robot>"])
+    parts = (
+        f'<link name="l{k}"/><joint name="j{k}" type="continuous">'
+        f'<parent link="l{0 if star else k - 1}"/><child link="l{k}"/></joint>'
+        for k in range(1, count + 1)
+    )
+    return "".join(['<robot name="x"><link name="l0"/>', *parts, "</robot>"])
 
 
 @pytest.mark.parametrize("star", [True, False])

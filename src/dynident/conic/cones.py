@@ -104,8 +104,10 @@ def slack(cone: Cone, x: Array) -> Array:
 
 
 def violation(cone: Cone, x: Array) -> float:
-    """By how much a point misses a constraint, 0 inside."""
+    """By how much a point misses a constraint, 0 inside; infinite where it is no number."""
     s = slack(cone, x)
+    if not np.all(np.isfinite(s)):
+        return np.inf
     if isinstance(cone, Equal):
         return float(np.max(np.abs(s), initial=0.0))
     if isinstance(cone, Positive):

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, Field
 from dynident.conic.solve import Repeated
 from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet
 from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError
 from dynident.core.options import Options
 from dynident.regression.factors import System
 
@@ -79,7 +80,17 @@ def bootstrap_covariance(
     Returns
     -------
     ndarray, shape (base parameters, base parameters)
+
+    Raises
+    ------
+    ComputationError
+        When as many parameters are fitted as there are rows, so that no errors are left.
     """
+    if rows <= len(point.beta):
+        raise ComputationError(
+            f"{rows} rows for {len(point.beta)} base parameters leave no errors that the bootstrap "
+            "could redraw; raise the bandwidth, fit longer logs, or set bootstrap = 0"
+        )
     generator = np.random.default_rng(options.seed)
     inverse = system.inverse()
     # residuals are smaller than errors, and windows share their mean

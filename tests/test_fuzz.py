@@ -1,0 +1,239 @@
+"""Files changed at random: whatever they become, a command ends with a code and one reason.
+
+Every case is made from its number, so that one that fails can be had again:
+``pytest tests/test_fuzz.py -k "urdf and 17"``. The long form is ``-m slow``.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.io
+from hostile import signals, sound, stock
+
+SHORT, LONG = 2, 250
+"""Groups of cases that run always, and by night."""
+GROUP = 8
+"""Cases a group."""
+
+Rng = np.random.Generator
+NUMBER = re.compile(rb"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+VALUES = (
+    "0", "-0.0", "-1", "1", "0.5", "2", "3.0", "-0.1", "50.0", "1e3", "1e-3", "1e-12", "1e10",
+    "1e-300", "5e-324", "1e160", "1e300", "-1e300", "1e999", "nan", "inf", "-inf", "true", '"x"',
+    "[]", "[1.0]", "9" * 400, "1" + 28 * "0", "",
+)  # fmt: skip
+WORDS = (
+    b"", b"\0", b"\n", b"\x1b[31m", b"\xff\xfe", b"&lt;", b"&m;", b"<!--", b"]]>", b'"', b"'",
+    b"[", b"]", b"{", b"}", b"=", b".", b",", b"#", b"a" * 5000, b"../", b"NaN",
+    "é関\u202e".encode(),
+)  # fmt: skip
+
+
+def other_number(data: bytes, rng: Rng) -> bytes:
+    """A number that is another one, or none."""
+    found = list(NUMBER.finditer(data))
+    if not found:
+        return data
+    spot = found[int(rng.integers(len(found)))]
+    return data[: spot.start()] + str(rng.choice(VALUES)).encode() + data[spot.end() :]
+
+
+def other_byte(data: bytes, rng: Rng) -> bytes:
+    at = int(rng.integers(len(data)))
+    return data[:at] + bytes([int(rng.integers(256))]) + data[at + 1 :]
+
+
+def word_between(data: bytes, rng: Rng) -> bytes:
+    at = int(rng.integers(len(data) + 1))
+    return data[:at] + WORDS[int(rng.integers(len(WORDS)))] + data[at:]
+
+
+def without_part(data: bytes, rng: Rng) -> bytes:
+    start, stop = sorted(rng.integers(len(data) + 1, size=2).tolist())
+    return data[:start] + data[min(stop, start + int(rng.integers(1, 200))) :]
+
+
+def part_twice(data: bytes, rng: Rng) -> bytes:
+    start = int(rng.integers(len(data)))
+    part = data[start : start + int(rng.integers(1, 200))]
+    return data[:start] + part * int(rng.integers(2, 4)) + data[start + len(part) :]
+
+
+def line_elsewhere(data: bytes, rng: Rng) -> bytes:
+    lines = data.split(b"\n")
+    line = lines.pop(int(rng.integers(len(lines))))
+    if rng.random() < 0.7:
+        lines.insert(int(rng.integers(len(lines) + 1)), line)
+    return b"\n".join(lines)
+
+
+def cut_off(data: bytes, rng: Rng) -> bytes:
+    return data[: int(rng.integers(len(data) + 1))]
+
+
+TEXT = (
+    other_number, word_between, without_part, part_twice,
+    line_elsewhere, cut_off, other_byte,
+)  # fmt: skip
+BINARY = (other_byte, other_byte, other_byte, without_part, part_twice, cut_off)
+
+
+def text(name: str) -> Callable[[Rng], bytes]:
+    """A text file with one to three changes; in half of the cases they are of numbers alone."""
+
+    def make(rng: Rng) -> bytes:
+        data = Path(name).read_bytes()
+        if rng.random() < 0.5:
+            for _ in range(int(rng.integers(1, 4))):
+                data = other_number(data, rng)
+            return data
+        for _ in range(int(rng.integers(1, 4))):
+            data = TEXT[int(rng.integers(len(TEXT)))](data, rng) if data else data
+        return data
+
+    return make
+
+
+def spoiled(data: bytes, rng: Rng) -> bytes:
+    """Bytes changed, mostly near the heads of what they hold."""
+    heads = [m.start() for m in re.finditer(rb"\x0e\0\0\0|PK|NUMPY|descr", data)] or [0]
+    for _ in range(int(rng.integers(1, 6))):
+        if rng.random() < 0.6 and data:
+            at = min(int(rng.choice(heads)) + int(rng.integers(64)), len(data) - 1)
+            data = data[:at] + bytes([int(rng.integers(256))]) + data[at + 1 :]
+        elif data:
+            data = BINARY[int(rng.integers(len(BINARY)))](data, rng)
+    return data
+
+
+def mat(rng: Rng) -> bytes:
+    """A MAT file of any version with structs, cells and text beside the signals."""
+    old, packed = bool(rng.random() < 0.3), bool(rng.random() < 0.3)
+    content: dict[str, object] = dict(signals())
+    if not old:
+        cells = np.array([1.0, "x", [2]], dtype=object)
+        content |= {"s": {"a": np.arange(5.0), "b": "text"}, "c": cells, "n": "name"}
+    file = io.BytesIO()
+    scipy.io.savemat(file, content, format="4" if old else "5", do_compression=packed and not old)
+    return spoiled(file.getvalue(), rng)
+
+
+def npz(rng: Rng) -> bytes:
+    """A NumPy archive."""
+    file = io.BytesIO()
+    save = np.savez_compressed if rng.random() < 0.3 else np.savez
+    save(file, **signals(), other=np.zeros((3, 4, 5)), name=np.array("x"))
+    if rng.random() < 0.5:
+        return spoiled(file.getvalue(), rng)
+    # archives whose members are spoiled, with sums that are right
+    whole, out = zipfile.ZipFile(file), io.BytesIO()
+    spoil = int(rng.integers(len(whole.namelist())))
+    with zipfile.ZipFile(out, "w") as archive:
+        for k, name in enumerate(whole.namelist()):
+            data = whole.read(name)
+            archive.writestr(name, spoiled(data, rng) if k == spoil else data)
+    return out.getvalue()
+
+
+Case = tuple[str, Callable[[Rng], bytes], tuple[tuple[str, ...], ...]]
+LOG = ("identify", "--robot", "arm.urdf", "--bandwidth", "5", "--no-doctor", "--log")
+REPAIR = ("repair", "--urdf", "y.urdf")
+KINDS: dict[str, Case] = {
+    "study": ("x.toml", text("s.toml"), (("identify", "x.toml"), ("doctor", "x.toml"))),
+    "loop": ("x.toml", text("loop.toml"), (("simulate", "x.toml", "-o", "y.csv"),)),
+    "urdf": ("x.urdf", text("arm.urdf"), (("base", "x.urdf"), (*REPAIR, "x.urdf"))),
+    "table": ("x.toml", text("dh.toml"), (("base", "x.toml"), (*REPAIR, "x.toml"))),
+    "csv": ("x.csv", text("a.csv"), ((*LOG, "x.csv"), (*LOG, "x.csv", "--method", "irls"))),
+    "mat": ("x.mat", mat, ((*LOG, "x.mat"),)),
+    "npz": ("x.npz", npz, ((*LOG, "x.npz"),)),
+    "result": (
+        "x.json",
+        text("out/result.json"),
+        (
+            ("validate", "x.json", "a.csv"),
+            ("export", "x.json", "--urdf", "y.urdf"),
+            ("export", "x.json", "--urdf", "y.urdf", "--repair"),
+        ),
+    ),
+}
+"""The file, what makes it, and the commands that read it."""
+
+
+@pytest.fixture(scope="module")
+def stocked(tmp_path_factory) -> Path:
+    place = tmp_path_factory.mktemp("fuzz")
+    stock(place)
+    (place / "dh.toml").write_text(TABLE)
+    return place
+
+
+TABLE = """name = "arm"
+convention = "modified"
+angles = "deg"
+gravity = [0.0, 0.0, -9.81]
+[[joint]]
+name = "a"
+alpha = 0.0
+a = 0.0
+d = 0.3
+lower = -170.0
+upper = 170.0
+[joint.inertial]
+mass = 3.0
+com = [0.1, 0.0, 0.05]
+inertia = [0.02, 0.001, 0.03, 0.0, 0.0, 0.03]
+[[joint]]
+name = "b"
+type = "prismatic"
+alpha = 90.0
+theta0 = 10.0
+[joint.inertial]
+mass = 2.0
+inertia = [0.02, 0.0, 0.02, 0.0, 0.0, 0.01]
+[[drive]]
+joint = "b"
+row = { a = 1.0, b = 1.0 }
+[transmission]
+reduction = [[100.0, 0.0], [10.0, 50.0]]
+zero = [0.1, 0.2]
+"""
+
+
+def tried(kind: str, group: int) -> None:
+    file, make, commands = KINDS[kind]
+    for case in range(GROUP * group, GROUP * (group + 1)):
+        rng = np.random.default_rng([case, *kind.encode()])
+        Path(file).write_bytes(make(rng))
+        command = commands[int(rng.integers(len(commands)))]
+        try:
+            sound(list(command), ("y.csv", "y.urdf"))
+        except BaseException as error:
+            kept = Path(f"kept-{kind}-{case}{Path(file).suffix}").resolve()
+            os.replace(file, kept)
+            error.add_note(f"case {case} of {kind}: {' '.join(command)}, with {kept} as {file}")
+            raise
+
+
+@pytest.mark.parametrize("group", range(SHORT))
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_some_spoiled_files(stocked, monkeypatch, kind, group):
+    monkeypatch.chdir(stocked)
+    tried(kind, group)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("group", range(SHORT, LONG))
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_many_spoiled_files(stocked, monkeypatch, kind, group):
+    monkeypatch.chdir(stocked)
+    tried(kind, group)
