@@ -8,17 +8,13 @@ the robot's file). And undamaged logs, about which nothing should be said. Write
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import json
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
-from common import FIGURES, markdown
 from scipy import signal
 
 import dynident as di
@@ -26,7 +22,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import DynidentError
 from dynident.core.inertia import from_com
 from dynident.diagnosis.signals import signs
-from dynident.diagnosis.verdict import TRUSTED, verdict
+from dynident.diagnosis.verdict import verdict
 from dynident.dynamics.idim import build_idim
 from dynident.recording.mend import Mending, mend
 from dynident.recording.recording import Recording
@@ -247,6 +243,12 @@ def swap(n: int, rng: np.random.Generator) -> tuple[int, ...]:
     return tuple(order)
 
 
+def joint_swap(n: int, rng: np.random.Generator) -> Mending:
+    """Two joints exchanged altogether."""
+    order = swap(n, rng)
+    return Mending(order={"q": order, "tau": order})
+
+
 def late(x: Array, samples: int) -> Array:
     """Later by some samples; the first value stands until then."""
     out = np.roll(x, samples, axis=0)
@@ -270,8 +272,8 @@ def one_late(q: Array, tau: Array, ms: float, rng: np.random.Generator) -> tuple
 
 
 def offset(q: Array, tau: Array, deg: float, rng: np.random.Generator) -> tuple[Array, Array]:
-    """An encoder's zero, of a joint that carries others and is carried."""
-    j = 1 if q.shape[1] == 2 else int(rng.integers(1, q.shape[1] - 1))
+    """An encoder's zero: of the shoulder of two joints, of the third of more."""
+    j = 0 if q.shape[1] == 2 else 2
     q[:, j] -= np.radians(deg)
     return q, tau
 
@@ -325,17 +327,13 @@ def steps(x: Array, size: float | Array) -> Array:
     return np.asarray(size * np.round(x / size))
 
 
-def slow_logger(
-    q: Array, tau: Array, hz: float, rng: np.random.Generator
-) -> tuple[Array, Array]:
+def slow_logger(q: Array, tau: Array, hz: float, rng: np.random.Generator) -> tuple[Array, Array]:
     """Torque through a first-order filter of the logger."""
     b, a = signal.butter(1, hz, fs=RATE)
     return q, signal.lfilter(b, a, tau, axis=0)
 
 
-def slow_encoder(
-    q: Array, tau: Array, hz: float, rng: np.random.Generator
-) -> tuple[Array, Array]:
+def slow_encoder(q: Array, tau: Array, hz: float, rng: np.random.Generator) -> tuple[Array, Array]:
     """Positions through a first-order filter of the logger."""
     b, a = signal.butter(1, hz, fs=RATE)
     zi = signal.lfilter_zi(b, a)
@@ -447,7 +445,7 @@ DAMAGES: dict[str, Damage] = {
     ),
     "two joints swapped": Damage(
         ("joint order",),
-        mending_undone(lambda n, r: (lambda o: Mending(order={"q": o, "tau": o}))(swap(n, r))),
+        mending_undone(joint_swap),
         (1, 2, 3), joints=2,
     ),
     "degrees taken for radians": Damage(
@@ -562,7 +560,9 @@ class Outcome:
 REFUSED = "refused"
 
 
-def identified(robot: Robot, log: Recording, held: Recording, doctor: bool = True) -> Identification:
+def identified(
+    robot: Robot, log: Recording, held: Recording, doctor: bool = True
+) -> Identification:
     """By the default method."""
     problem = di.Problem(robot, di.prepare(log, bandwidth=BANDWIDTH))
     others = [di.prepare(held, bandwidth=BANDWIDTH)]
