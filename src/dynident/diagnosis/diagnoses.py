@@ -429,13 +429,15 @@ SLOWEST, QUICKEST, SLOWNESSES = 0.3, 30.0, 13
 
 def slow_loggers(case: Case) -> Iterator[Suspicion]:
     """Torque, or positions, that went through a first-order filter of the logger."""
-    rate = case.snapshot.samples.rate
+    quickest = min(QUICKEST, 0.2 * case.snapshot.samples.rate)
+    if quickest <= SLOWEST:
+        return
     for name, undo in (("torque", undone), ("position", done)):
 
         def left(hz: float, undo: Callable[[Snapshot, float], Snapshot] = undo) -> float:
             return moments(undo(case.snapshot, hz)).read(np.eye(case.n)).free()
 
-        grid = np.geomspace(SLOWEST, min(QUICKEST, 0.2 * rate), SLOWNESSES)
+        grid = np.geomspace(SLOWEST, quickest, SLOWNESSES)
         best = min(grid.tolist(), key=left)
         step = float(grid[1] / grid[0])
         for _ in range(CLOSER):

@@ -129,14 +129,15 @@ def examine(base: BaseParameters, samples: Samples, thorough: bool = False) -> t
         finding, reading = found
         findings.append(finding)
         snapshot = reading.of(snapshot)
-    return (*of_the_file(snapshot), *findings, *unrelated(snapshot, findings))
-
-
-def of_the_file(snapshot: Snapshot) -> Iterator[Finding]:
-    """Torques that are far from what the robot file's inertials ask for."""
-    if not snapshot.base.idim.robot.has_nominal:
-        return
     normal = moments(snapshot).read(np.eye(snapshot.q.shape[1]))
+    log = samples.name
+    return (*of_the_file(log, normal), *findings, *unrelated(log, normal, findings))
+
+
+def of_the_file(log: str, normal: Normal) -> Iterator[Finding]:
+    """Torques that are far from what the robot file's inertials ask for."""
+    if not normal.base.idim.robot.has_nominal:
+        return
     scale, share = normal.of_file()
     if not np.any(share > SEEN):
         return
@@ -144,7 +145,7 @@ def of_the_file(snapshot: Snapshot) -> Iterator[Finding]:
     if not 1.0 / BEYOND <= abs(times) <= BEYOND:
         error = 100.0 * float(np.sqrt(normal.free()))
         yield Finding(
-            snapshot.samples.name,
+            log,
             "torque scale",
             f"the torques are {times:.3g} times what the robot file's inertials ask for",
             "check their unit, gains and the side of the reduction, and the unit of time",
@@ -153,12 +154,12 @@ def of_the_file(snapshot: Snapshot) -> Iterator[Finding]:
         )
 
 
-def unrelated(snapshot: Snapshot, findings: Sequence[Finding]) -> Iterator[Finding]:
+def unrelated(log: str, normal: Normal, findings: Sequence[Finding]) -> Iterator[Finding]:
     """Torque that nothing explains."""
-    error = np.sqrt(moments(snapshot).read(np.eye(snapshot.q.shape[1])).free())
+    error = np.sqrt(normal.free())
     if error > UNRELATED and not findings:
         yield Finding(
-            snapshot.samples.name,
+            log,
             "unrelated",
             f"no reading explains the torque (error {100.0 * error:.0f} % a joint)",
             "is it that of another run?",
