@@ -643,7 +643,7 @@ def sigmas(kind: Damage, found: Outcome) -> float:
         if kind.measured and each.mending is not None and each.error > 0.0:
             values = np.atleast_1d(getattr(each.mending, kind.measured))
             size = float(values[np.argmax(np.abs(values))])
-            return abs(size - truth[kind.measured]) / each.error
+            return float(abs(size - truth[kind.measured]) / each.error)
     return np.nan
 
 
