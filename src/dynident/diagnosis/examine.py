@@ -35,6 +35,8 @@ CONTRADICTED = 1.2
 """Error of consistent models over that of any from which everything is looked for."""
 TIED = 1.05
 """Errors over the smallest one that are no worse: the robot file decides, if it can."""
+HOPELESS = 2.0
+"""Error of least squares over that of the best explanation beyond which nothing is fitted."""
 UNRELATED = 0.6
 """Mean relative error that, without a finding, means that torque and motion do not belong."""
 BEYOND = 5.0
@@ -193,8 +195,10 @@ def best_explanation(snapshot: Snapshot, thorough: bool) -> tuple[Finding, Readi
     if thorough or contradicted or np.max(errors) > DOUBTFUL or promising:
         more = [s for d in DIAGNOSES.values() if not d.always for s in d.suspects(case)]
         promising += [s for s in ranked(snapshot, own, more) if better(s[0], errors)]
-    explained = []
-    for _, suspicion in closest(promising):
+    explained: list[Explained] = []
+    for free, suspicion in closest(promising):
+        if explained and mean(free) > HOPELESS * min(mean(e.errors) for e in explained):
+            break  # consistent bodies leave no less than any
         found = normal_of(snapshot, own, suspicion.reading)
         try:
             left = found.errors(found.consistent())
@@ -245,10 +249,10 @@ def better(errors: Array, before: Array) -> bool:
 
 
 def closest(suspects: list[tuple[Array, Suspicion]]) -> list[tuple[Array, Suspicion]]:
-    """The best of each diagnosis."""
+    """The best of each diagnosis, the most promising first."""
     found: dict[str, list[tuple[Array, Suspicion]]] = {}
     for each in sorted(suspects, key=lambda s: mean(s[0])):
         own = found.setdefault(each[1].diagnosis, [])
         if len(own) < CLOSE:
             own.append(each)
-    return [each for own in found.values() for each in own]
+    return sorted((each for own in found.values() for each in own), key=lambda s: mean(s[0]))
