@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import toy
+from scipy import signal
 
 from dynident.api import identify
 from dynident.core.errors import InputError
@@ -21,6 +25,7 @@ from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
 
 N = 4
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +145,8 @@ def test_what_no_study_can_mend_is_named_with_advice(base, sound, name):
 def test_every_diagnosis_is_tried_here():
     tried = {"torque sign", "torque order", "position sign", "position order", "joint order"}
     tried |= {"delay", "delay of a joint", "encoder offset", "position unit"}
-    tried |= {"absolute encoder", "reversed time", "gravity"}
+    tried |= {"absolute encoder", "reversed time", "gravity", "drift", "mounting"}
+    tried |= {"coupled drive", "rate", "torque scale of a joint", "slow logger"}
     assert tried == set(DIAGNOSES)
 
 
@@ -150,6 +156,76 @@ def test_the_torque_of_one_joint_may_be_late_alone(base, sound):
     found = findings(base, replace(sound, tau=tau).rows(100, len(tau)))
     assert found[0].diagnosis == "delay"
     np.testing.assert_allclose(found[0].mending.delay, [0.0, 0.06, 0.0, 0.0], atol=5e-4)
+
+
+def test_sizes_have_standard_errors(base, sound):
+    samples = 12
+    hurt = replace(sound, tau=np.roll(sound.tau, samples, axis=0)).rows(20, len(sound.q))
+    (found,) = findings(base, hurt)
+    assert abs(found.mending.delay - samples / sound.rate) < 3.0 * found.error
+    assert 1e-6 < found.error < 1e-3
+    assert f"± {1e3 * found.error:.2f} ms" in found.what
+    offset = np.array([0.0, 0.0, 0.2, 0.0])
+    found = findings(base, replace(sound, q=sound.q - offset))[0]
+    assert abs(found.mending.offset[2] - 0.2) < 3.0 * found.error
+    assert 1e-5 < found.error < 0.02
+
+
+def drifting(log):
+    return replace(log, tau=log.tau + np.linspace(0.0, 8.0, len(log.tau))[:, None])
+
+
+def filtered(log):
+    b, a = signal.butter(1, 2.0, fs=log.rate)
+    return replace(log, tau=signal.lfilter(b, a, log.tau, axis=0))
+
+
+def filtered_positions(log):
+    b, a = signal.butter(1, 1.0, fs=log.rate)
+    return replace(log, q=signal.lfilter(b, a, log.q - log.q[0], axis=0) + log.q[0])
+
+
+OTHERS = {
+    "drift": drifting,
+    "torque scale of a joint": lambda log: replace(log, tau=log.tau * [1.0, 0.1, 1.0, 1.0]),
+    "slow torque": filtered,
+    "slow position": filtered_positions,
+    "rate": lambda log: replace(log, rate=2.0 * log.rate),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_else_a_log_may_have_been_through(base, sound, name):
+    found = findings(base, OTHERS[name](sound))
+    assert found[0].diagnosis == name
+    assert found[0].mending is None
+
+
+def test_a_robot_that_is_mounted_otherwise(sound):
+    file = replace(toy.arm(N, nominal=False), gravity=np.array([0.0, 0.0, 9.81]))
+    found = findings(base_parameters(build_idim(file)), sound)
+    assert found[0].diagnosis == "mounting"
+    assert found[0].mend == "set gravity = [0, 0, -9.81] in [robot]"
+
+
+def test_a_coupling_that_the_file_forgets():
+    log, _ = toy.log(toy.arm(N, coupled=True), seconds=10.0, noise=0.3)
+    (found,) = findings(
+        base_parameters(build_idim(toy.arm(N, nominal=False))), replace(log, dq=None, ddq=None)
+    )
+    assert found.diagnosis == "coupled drive"
+    assert found.mend.startswith("write row = { joint_3 = 1, joint_4 = 1 }")
+
+
+def test_torques_far_from_the_file_and_of_another_run(sound):
+    known = base_parameters(build_idim(toy.arm(N)))
+    found = findings(known, replace(sound, tau=0.01 * sound.tau))
+    assert [f.diagnosis for f in found] == ["torque scale"]
+    assert "0.01" in found[0].what
+    other, _ = toy.log(toy.arm(N), seconds=10.0, noise=0.3, seed=3)
+    found = findings(known, replace(sound, tau=other.tau))
+    assert "unrelated" in [f.diagnosis for f in found]
+    assert verdict_of(replace(sound, tau=other.tau)).verdict.state == REFUTED
 
 
 # ---- mendings
@@ -224,6 +300,17 @@ def test_signals_show_what_is_wrong_with_them(sound):
     step = 0.5 * np.std(sound.tau[:, 0])
     assert kinds(replace(sound, tau=step * np.round(sound.tau / step))) >= {"coarse"}
     assert kinds(replace(sound, tau=np.abs(sound.tau))) == {"unsigned"}
+    steps = np.radians(0.5)
+    assert kinds(replace(sound, q=steps * np.round(sound.q / steps))) == {"coarse"}
+    assert kinds(replace(sound, q=np.mod(sound.q, 2.0 * np.pi))) >= {"wrapped"}
+    tau = sound.tau.copy()
+    tau[::500] *= 40.0
+    assert kinds(replace(sound, tau=tau)) == {"spikes"}
+
+
+def test_a_torque_of_one_sign_that_comes_near_zero_once_is_none_without_a_sign(sound):
+    tau = sound.tau - np.min(sound.tau, axis=0)
+    assert kinds(replace(sound, tau=tau)) == set()
 
 
 # ---- the verdict
@@ -260,6 +347,11 @@ def test_a_held_out_log_of_another_sign_refutes(sound):
     assert any("other" in reason.words for reason in found.verdict.reasons)
 
 
+def test_drives_that_give_energy_away_are_doubtful(sound):
+    found = verdict_of(replace(sound, tau=-sound.tau), method="wls")
+    assert any("fv1" in r.words and "clearly negative" in r.words for r in found.verdict.reasons)
+
+
 def test_signs_make_doubtful(sound):
     tau = sound.tau.copy()
     tau[:, 1] = np.clip(tau[:, 1], -20.0, 20.0)
@@ -275,3 +367,41 @@ def test_the_doctor_can_be_left_out(sound):
     assert found.findings == ()
     assert "doctor" not in found.timings
     assert found.verdict.state == REFUTED  # no consistent model explains it
+
+
+# ---- the benchmark, in short
+
+KINDS = (
+    "torque sign of a joint",
+    "torques of two joints swapped",
+    "degrees taken for radians",
+    "delay of all torques [ms]",
+    "torque clipped at share of its top",
+    "encoder freezes, share",
+)
+
+
+@pytest.fixture(scope="module")
+def benchmark():
+    sys.path.append(str(BENCHMARKS))
+    try:
+        return importlib.import_module("doctor")
+    finally:
+        sys.path.remove(str(BENCHMARKS))
+
+
+@pytest.mark.parametrize(("robot", "kinds"), [("two-joint arm", KINDS), ("UR10", KINDS[:1])])
+def test_harm_is_named_first_and_never_trusted(benchmark, robot, kinds):
+    chosen = {
+        kind: replace(damage, sizes=damage.sizes[-1:])
+        for kind, damage in benchmark.DAMAGES.items()
+        if kind in kinds
+    }
+    harmful = 0
+    for sound, found in benchmark.damaged(chosen, robots=[robot]):
+        assert (sound.state, sound.found, sound.shown) == (TRUSTED, (), ())
+        if found.hurt(sound.held):
+            harmful += 1
+            assert found.state != TRUSTED
+            assert found.named(chosen[found.kind].names), found
+    assert harmful >= len(kinds)

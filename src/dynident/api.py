@@ -21,6 +21,7 @@ from dynident.diagnosis.verdict import (
     error_reasons,
     finding_reasons,
     held_out_reasons,
+    negative_reasons,
     verdict,
 )
 from dynident.estimators import Estimate
@@ -171,7 +172,12 @@ def identify(
         },
         warnings=tuple(dict.fromkeys(warnings)),
         timings=watch.total(),
-        verdict=verdict(reasons(problem, system, findings, identification, of_nominal, held_out)),
+        verdict=verdict(
+            [
+                *reasons(problem, system, findings, identification, of_nominal, held_out),
+                *drive_reasons(problem, found),
+            ]
+        ),
         findings=findings,
     )
 
@@ -210,6 +216,18 @@ def reasons(
         every += error_reasons(figures.log, names, percents(own), percents(*figures.nominal[:1]))
         every += held_out_reasons(figures.log, own.overall_percent, error)
     return every
+
+
+def drive_reasons(problem: Problem, found: Estimate) -> list[Reason]:
+    """Rotors and friction that no drive can have."""
+    base, idim = problem.base, problem.idim
+    own = [
+        k
+        for k, place in enumerate(base.kept)
+        if idim.positive[place] and place >= idim.inertial and not np.any(base.K[k])
+    ]
+    names = [base.names[k] for k in own]
+    return negative_reasons(names, found.beta[own], found.covariance.std[own])
 
 
 def percents(*figures: FitFigure) -> list[float]:

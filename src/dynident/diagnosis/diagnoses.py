@@ -12,16 +12,18 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
+from scipy import signal
 
 from dynident.core.arrays import Array
-from dynident.diagnosis.moments import moments
+from dynident.diagnosis.moments import Moments, moments
 from dynident.diagnosis.snapshot import Snapshot
+from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.inverse import inverse_dynamics
 from dynident.recording.mend import Mending, shortest
 from dynident.robot.model import Robot
 
-Motion = Callable[[Snapshot], Snapshot]
+Change = Callable[[Snapshot], Snapshot]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,16 +36,13 @@ class Reading:
         Row j: the combination of the logged torques that is joint j's.
     delay : ndarray, shape (n,)
         By which joint j's torque then lags the motion [s].
-    motion : callable, optional
-        The snapshot as it would have been.
-    weightless : bool
-        Whether gravity is not in the torques.
+    change : callable, optional
+        The snapshot as it would have been: its motion, or its robot.
     """
 
     torque: Array
     delay: Array
-    motion: Motion | None = None
-    weightless: bool = False
+    change: Change | None = None
 
     @classmethod
     def plain(cls, n: int) -> Reading:
@@ -68,19 +67,23 @@ class Reading:
     @property
     def combines(self) -> bool:
         """Whether it only combines the torques as they are logged."""
-        return self.motion is None and not self.weightless and not np.any(self.delay)
+        return self.change is None and not np.any(self.delay)
 
     def of(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot, read in this way."""
-        base, torque = snapshot.base, snapshot.torque @ self.torque.T
+        torque = snapshot.torque @ self.torque.T
         if np.any(self.delay != 0.0):
             torque = later(torque, self.delay * snapshot.samples.rate)
-        if self.weightless:
-            idim = base.idim
-            robot = replace(idim.robot, gravity=np.zeros(3))
-            base = replace(base, idim=build_idim(robot, idim.friction, idim.rotor))
-        found = replace(snapshot, base=base, torque=torque)
-        return found if self.motion is None else self.motion(found)
+        found = replace(snapshot, torque=torque)
+        return found if self.change is None else self.change(found)
+
+
+def with_robot(snapshot: Snapshot, robot: Robot, base: BaseParameters | None = None) -> Snapshot:
+    """A snapshot of another robot, in the base parameters of its own or in given ones."""
+    known = (snapshot.base if base is None else base).idim
+    idim = build_idim(robot, known.friction, known.rotor)
+    own = base_parameters(idim) if base is None else replace(base, idim=idim)
+    return replace(snapshot, base=own)
 
 
 def later(torque: Array, samples: Array) -> Array:
@@ -108,6 +111,8 @@ class Suspicion:
         Of the positions, where that is what was wrong.
     advice : str
         What else to do.
+    error : float
+        Standard error of a delay or an offset [s, rad or m]; 0 for none.
     """
 
     diagnosis: str
@@ -116,6 +121,7 @@ class Suspicion:
     mending: Mending | None = None
     unit: str | None = None
     advice: str = ""
+    error: float = 0.0
 
     @property
     def mend(self) -> str:
@@ -133,12 +139,18 @@ class Case:
     Attributes
     ----------
     snapshot : Snapshot
+    own : Moments
+        Of the log as it stands.
     beta : ndarray, shape (p,)
-        The best consistent model of the log as it stands.
+        Its best consistent model.
+    errors : ndarray, shape (n,)
+        Relative errors of that.
     """
 
     snapshot: Snapshot
+    own: Moments
     beta: Array
+    errors: Array
 
     @property
     def robot(self) -> Robot:
@@ -172,9 +184,9 @@ class Diagnosis:
     always: bool = False
 
 
-def mended(diagnosis: str, what: str, mending: Mending, n: int) -> Suspicion:
+def mended(diagnosis: str, what: str, mending: Mending, n: int, error: float = 0.0) -> Suspicion:
     """A suspicion that a log's table can mend."""
-    return Suspicion(diagnosis, what, Reading.of_mending(mending, n), mending)
+    return Suspicion(diagnosis, what, Reading.of_mending(mending, n), mending, error=error)
 
 
 def signs_of(case: Case) -> Iterator[tuple[str, tuple[float, ...] | float]]:
@@ -255,7 +267,7 @@ def position_units(case: Case) -> Iterator[Suspicion]:
                 return s.along(scale * s.q, scale * s.dq, scale * s.ddq)
 
             if np.any(revolute):
-                reading = replace(Reading.plain(n), motion=motion)
+                reading = replace(Reading.plain(n), change=motion)
                 yield Suspicion("position unit", what, reading, unit=right)
 
 
@@ -273,7 +285,7 @@ def absolute_encoders(case: Case) -> Iterator[Suspicion]:
             yield Suspicion(
                 "absolute encoder",
                 f"the position of {names[j]} {word} that of {names[j - 1]} in it",
-                replace(Reading.plain(len(names)), motion=motion),
+                replace(Reading.plain(len(names)), change=motion),
                 advice=f"write the position of {names[j]} relative to its parent into the log",
             )
 
@@ -283,7 +295,7 @@ def reversed_time(case: Case) -> Iterator[Suspicion]:
     yield Suspicion(
         "reversed time",
         "time runs backwards",
-        replace(Reading.plain(case.n), motion=lambda s: s.along(s.q, -s.dq, s.ddq)),
+        replace(Reading.plain(case.n), change=lambda s: s.along(s.q, -s.dq, s.ddq)),
         advice="turn the log's rows round",
     )
 
@@ -291,12 +303,192 @@ def reversed_time(case: Case) -> Iterator[Suspicion]:
 def without_gravity(case: Case) -> Iterator[Suspicion]:
     """Torques from which the controller's gravity compensation was taken out."""
     if np.any(case.robot.gravity):
+        robot = replace(case.robot, gravity=np.zeros(3))
+        base = case.snapshot.base
+
+        def change(s: Snapshot) -> Snapshot:
+            return with_robot(s, robot, base)
+
         yield Suspicion(
             "gravity",
             "gravity is not in the torques",
-            replace(Reading.plain(case.n), weightless=True),
+            replace(Reading.plain(case.n), change=change),
             advice="log the whole torque of the drives, or set gravity = [0, 0, 0] in [robot]",
         )
+
+
+def mountings(case: Case) -> Iterator[Suspicion]:
+    """Gravity along another axis: on a wall, on the ceiling."""
+    now = case.robot.gravity
+    size = float(np.linalg.norm(now))
+    if size == 0.0:
+        return
+    idim = case.snapshot.base.idim
+    skew = replace(case.robot, gravity=np.array([0.31, -0.47, 0.83]) * size)
+    base = base_parameters(build_idim(skew, idim.friction, idim.rotor))
+    for axis in (*np.eye(3), *-np.eye(3)):
+        gravity = size * axis
+        if np.allclose(gravity, now):
+            continue
+        robot = replace(case.robot, gravity=gravity)
+
+        def change(s: Snapshot, robot: Robot = robot) -> Snapshot:
+            return with_robot(s, robot, base)
+
+        along = ", ".join(f"{g:g}" for g in gravity + 0.0)
+        yield Suspicion(
+            "mounting",
+            f"the robot is mounted otherwise: gravity is along [{along}]",
+            replace(Reading.plain(case.n), change=change),
+            advice=f"set gravity = [{along}] in [robot]",
+        )
+
+
+WORST = 3
+"""Joints whose drives may be coupled otherwise: those with the largest errors."""
+
+
+def coupled_drives(case: Case) -> Iterator[Suspicion]:
+    """A drive that turns with the joint before, too, and the file does not say so; or does."""
+    names, turns = case.names, case.robot.drives.turns
+    worst = set(np.argsort(-case.errors)[:WORST].tolist())
+    for j in range(1, case.n):
+        if not {j - 1, j} <= worst and case.n > WORST:
+            continue
+        for share in (0.0,) if turns[j, j - 1] != 0.0 else (1.0, -1.0):
+            other = turns.copy()
+            other[j, j - 1] = share
+            robot = replace(case.robot, drives=replace(case.robot.drives, turns=other))
+
+            def change(s: Snapshot, robot: Robot = robot) -> Snapshot:
+                return with_robot(s, robot)
+
+            row = f"{{ {names[j - 1]} = {share:g}, {names[j]} = 1 }}"
+            word = f"turns with {names[j - 1]}, too" if share else "turns alone"
+            yield Suspicion(
+                "coupled drive",
+                f"the drive of {names[j]} {word}",
+                replace(Reading.plain(case.n), change=change),
+                advice=f"write row = {row} of [[drive]] {names[j]} in the robot file",
+            )
+
+
+RATES = (2.0, 4.0, 5.0, 10.0, 60.0, 1000.0)
+"""By how many times a rate may be wrong: rows left out, minutes, milliseconds."""
+
+
+def rates(case: Case) -> Iterator[Suspicion]:
+    """A time axis that is another: inertia and gravity do not go together."""
+    for factor in (*RATES, *(1.0 / rate for rate in RATES)):
+
+        def change(s: Snapshot, factor: float = factor) -> Snapshot:
+            return s.along(s.q, factor * s.dq, factor**2 * s.ddq)
+
+        right = factor * case.snapshot.samples.rate
+        yield Suspicion(
+            "rate",
+            f"time runs {factor:.4g} times as fast as the log says",
+            replace(Reading.plain(case.n), change=change),
+            advice=f"set rate = {right:.6g} in [[log]], or the unit of its time",
+        )
+
+
+SCALES = np.geomspace(1.0 / 300.0, 300.0, 39)
+"""Factors of a joint's torque that are tried first."""
+CLOSER = 4
+"""Times the steps between factors are halved about the best."""
+
+
+def torque_scales(case: Case) -> Iterator[Suspicion]:
+    """The torque of one joint in another unit, or on the other side of its gear."""
+
+    def left(j: int, factor: float) -> float:
+        torque = np.eye(case.n)
+        torque[j, j] = factor
+        return case.own.read(torque).free()
+
+    for j, name in enumerate(case.names):
+        errors = [left(j, factor) for factor in SCALES]
+        best, step = float(SCALES[int(np.argmin(errors))]), float(SCALES[1] / SCALES[0])
+        for _ in range(CLOSER):
+            step = np.sqrt(step)
+            best = min((best / step, best, best * step), key=lambda factor: left(j, factor))
+        torque = np.eye(case.n)
+        torque[j, j] = best
+        yield Suspicion(
+            "torque scale of a joint",
+            f"the torque of {name} is {1.0 / best:.3g} times what the others ask for",
+            replace(Reading.plain(case.n), torque=torque),
+            advice=f"check the gain, the unit and the reduction of {name}",
+        )
+
+
+SLOWEST, QUICKEST, SLOWNESSES = 0.3, 30.0, 13
+"""Cutoffs of a logger's filter that are looked for [Hz], and how many."""
+
+
+def slow_loggers(case: Case) -> Iterator[Suspicion]:
+    """Torque, or positions, that went through a first-order filter of the logger."""
+    quickest = min(QUICKEST, 0.2 * case.snapshot.samples.rate)
+    if quickest <= SLOWEST:
+        return
+    for name, undo in (("torque", undone), ("position", done)):
+
+        def left(hz: float, undo: Callable[[Snapshot, float], Snapshot] = undo) -> float:
+            return moments(undo(case.snapshot, hz)).read(np.eye(case.n)).free()
+
+        grid = np.geomspace(SLOWEST, quickest, SLOWNESSES)
+        best = min(grid.tolist(), key=left)
+        step = float(grid[1] / grid[0])
+        for _ in range(CLOSER):
+            step = np.sqrt(step)
+            best = min((best / step, best, best * step), key=left)
+
+        def change(
+            s: Snapshot,
+            best: float = best,
+            undo: Callable[[Snapshot, float], Snapshot] = undo,
+        ) -> Snapshot:
+            return undo(s, best)
+
+        yield Suspicion(
+            f"slow {name}",
+            f"the {name}s went through a low-pass at about {best:.2g} Hz",
+            replace(Reading.plain(case.n), change=change),
+            advice=f"log the {name}s without that filter, or the others through the same",
+        )
+
+
+def undone(s: Snapshot, hz: float) -> Snapshot:
+    """Torque before a first-order filter."""
+    slope = np.gradient(s.torque, 1.0 / s.samples.rate, axis=0)
+    return replace(s, torque=s.torque + slope / (2.0 * np.pi * hz))
+
+
+def done(s: Snapshot, hz: float) -> Snapshot:
+    """Torque behind the first-order filter that the positions went through."""
+    b, a = signal.butter(1, hz, fs=s.samples.rate)
+    start = signal.lfilter_zi(b, a)[:, None] * s.torque[:1]
+    return replace(s, torque=signal.lfilter(b, a, s.torque, axis=0, zi=start)[0])
+
+
+def drifts(case: Case) -> Iterator[Suspicion]:
+    """Torques whose zero moves along the log."""
+    s, n = case.snapshot, case.n
+    ramp = np.linspace(-1.0, 1.0, len(s.torque))
+    found = moments(s, np.column_stack([s.tau, ramp[s.instant]]))
+    size = found.extra(np.eye(n, n + 1))
+
+    def change(s: Snapshot) -> Snapshot:
+        return replace(s, torque=s.torque - ramp[:, None] * size)
+
+    worst = int(np.argmax(np.abs(size) * np.sqrt(found.weights(n))))
+    yield Suspicion(
+        "drift",
+        f"the torques drift, that of {case.names[worst]} by {2.0 * size[worst]:.3g}",
+        replace(Reading.plain(n), change=change),
+        advice="let the sensors and drives warm up, or fit a shorter stretch of the log",
+    )
 
 
 LATEST, COARSE = 0.1, 0.008
@@ -319,18 +511,85 @@ def delays(case: Case, joints: Sequence[int] | None = None) -> Iterator[Suspicio
     delay[list(chosen)] = best
     whose = f"the torque of {names[chosen[0]]}" if len(chosen) < n else "the torque"
     word = "lags" if best > 0.0 else "leads"
+    error = delay_error(case.snapshot, delay, chosen)
     yield mended(
         "delay",
-        f"{whose} {word} the motion by {1e3 * abs(best):.2f} ms",
+        f"{whose} {word} the motion by {1e3 * abs(best):.2f} ± {1e3 * error:.2f} ms",
         Mending(delay=shortest(np.round(delay, 6))),
         n,
+        error,
     )
 
 
+def delay_error(snapshot: Snapshot, delay: Array, joints: Sequence[int]) -> float:
+    """Standard error of a delay [s]."""
+    n = len(delay)
+    read = Reading(np.eye(n), delay).of(snapshot)
+    slope = np.gradient(read.torque, 1.0 / snapshot.samples.rate, axis=0)
+    found = moments(read, np.hstack([read.tau, slope[read.instant]]))
+    late = np.zeros((n, 2 * n))
+    late[list(joints), n + np.array(joints)] = 1.0
+    return standard_error(read, found, late)
+
+
+def standard_error(snapshot: Snapshot, found: Moments, column: Array) -> float:
+    """Of the size of one more column, about its best: ``s sqrt(c / (v^T M v))``.
+
+    s^2 is the variance of a row's residual, each joint in its own torque; c the sum of the
+    residuals' correlations.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    found : Moments
+        Of the snapshot's torques and the columns.
+    column : ndarray, shape (n, m)
+        v as a combination of them.
+    """
+    n = len(column)
+    normal = found.read(np.eye(n, column.shape[1]))
+    seen, _ = found.left_over(column, column, normal.scale)
+    system = normal.system()
+    beta = np.asarray(np.linalg.solve(system.A, system.b), dtype=np.float64)
+    base = snapshot.base
+    predicted = base.idim.torque(base.standard(beta), snapshot.q, snapshot.dq, snapshot.ddq)
+    rest = np.where(snapshot.moving, (snapshot.tau - predicted) * np.sqrt(normal.scale), 0.0)
+    variance = float(np.sum(rest**2)) / max(1, found.rows - base.count)
+    if seen <= 0.0:
+        return np.inf
+    return float(np.sqrt(variance * correlation(rest) / seen))
+
+
+FARTHEST = 0.05
+"""Share of the instants over which residuals are correlated at most."""
+
+
+def correlation(rest: Array) -> float:
+    """Sum of the correlations of residuals, with weights that fall to zero; at least 1."""
+    length = max(1, int(FARTHEST * len(rest)))
+    square = float(np.sum(rest**2))
+    if square == 0.0:
+        return 1.0
+    sums = [float(np.sum(rest[k:] * rest[:-k])) for k in range(1, length)]
+    weights = 1.0 - np.arange(1, length) / length
+    return max(1.0, 1.0 + 2.0 * float(weights @ np.array(sums)) / square)
+
+
 def single_delays(case: Case) -> Iterator[Suspicion]:
-    """The torque of one joint alone."""
-    if case.n > 1:
-        for j in range(case.n):
+    """The torque of one joint alone, where its slope in time promises something."""
+    if case.n == 1:
+        return
+    s, n = case.snapshot, case.n
+    slope = np.gradient(s.torque, 1.0 / s.samples.rate, axis=0)
+    found = moments(s, np.hstack([s.tau, slope[s.instant]]))
+    torque = np.eye(n, 2 * n)
+    scale = found.read(torque).scale
+    rest, _ = found.left_over(torque, torque, scale)
+    for j in range(n):
+        column = np.zeros((n, 2 * n))
+        column[j, n + j] = 1.0
+        blind, cross = found.left_over(torque, column, scale)
+        if blind > 0.0 and cross**2 / blind > (1.0 - PROMISING) * rest:
             yield from delays(case, (j,))
 
 
@@ -387,14 +646,37 @@ def encoder_offsets(case: Case) -> Iterator[Suspicion]:
             if step is None:
                 break
             offset[j] += step.size
-        revolute = case.robot.joints[j].kind == "revolute"
-        size = f"{np.degrees(offset[j]):.3g} deg" if revolute else f"{offset[j]:.3g} m"
+        error = offset_error(case, offset, j)
+        turn = 180.0 / np.pi if case.robot.joints[j].kind == "revolute" else 1.0
+        unit = "deg" if turn != 1.0 else "m"
         yield mended(
             "encoder offset",
-            f"the position of {name} lacks {size}",
+            f"the position of {name} lacks {turn * offset[j]:.2f} ± {turn * error:.2f} {unit}",
             Mending(offset=shortest(np.round(offset, 6))),
             case.n,
+            error,
         )
+
+
+def offset_error(case: Case, offset: Array, joint: int) -> float:
+    """Standard error of an encoder's zero [rad or m]."""
+    s, n = case.snapshot, case.n
+    moved = s.along(s.q + offset, s.dq, s.ddq)
+    beta = moments(moved).read(np.eye(n)).system().solve()
+    found = moments(moved, np.hstack([moved.tau, torque_slope(moved, beta, joint)]))
+    return standard_error(moved, found, np.eye(n, 2 * n, n))
+
+
+def torque_slope(snapshot: Snapshot, beta: Array, joint: int) -> Array:
+    """By how much a model's torques grow with a joint's position, shape (instants, n)."""
+    base = snapshot.base
+    phi, _ = base.idim.split(base.standard(beta))
+    sides = []
+    for turn in (TURN, -TURN):
+        q = snapshot.q.copy()
+        q[:, joint] += turn
+        sides.append(inverse_dynamics(base.idim.tree, phi, q, snapshot.dq, snapshot.ddq))
+    return np.asarray((sides[0] - sides[1]) / (2.0 * TURN))
 
 
 @dataclass(frozen=True)
@@ -419,16 +701,8 @@ def offset_steps(snapshot: Snapshot, beta: Array, joints: Sequence[int]) -> tupl
     The torque moves with a joint's position by its slope along the model beta; what the
     regressor leaves of that slope meets what it leaves of the torque.
     """
-    base, n = snapshot.base, snapshot.q.shape[1]
-    phi, _ = base.idim.split(base.standard(beta))
-    slopes = []
-    for joint in joints:
-        sides = []
-        for turn in (TURN, -TURN):
-            q = snapshot.q.copy()
-            q[:, joint] += turn
-            sides.append(inverse_dynamics(base.idim.tree, phi, q, snapshot.dq, snapshot.ddq))
-        slopes.append((sides[0] - sides[1]) / (2.0 * TURN))
+    n = snapshot.q.shape[1]
+    slopes = [torque_slope(snapshot, beta, joint) for joint in joints]
     found = moments(snapshot, np.hstack([snapshot.tau, *slopes]))
     columns = found.XY.shape[2]
     torque = np.eye(n, columns)
@@ -458,7 +732,8 @@ DIAGNOSES: dict[str, Diagnosis] = {
     "torque order": Diagnosis(torque_orders, always=True),
     "delay": Diagnosis(delays, always=True),
     "encoder offset": Diagnosis(encoder_offsets, always=True),
-    "delay of a joint": Diagnosis(single_delays),
+    "delay of a joint": Diagnosis(single_delays, always=True),
+    "drift": Diagnosis(drifts, always=True),
     "position sign": Diagnosis(position_signs),
     "position order": Diagnosis(position_orders),
     "joint order": Diagnosis(joint_orders),
@@ -466,5 +741,10 @@ DIAGNOSES: dict[str, Diagnosis] = {
     "absolute encoder": Diagnosis(absolute_encoders),
     "reversed time": Diagnosis(reversed_time),
     "gravity": Diagnosis(without_gravity),
+    "mounting": Diagnosis(mountings),
+    "coupled drive": Diagnosis(coupled_drives),
+    "rate": Diagnosis(rates),
+    "torque scale of a joint": Diagnosis(torque_scales),
+    "slow logger": Diagnosis(slow_loggers),
 }
 """What is looked for."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -22,7 +23,7 @@ WORTH = 0.75
 """Share of the error that a finding has to leave at most."""
 SOUND = 0.005
 """Mean relative error below which nothing is looked for."""
-DOUBTFUL = 0.25
+DOUBTFUL = 0.15
 """Relative error of a joint from which everything is looked for."""
 CLEAR = 0.5
 """Or share of one joint's error, where no other joint's grows."""
@@ -30,6 +31,18 @@ CLOSE = 2
 """Suspects of each diagnosis that are fitted with consistent bodies."""
 ROUNDS = 4
 """Findings at most."""
+CONTRADICTED = 1.2
+"""Error of consistent models over that of any from which everything is looked for."""
+TIED = 1.05
+"""Errors over the smallest one that are no worse: the robot file decides, if it can."""
+HOPELESS = 2.0
+"""Error of least squares over that of the best explanation beyond which nothing is fitted."""
+UNRELATED = 0.6
+"""Mean relative error that, without a finding, means that torque and motion do not belong."""
+BEYOND = 5.0
+"""How many times the file's inertials may be in a log's torques, or one over so many."""
+SEEN = 0.1
+"""Share of a joint's squared torque that they have to explain to tell."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +74,8 @@ class Finding:
         What mends the log.
     unit : str or None
         Of its positions, where that was wrong.
+    error : float
+        Standard error of a delay or an offset [s, rad or m]; 0 for none.
     """
 
     log: str
@@ -72,10 +87,13 @@ class Finding:
     other: str = ""
     mending: Mending | None = None
     unit: str | None = None
+    error: float = 0.0
 
     @property
     def words(self) -> str:
         """One line."""
+        if self.before == self.after:
+            return f"{self.log}: {self.what}: {self.mend}"
         errors = f"error {self.before:.3g} -> {self.after:.3g} % a joint"
         return f"{self.log}: {self.what} ({errors}): {self.mend}"
 
@@ -86,6 +104,7 @@ class Explained:
 
     suspicion: Suspicion
     errors: Array
+    normal: Normal
 
 
 def examine(base: BaseParameters, samples: Samples, thorough: bool = False) -> tuple[Finding, ...]:
@@ -112,7 +131,43 @@ def examine(base: BaseParameters, samples: Samples, thorough: bool = False) -> t
         finding, reading = found
         findings.append(finding)
         snapshot = reading.of(snapshot)
-    return tuple(findings)
+    normal = moments(snapshot).read(np.eye(snapshot.q.shape[1]))
+    log = samples.name
+    return (*of_the_file(log, normal), *findings, *unrelated(log, normal, findings))
+
+
+def of_the_file(log: str, normal: Normal) -> Iterator[Finding]:
+    """Torques that are far from what the robot file's inertials ask for."""
+    if not normal.base.idim.robot.has_nominal:
+        return
+    scale, share = normal.of_file()
+    if not np.any(share > SEEN):
+        return
+    times = float(np.median(scale[share > SEEN]))
+    if not 1.0 / BEYOND <= abs(times) <= BEYOND:
+        error = 100.0 * float(np.sqrt(normal.free()))
+        yield Finding(
+            log,
+            "torque scale",
+            f"the torques are {times:.3g} times what the robot file's inertials ask for",
+            "check their unit, gains and the side of the reduction, and the unit of time",
+            error,
+            error,
+        )
+
+
+def unrelated(log: str, normal: Normal, findings: Sequence[Finding]) -> Iterator[Finding]:
+    """Torque that nothing explains."""
+    error = np.sqrt(normal.free())
+    if error > UNRELATED and not findings:
+        yield Finding(
+            log,
+            "unrelated",
+            f"no reading explains the torque (error {100.0 * error:.0f} % a joint)",
+            "is it that of another run?",
+            100.0 * float(error),
+            100.0 * float(error),
+        )
 
 
 def mean(errors: Array) -> float:
@@ -133,25 +188,32 @@ def best_explanation(snapshot: Snapshot, thorough: bool) -> tuple[Finding, Readi
     before = mean(errors)
     if before < SOUND:
         return None
-    case = Case(snapshot, beta)
+    case = Case(snapshot, own, beta, errors)
     suspects = [s for d in DIAGNOSES.values() if d.always for s in d.suspects(case)]
     promising = [s for s in ranked(snapshot, own, suspects) if better(s[0], errors)]
-    contradicted = before > 1.5 * np.sqrt(normal.free())
+    contradicted = before > CONTRADICTED * np.sqrt(normal.free())
     if thorough or contradicted or np.max(errors) > DOUBTFUL or promising:
         more = [s for d in DIAGNOSES.values() if not d.always for s in d.suspects(case)]
         promising += [s for s in ranked(snapshot, own, more) if better(s[0], errors)]
-    explained = []
-    for _, suspicion in closest(promising):
+    explained: list[Explained] = []
+    for free, suspicion in closest(promising):
+        if explained and mean(free) > HOPELESS * min(mean(e.errors) for e in explained):
+            break  # consistent bodies leave no less than any
         found = normal_of(snapshot, own, suspicion.reading)
         try:
             left = found.errors(found.consistent())
         except ComputationError:
             continue
         if better(left, errors):
-            explained.append(Explained(suspicion, left))
-    explained.sort(key=lambda e: mean(e.errors))
+            explained.append(Explained(suspicion, left, found))
     if not explained:
         return None
+    explained.sort(key=lambda e: mean(e.errors))
+    least = mean(explained[0].errors)
+    if snapshot.base.idim.robot.has_nominal:
+        explained.sort(
+            key=lambda e: (mean(e.errors) > TIED * least, e.normal.file_error(), mean(e.errors))
+        )
     best = explained[0]
     after = mean(best.errors)
     others = [e for e in explained[1:] if e.suspicion.what != best.suspicion.what]
@@ -159,7 +221,7 @@ def best_explanation(snapshot: Snapshot, thorough: bool) -> tuple[Finding, Readi
     s = best.suspicion
     finding = Finding(
         snapshot.samples.name, s.diagnosis, s.what, s.mend, 100.0 * before, 100.0 * after, other,
-        s.mending, s.unit,
+        s.mending, s.unit, s.error,
     )  # fmt: skip
     return finding, s.reading
 
@@ -187,10 +249,10 @@ def better(errors: Array, before: Array) -> bool:
 
 
 def closest(suspects: list[tuple[Array, Suspicion]]) -> list[tuple[Array, Suspicion]]:
-    """The best of each diagnosis."""
+    """The best of each diagnosis, the most promising first."""
     found: dict[str, list[tuple[Array, Suspicion]]] = {}
     for each in sorted(suspects, key=lambda s: mean(s[0])):
         own = found.setdefault(each[1].diagnosis, [])
         if len(own) < CLOSE:
             own.append(each)
-    return [each for own in found.values() for each in own]
+    return sorted((each for own in found.values() for each in own), key=lambda s: mean(s[0]))

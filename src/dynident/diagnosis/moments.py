@@ -17,6 +17,8 @@ from dynident.regression.factors import System
 
 RIDGE = 1e-12
 """Of scaled normal matrices: keeps directions that nothing excites from exploding."""
+LEAST_NOISE = 1e-12
+"""Squared, of a row: the torque of all rows of a joint is 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +32,15 @@ class Moments:
     XY : ndarray, shape (n, p, m)
         With m torque columns.
     YY : ndarray, shape (n, m, m)
+    rows : int
+        Of all joints together.
     """
 
     base: BaseParameters
     XX: Array
     XY: Array
     YY: Array
+    rows: int
 
     def read(self, reading: Array) -> Normal:
         """The least-squares problem of one reading of the torque columns.
@@ -47,12 +52,36 @@ class Moments:
         """
         squares = np.einsum("jm,jmk,jk->j", reading, self.YY, reading)
         products = np.einsum("jpm,jm->jp", self.XY, reading)
-        return Normal(self.base, self.XX, products, squares)
+        return Normal(self.base, self.XX, products, squares, self.rows)
 
     def squares(self, reading: Array, weights: Array) -> float:
         """``sum_j w_j ||r_j||^2`` of a combination of the columns."""
         own = np.einsum("jm,jmk,jk->j", reading, self.YY, reading)
         return float(weights @ own)
+
+    def weights(self, n: int) -> Array:
+        """Of the joints' squares, each in its own torque's: the first n columns'."""
+        return self.read(np.eye(n, self.YY.shape[1])).scale
+
+    def extra(self, torque: Array) -> Array:
+        """How much of the last column each joint's torque has beyond the model, shape (n,).
+
+        Parameters
+        ----------
+        torque : ndarray, shape (n, m)
+            Which combination of the columns is each joint's torque.
+        """
+        normal = self.read(torque)
+        w = normal.scale
+        G = np.einsum("j,jpq->pq", w, self.XX)
+        scale = np.sqrt(np.maximum(np.diag(G), np.finfo(float).tiny))
+        scaled = G / np.outer(scale, scale) + RIDGE * np.eye(len(G))
+        columns = (w[:, None] * self.XY[:, :, -1]).T / scale[:, None]
+        rest = (w @ normal.Xy) / scale
+        solved = np.linalg.solve(scaled, columns)
+        blind = np.diag(w * self.YY[:, -1, -1]) - columns.T @ solved
+        cross = w * np.einsum("jm,jm->j", torque, self.YY[:, :, -1]) - solved.T @ rest
+        return np.asarray(np.linalg.lstsq(blind, cross, rcond=1e-9)[0])
 
     def left_over(self, first: Array, second: Array, weights: Array) -> tuple[float, float]:
         """``s^T M s`` and ``f^T M s`` of two combinations, M what least squares leaves.
@@ -84,12 +113,14 @@ class Normal:
     Xy : ndarray, shape (n, p)
     squares : ndarray, shape (n,)
         ``||y_j||^2``.
+    rows : int
     """
 
     base: BaseParameters
     XX: Array
     Xy: Array
     squares: Array
+    rows: int
 
     @property
     def scale(self) -> Array:
@@ -124,14 +155,55 @@ class Normal:
         system = self.system()
         return self.errors(solve_triangular(system.A, system.b, lower=False))
 
+    def of_file(self) -> tuple[Array, Array]:
+        """What each joint's rows make of the robot file's inertials, with friction of their own.
+
+        Returns
+        -------
+        scale : ndarray, shape (n,)
+            How many times the file's torques are in the log's.
+        share : ndarray, shape (n,)
+            Share of the squared torque that these explain beside friction.
+        """
+        idim = self.base.idim
+        beta = self.base.matrix @ idim.nominal
+        drives = np.flatnonzero(self.base.kept >= idim.inertial)
+        scale, share = np.zeros(len(self.squares)), np.zeros(len(self.squares))
+        for j, (XX, Xy, square) in enumerate(zip(self.XX, self.Xy, self.squares, strict=True)):
+            known = np.column_stack([beta, np.eye(len(beta))[:, drives]])
+            G, g = known.T @ XX @ known, known.T @ Xy
+            own = np.sqrt(np.maximum(np.diag(G), np.finfo(float).tiny))
+            G = G / np.outer(own, own) + RIDGE * np.eye(len(G))
+            both = np.linalg.solve(G, g / own)
+            friction = np.linalg.solve(G[1:, 1:], (g / own)[1:])
+            gained = float(both @ (g / own) - friction @ (g / own)[1:])
+            scale[j] = both[0] / own[0]
+            share[j] = gained / square if square > 0.0 else 0.0
+        return scale, share
+
+    def file_error(self) -> float:
+        """Mean squared error of the robot file's inertials with the best drives beside them."""
+        idim = self.base.idim
+        beta = self.base.matrix @ idim.nominal
+        drives = np.flatnonzero(self.base.kept >= idim.inertial)
+        system = self.system()
+        rest = system.b - system.A @ beta
+        found = np.linalg.lstsq(system.A[:, drives], rest, rcond=None)[0]
+        return float(np.sum((rest - system.A[:, drives] @ found) ** 2) + system.rest)
+
     def consistent(self) -> Array:
         """Base parameters of the best physically consistent model.
+
+        Rows are counted in what least squares leaves of them, as the slight pull on directions
+        that nobody sees expects it.
 
         Raises
         ------
         ComputationError
         """
-        system = self.system()
+        own = self.system()
+        noise = np.sqrt(max(own.rest / max(1, self.rows), LEAST_NOISE))
+        system = System(own.A / noise, own.b / noise, own.rest / noise**2)
         knowledge = Knowledge(prior="none")
         point = build_feasible_set(self.base, system, knowledge).solve(system)
         return point.beta
@@ -162,4 +234,4 @@ def moments(snapshot: Snapshot, torques: Array | None = None, idim: Idim | None 
         XX[j][np.ix_(columns, columns)] = X.T @ X
         XY[j][columns] = X.T @ y
         YY[j] = y.T @ y
-    return Moments(base, XX, XY, YY)
+    return Moments(base, XX, XY, YY, int(np.sum(snapshot.moving)))

@@ -21,6 +21,14 @@ FAST = 1.5
 """Speed over the robot file's limit."""
 SLOW_RATE = 25.0
 """Rate below which no robot is logged [Hz]."""
+REPEATED = 0.02
+"""Share of samples that repeat the one before, from which a position may be coarse."""
+NEAR_TURN = 0.05
+"""How near to a turn a jump is a wrap."""
+SPIKE = 15.0
+"""How many times as far from their neighbours as others samples are spikes."""
+TOUCHED = 0.2
+"""Share of the largest torque between visits to zero; a tenth of it is zero."""
 RUN = 5
 """Equal samples in a row that are no chance."""
 
@@ -47,14 +55,15 @@ def signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
     robot : Robot
     samples : Samples
     """
-    found = [*rate_signs(samples)]
+    found = [*rate_signs(samples), *wrapped(robot, samples)]
     for j, joint in enumerate(robot.joints):
         q = np.concatenate([samples.measured[a:b, j] for a, b in samples.runs])
         tau = np.concatenate([samples.tau[a:b, j] for a, b in samples.runs])
         dq = np.concatenate([samples.dq[a:b, j] for a, b in samples.runs])
         found += stuck(joint.name, q, tau, samples.rate)
-        found += clipped(joint.name, tau)
-        found += coarse(joint.name, "torque", tau)
+        steps = [*coarse(joint.name, tau), *coarse_position(joint.name, q, samples, j)]
+        found += steps or clipped(joint.name, tau)
+        found += spikes(joint.name, tau)
         found += unsigned(joint.name, tau, dq)
         fastest = float(np.max(np.abs(dq)))
         if fastest > FAST * joint.velocity:
@@ -114,20 +123,70 @@ def clipped(name: str, tau: Array) -> Iterator[Sign]:
             )
 
 
-def coarse(name: str, what: str, values: Array) -> Iterator[Sign]:
-    """A signal in steps."""
-    levels = np.unique(values)
+def coarse(name: str, tau: Array) -> Iterator[Sign]:
+    """A torque in steps."""
+    levels = np.unique(tau)
     if 2 <= len(levels) <= 200:
         step = float(np.min(np.diff(levels)))
-        if step > COARSE * float(np.std(values)):
-            yield Sign("coarse", f"{what} of {name} comes in steps of {step:.3g}")
+        if step > COARSE * float(np.std(tau)):
+            yield Sign("coarse", f"torque of {name} comes in steps of {step:.3g}")
+
+
+def coarse_position(name: str, q: Array, samples: Samples, joint: int) -> Iterator[Sign]:
+    """A position in steps that its acceleration shows below the torque's cutoff.
+
+    The variance of steps s, ``s^2 / 12``, is spread evenly up to half of the rate; twice
+    differentiated it grows with the fourth power of the frequency.
+    """
+    changes = np.abs(np.diff(q))
+    moved = changes[changes > 0.0]
+    if len(moved) > (1.0 - REPEATED) * len(changes) or not len(moved):
+        return
+    step = float(np.percentile(moved, 5.0))
+    cutoff = samples.filters[joint].cutoff
+    density = step**2 / 12.0 / (0.5 * samples.rate)
+    noise = np.sqrt(density * (2.0 * np.pi) ** 4 * cutoff**5 / 5.0)
+    if noise > COARSE * float(np.std(samples.ddq[:, joint])):
+        yield Sign("coarse", f"position of {name} comes in steps of {step:.3g}")
+
+
+def wrapped(robot: Robot, samples: Samples) -> Iterator[Sign]:
+    """Angles that jump by a turn between neighbouring samples."""
+    for j, joint in enumerate(robot.joints):
+        if joint.kind != "revolute":
+            continue
+        jumps = [np.abs(np.diff(samples.measured[a:b, j])) for a, b in samples.runs]
+        for turn, unit in ((2.0 * np.pi, "2 pi"), (360.0, "360")):
+            count = sum(int(np.sum(np.abs(own - turn) < NEAR_TURN * turn)) for own in jumps)
+            if count:
+                yield Sign(
+                    "wrapped",
+                    f"position of {joint.name} jumps by about {unit} {count} times: unwrap it",
+                )
+
+
+def spikes(name: str, tau: Array) -> Iterator[Sign]:
+    """Single samples far from both their neighbours."""
+    off = np.abs(tau[1:-1] - 0.5 * (tau[:-2] + tau[2:]))
+    far = off > max(SPIKE * float(np.median(off)), 2.0 * mad(tau))
+    if np.sum(far) >= 3:
+        yield Sign("spikes", f"torque of {name} has {int(np.sum(far))} samples far from the others")
+
+
+def mad(x: Array) -> float:
+    """Standard deviation, but for what is far off."""
+    return 1.4826 * float(np.median(np.abs(x - np.median(x))))
 
 
 def unsigned(name: str, tau: Array, dq: Array) -> Iterator[Sign]:
-    """A torque without a sign, on a joint that turns both ways."""
+    """A torque without a sign, on a joint that turns both ways: it touches zero time and again."""
     quick = np.sign(dq[np.abs(dq) > 0.05 * np.max(np.abs(dq))])
     turns = int(np.sum(np.diff(quick) != 0.0))
-    smallest, large = float(np.min(np.abs(tau))), float(np.max(np.abs(tau)))
-    one_sided = np.min(tau) >= 0.0 or np.max(tau) <= 0.0
-    if turns >= 4 and one_sided and smallest < 0.01 * large:
+    large = float(np.max(np.abs(tau)))
+    if turns < 4 or not (np.min(tau) >= 0.0 or np.max(tau) <= 0.0) or large == 0.0:
+        return
+    high = np.abs(tau) > TOUCHED * large
+    state = np.abs(tau[high | (np.abs(tau) < 0.1 * TOUCHED * large)]) > TOUCHED * large
+    visits = int(np.sum(np.diff(state.astype(int)) == -1))
+    if visits >= 4:
         yield Sign("unsigned", f"torque of {name} touches zero and never changes its sign")

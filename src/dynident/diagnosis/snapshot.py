@@ -89,24 +89,25 @@ def take_snapshot(base: BaseParameters, samples: Samples) -> Snapshot:
         found["ddq"][instant],
         found["tau"],
         instant,
-        samples.moving[instant] & steady(found["dq"], instant, samples),
+        samples.moving[instant] & steady(found["dq"], instant, samples, base),
     )
 
 
-def steady(dq: Array, instant: Integers, samples: Samples) -> Booleans:
-    """Instants about which a joint keeps its direction for as long as the filter looks.
+def steady(dq: Array, instant: Integers, samples: Samples, base: BaseParameters) -> Booleans:
+    """Instants about which all that rubs on a joint turns one way for as long as the filter looks.
 
     Coulomb friction turns within the filter elsewhere, and the sign at one instant is not what
-    the filter makes of it. Joints that hardly keep any direction have no such instants left
-    out.
+    the filter makes of it. What hardly keeps any direction leaves no instants out.
     """
-    keep = np.empty((len(instant), dq.shape[1]), dtype=bool)
-    for j, each in enumerate(samples.filters):
-        reach = int(np.ceil(0.5 * samples.rate / each.cutoff))
-        now = np.sign(dq[instant, j])
-        before = np.sign(dq[np.maximum(instant - reach, 0), j])
-        after = np.sign(dq[np.minimum(instant + reach, len(dq) - 1), j])
-        keep[:, j] = (now == before) & (now == after)
-        if np.mean(keep[:, j]) < ENOUGH:
-            keep[:, j] = True
+    keep = np.ones((len(instant), dq.shape[1]), dtype=bool)
+    for gear in base.idim.gears:
+        speed = dq @ gear.turns
+        for j in np.flatnonzero(gear.turns):
+            reach = int(np.ceil(0.5 * samples.rate / samples.filters[j].cutoff))
+            now = np.sign(speed[instant])
+            before = np.sign(speed[np.maximum(instant - reach, 0)])
+            after = np.sign(speed[np.minimum(instant + reach, len(dq) - 1)])
+            own = (now == before) & (now == after)
+            if np.mean(own) >= ENOUGH:
+                keep[:, j] &= own
     return keep

@@ -7,16 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dynident.core.arrays import Array
 from dynident.diagnosis.examine import Finding
 
 TRUSTED, DOUBTFUL, REFUTED = STATES = ("trusted", "doubtful", "refuted")
 """From best to worst."""
 BAD, POOR = 50.0, 25.0
 """Errors of a joint above which a model is refuted, or doubtful [%]."""
-GROWN = 2.0
-"""Held-out error over the fitted one from which a model is doubtful, where it is above `FINE`."""
+GROWN, SMALL = 2.0, 1.0
+"""Held-out error over the fitted one from which a model is doubtful, the least that counts [%]."""
 FINE = 10.0
-"""[%]"""
+"""Error below which nothing is refuted [%]."""
+NEGATIVE = -3.0
+"""Friction and rotors below so many standard deviations are negative."""
 CONTRADICTED = 1.5
 """Error under the constraints over that without them from which the data refute them."""
 
@@ -91,9 +94,9 @@ def error_reasons(
 
 def held_out_reasons(log: str, error: float, fitted: float) -> list[Reason]:
     """A held-out log that the model explains much worse than the fitted ones."""
-    if error > max(FINE, GROWN * fitted):
+    if error > max(SMALL, GROWN * fitted):
         return [
-            Reason(DOUBTFUL, f"error {error:.0f} % on held-out {log}, {fitted:.1f} % on the fitted")
+            Reason(DOUBTFUL, f"error {error:.2g} % on held-out {log}, {fitted:.2g} % on the fitted")
         ]
     return []
 
@@ -113,6 +116,23 @@ def contradiction_reasons(error: float, free: float) -> list[Reason]:
         )
         return [Reason(REFUTED, words)]
     return []
+
+
+def negative_reasons(
+    names: Sequence[str], values: Sequence[float] | Array, std: Sequence[float] | Array
+) -> list[Reason]:
+    """Drives that give energy away, as unconstrained methods may find them.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of rotor inertias and frictions that have to be positive.
+    values, std : sequence of float
+    """
+    found = [
+        name for name, value, s in zip(names, values, std, strict=True) if value < NEGATIVE * s
+    ]
+    return [Reason(DOUBTFUL, f"{', '.join(found)}: clearly negative")] if found else []
 
 
 def finding_reasons(findings: Sequence[Finding]) -> list[Reason]:
