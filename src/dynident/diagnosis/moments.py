@@ -167,10 +167,10 @@ class Normal:
         """
         idim = self.base.idim
         beta = self.base.matrix @ idim.nominal
-        drives = np.flatnonzero(self.base.kept >= idim.inertial)
+        drives = self.base.matrix[:, idim.inertial :]  # those that are regrouped, too
         scale, share = np.zeros(len(self.squares)), np.zeros(len(self.squares))
         for j, (XX, Xy, square) in enumerate(zip(self.XX, self.Xy, self.squares, strict=True)):
-            known = np.column_stack([beta, np.eye(len(beta))[:, drives]])
+            known = np.column_stack([beta, drives])
             G, g = known.T @ XX @ known, known.T @ Xy
             own = np.sqrt(np.maximum(np.diag(G), np.finfo(float).tiny))
             G = G / np.outer(own, own) + RIDGE * np.eye(len(G))
@@ -185,11 +185,11 @@ class Normal:
         """Mean squared error of the robot file's inertials with the best drives beside them."""
         idim = self.base.idim
         beta = self.base.matrix @ idim.nominal
-        drives = np.flatnonzero(self.base.kept >= idim.inertial)
         system = self.system()
         rest = system.b - system.A @ beta
-        found = np.linalg.lstsq(system.A[:, drives], rest, rcond=None)[0]
-        return float(np.sum((rest - system.A[:, drives] @ found) ** 2) + system.rest)
+        drives = system.A @ self.base.matrix[:, idim.inertial :]
+        found = np.linalg.lstsq(drives, rest, rcond=None)[0]
+        return float(np.sum((rest - drives @ found) ** 2) + system.rest)
 
     def consistent(self) -> Array:
         """Base parameters of the best physically consistent model.
