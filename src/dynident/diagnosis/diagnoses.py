@@ -423,8 +423,10 @@ def torque_scales(case: Case) -> Iterator[Suspicion]:
         )
 
 
-SLOWEST, QUICKEST, SLOWNESSES = 0.3, 30.0, 13
-"""Cutoffs of a logger's filter that are looked for [Hz], and how many."""
+SLOWEST, QUICKEST, SLOWNESSES = 0.3, 6.0, 9
+"""Cutoffs of a logger's filter that are looked for [Hz], and how many; a quicker one is a delay."""
+LEFT = 0.3
+"""Share of the torque's spread that has to be left behind a filter: little is soon explained."""
 
 
 def slow_loggers(case: Case) -> Iterator[Suspicion]:
@@ -443,6 +445,10 @@ def slow_loggers(case: Case) -> Iterator[Suspicion]:
         for _ in range(CLOSER):
             step = np.sqrt(step)
             best = min((best / step, best, best * step), key=left)
+
+        spread = np.std(case.snapshot.torque, axis=0)
+        if np.sum(np.std(undo(case.snapshot, best).torque, axis=0)) < LEFT * np.sum(spread):
+            continue
 
         def change(
             s: Snapshot,

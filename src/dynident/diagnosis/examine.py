@@ -23,7 +23,7 @@ WORTH = 0.75
 """Share of the error that a finding has to leave at most."""
 SOUND = 0.005
 """Mean relative error below which nothing is looked for."""
-DOUBTFUL = 0.15
+DOUBTFUL = 0.1
 """Relative error of a joint from which everything is looked for."""
 CLEAR = 0.5
 """Or share of one joint's error, where no other joint's grows."""

@@ -21,6 +21,8 @@ FAST = 1.5
 """Speed over the robot file's limit."""
 SLOW_RATE = 25.0
 """Rate below which no robot is logged [Hz]."""
+NOISY = 0.3
+"""Share of an acceleration that steps of its position make, from which they are coarse."""
 REPEATED = 0.02
 """Share of samples that repeat the one before, from which a position may be coarse."""
 NEAR_TURN = 0.05
@@ -60,10 +62,13 @@ def signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
         q = np.concatenate([samples.measured[a:b, j] for a, b in samples.runs])
         tau = np.concatenate([samples.tau[a:b, j] for a, b in samples.runs])
         dq = np.concatenate([samples.dq[a:b, j] for a, b in samples.runs])
-        found += stuck(joint.name, q, tau, samples.rate)
         steps = [*coarse(joint.name, tau), *coarse_position(joint.name, q, samples, j)]
-        found += steps or clipped(joint.name, tau)
-        found += spikes(joint.name, tau)
+        others = (
+            *stuck(joint.name, q, tau, samples.rate),
+            *clipped(joint.name, tau),
+            *spikes(joint.name, tau),
+        )
+        found += steps or others
         found += unsigned(joint.name, tau, dq)
         fastest = float(np.max(np.abs(dq)))
         if fastest > FAST * joint.velocity:
@@ -133,7 +138,7 @@ def coarse(name: str, tau: Array) -> Iterator[Sign]:
 
 
 def coarse_position(name: str, q: Array, samples: Samples, joint: int) -> Iterator[Sign]:
-    """A position in steps that its acceleration shows below the torque's cutoff.
+    """A position in steps that its acceleration shows below the position's cutoff.
 
     The variance of steps s, ``s^2 / 12``, is spread evenly up to half of the rate; twice
     differentiated it grows with the fourth power of the frequency.
@@ -143,10 +148,10 @@ def coarse_position(name: str, q: Array, samples: Samples, joint: int) -> Iterat
     if len(moved) > (1.0 - REPEATED) * len(changes) or not len(moved):
         return
     step = float(np.percentile(moved, 5.0))
-    cutoff = samples.filters[joint].cutoff
+    cutoff = min(samples.position_hz[joint], 0.5 * samples.rate)
     density = step**2 / 12.0 / (0.5 * samples.rate)
     noise = np.sqrt(density * (2.0 * np.pi) ** 4 * cutoff**5 / 5.0)
-    if noise > COARSE * float(np.std(samples.ddq[:, joint])):
+    if noise > NOISY * float(np.std(samples.ddq[:, joint])):
         yield Sign("coarse", f"position of {name} comes in steps of {step:.3g}")
 
 
