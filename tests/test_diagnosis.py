@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,7 +22,6 @@ from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
 
 N = 4
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
 @pytest.fixture(scope="module")
@@ -367,41 +363,3 @@ def test_the_doctor_can_be_left_out(sound):
     assert found.findings == ()
     assert "doctor" not in found.timings
     assert found.verdict.state == REFUTED  # no consistent model explains it
-
-
-# ---- the benchmark, in short
-
-KINDS = (
-    "torque sign of a joint",
-    "torques of two joints swapped",
-    "degrees taken for radians",
-    "delay of all torques [ms]",
-    "torque clipped at share of its top",
-    "encoder freezes, share",
-)
-
-
-@pytest.fixture(scope="module")
-def benchmark():
-    sys.path.append(str(BENCHMARKS))
-    try:
-        return importlib.import_module("doctor")
-    finally:
-        sys.path.remove(str(BENCHMARKS))
-
-
-@pytest.mark.parametrize(("robot", "kinds"), [("two-joint arm", KINDS), ("UR10", KINDS[1:2])])
-def test_harm_is_named_first_and_never_trusted(benchmark, robot, kinds):
-    chosen = {
-        kind: replace(damage, sizes=damage.sizes[-1:])
-        for kind, damage in benchmark.DAMAGES.items()
-        if kind in kinds
-    }
-    harmful = 0
-    for sound, found in benchmark.damaged(chosen, robots=[robot]):
-        assert (sound.state, sound.found, sound.shown) == (TRUSTED, (), ())
-        if found.hurt(sound.held):
-            harmful += 1
-            assert found.state != TRUSTED
-            assert found.named(chosen[found.kind].names), found
-    assert harmful >= len(kinds)
