@@ -14,7 +14,7 @@ from dynident.core.options import Options
 from dynident.core.schema import Flag
 from dynident.diagnosis.diagnoses import DIAGNOSES, Case, Reading, Suspicion
 from dynident.diagnosis.moments import Moments, Normal, moments
-from dynident.diagnosis.snapshot import Snapshot, take_snapshot
+from dynident.diagnosis.snapshot import FEW, MOST, Snapshot, take_snapshot
 from dynident.dynamics.base import BaseParameters
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Samples
@@ -115,16 +115,17 @@ def examine(base: BaseParameters, samples: Samples, thorough: bool = False) -> t
     base : BaseParameters
     samples : Samples
     thorough : bool
-        Look for everything, even where the log is explained well.
+        Look at more of the log, for everything, even where it is explained well, and for more
+        than one thing.
 
     Returns
     -------
     tuple of Finding
         The most telling first; each is of the log after those before it were mended.
     """
-    snapshot = take_snapshot(base, samples)
+    snapshot = take_snapshot(base, samples, MOST if thorough else FEW)
     findings: list[Finding] = []
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS if thorough else 1):
         found = best_explanation(snapshot, thorough)
         if found is None:
             break

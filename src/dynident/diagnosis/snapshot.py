@@ -10,8 +10,8 @@ from dynident.core.arrays import Array, Booleans, Integers
 from dynident.dynamics.base import BaseParameters
 from dynident.recording.prepare import Samples, by_cutoff
 
-MOST = 1000
-"""Instants of a log that are looked at."""
+MOST, FEW = 1000, 300
+"""Instants of a log that are looked at, thoroughly or in passing."""
 ENOUGH = 0.5
 """Share of a joint's instants that has to keep its direction."""
 
@@ -60,13 +60,15 @@ class Snapshot:
         return replace(self, q=q, dq=dq, ddq=ddq)
 
 
-def take_snapshot(base: BaseParameters, samples: Samples) -> Snapshot:
+def take_snapshot(base: BaseParameters, samples: Samples, most: int = MOST) -> Snapshot:
     """Low-pass a log's motion and torque alike, and keep some of its instants.
 
     Parameters
     ----------
     base : BaseParameters
     samples : Samples
+    most : int
+        How many instants.
     """
     cutoffs = tuple(f.cutoff for f in samples.filters)
     found = {}
@@ -77,7 +79,7 @@ def take_snapshot(base: BaseParameters, samples: Samples) -> Snapshot:
             filtered[start:stop] = by_cutoff(signal[start:stop], cutoffs, samples.rate)
         found[label] = filtered
     length = sum(stop - start for start, stop in samples.segments)
-    step = max(min(f.step for f in samples.filters), -(-length // MOST))
+    step = max(min(f.step for f in samples.filters), -(-length // most))
     instant = np.concatenate(
         [np.arange(start + step // 2, stop, step) for start, stop in samples.segments]
     )
