@@ -235,8 +235,6 @@ class Outcome:
         The estimator's own noise-free value; the true parameters.
     failures : int
         Runs in which the estimator refused.
-    covariances : tuple of str
-        Names of the covariances, in the order of the runs.
     settled : bool
         Whether the noise-free iteration came to rest.
     """
@@ -248,7 +246,6 @@ class Outcome:
     free: Array
     truth: Array
     failures: int
-    covariances: tuple[str, ...]
     settled: bool
 
     @property
@@ -293,11 +290,6 @@ class Outcome:
     def coverage(self, value: Array) -> float:
         """Share of 95 % intervals that contain a value, pooled over parameters [%]."""
         return 100.0 * float(np.mean(np.abs(self.beta - value) < 1.96 * self.std))
-
-    @property
-    def robust(self) -> float:
-        """Share of the runs whose covariance is an autocorrelation-robust one [%]."""
-        return 100.0 * float(np.mean(["hac" in name for name in self.covariances]))
 
 
 PROCESSES = [1]
@@ -345,7 +337,6 @@ def study(arm: Arm, runs: int, methods: tuple[Method, ...] = METHODS) -> list[Ou
                 free,
                 arm.truth,
                 runs - len(estimates),
-                tuple(e.covariance.name for e in estimates),
                 quiet,
             )
         )
@@ -446,9 +437,9 @@ def spread(values: Array) -> str:
 
 HEAD = (
     "| robot | noise | method and rows | runs | joint test p | max abs t | max abs bias/sigma | "
-    "95 % holds own value | holds truth | claimed/true sigma: median, max | HAC [%] | "
+    "95 % holds own value | holds truth | claimed/true sigma: median, max | "
     "max abs offset/sigma |\n"
-    "|---|---|---|---|---|---|---|---|---|---|---|---|"
+    "|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
@@ -467,7 +458,6 @@ def line(arm: Arm, noise: str, outcome: Outcome) -> str:
         f"{outcome.coverage(outcome.free):.1f}",
         f"{outcome.coverage(outcome.truth):.1f}",
         spread(outcome.honesty),
-        f"{outcome.robust:.0f}",
         f"{np.max(np.abs(outcome.offset)):.2f}",
     )
     return "| " + " | ".join(cells) + " |"
@@ -588,8 +578,7 @@ torques before and after the instant. Every method knows the law, the gains and 
   deviation over the runs, *t* = bias / (sigma / sqrt(runs)).
 - *Joint test*: Hotelling's T^2 of the mean error, which times (N - p) / (p (N - 1)) is
   F(p, N - p) where it is zero.
-- *95 %*: share of the intervals beta +- 1.96 std, pooled over runs and parameters. *HAC*: runs
-  in which whiteness was rejected and the covariance is the autocorrelation-robust one.
+- *95 %*: share of the intervals beta +- 1.96 std, pooled over runs and parameters.
 
 Noise:
 """
