@@ -156,21 +156,21 @@ class Normal:
         return self.errors(solve_triangular(system.A, system.b, lower=False))
 
     def of_file(self) -> tuple[Array, Array]:
-        """What each joint's rows make of the robot file's inertials, with friction of their own.
+        """What each joint's rows make of the robot file's inertials, with drives of their own.
 
         Returns
         -------
         scale : ndarray, shape (n,)
             How many times the file's torques are in the log's.
         share : ndarray, shape (n,)
-            Share of the squared torque that these explain beside friction.
+            Share of the squared torque that these explain beside drives.
         """
         idim = self.base.idim
         beta = self.base.matrix @ idim.nominal
-        drives = np.flatnonzero(self.base.kept >= idim.inertial)
+        drives = self.base.matrix[:, idim.inertial :]  # rotors that are regrouped, too
         scale, share = np.zeros(len(self.squares)), np.zeros(len(self.squares))
         for j, (XX, Xy, square) in enumerate(zip(self.XX, self.Xy, self.squares, strict=True)):
-            known = np.column_stack([beta, np.eye(len(beta))[:, drives]])
+            known = np.column_stack([beta, drives])
             G, g = known.T @ XX @ known, known.T @ Xy
             own = np.sqrt(np.maximum(np.diag(G), np.finfo(float).tiny))
             G = G / np.outer(own, own) + RIDGE * np.eye(len(G))
@@ -185,11 +185,12 @@ class Normal:
         """Mean squared error of the robot file's inertials with the best drives beside them."""
         idim = self.base.idim
         beta = self.base.matrix @ idim.nominal
-        drives = np.flatnonzero(self.base.kept >= idim.inertial)
+        drives = self.base.matrix[:, idim.inertial :]
         system = self.system()
         rest = system.b - system.A @ beta
-        found = np.linalg.lstsq(system.A[:, drives], rest, rcond=None)[0]
-        return float(np.sum((rest - system.A[:, drives] @ found) ** 2) + system.rest)
+        columns = system.A @ drives
+        found = np.linalg.lstsq(columns, rest, rcond=None)[0]
+        return float(np.sum((rest - columns @ found) ** 2) + system.rest)
 
     def consistent(self) -> Array:
         """Base parameters of the best physically consistent model.
