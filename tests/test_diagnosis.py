@@ -224,6 +224,12 @@ def test_torques_far_from_the_file_and_of_another_run(sound):
     assert verdict_of(replace(sound, tau=other.tau)).verdict.state == REFUTED
 
 
+def test_rotors_are_not_taken_for_a_scale_of_the_file():
+    log, _ = toy.log(toy.arm(2), seconds=8.0, noise=0.5)  # Ia is most of what joint 1 turns
+    base = base_parameters(build_idim(toy.arm(2)))
+    assert examine(base, prepare(log, 5.0)) == ()
+
+
 # ---- mendings
 
 

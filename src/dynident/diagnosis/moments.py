@@ -156,14 +156,14 @@ class Normal:
         return self.errors(solve_triangular(system.A, system.b, lower=False))
 
     def of_file(self) -> tuple[Array, Array]:
-        """What each joint's rows make of the robot file's inertials, with friction of their own.
+        """What each joint's rows make of the robot file's inertials, with drives of their own.
 
         Returns
         -------
         scale : ndarray, shape (n,)
             How many times the file's torques are in the log's.
         share : ndarray, shape (n,)
-            Share of the squared torque that these explain beside friction.
+            Share of the squared torque that these explain beside drives.
         """
         idim = self.base.idim
         beta = self.base.matrix @ idim.nominal
