@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dynident.cli.identify import flag_study, overridden
-from dynident.cli.options import FrictionOption, JsonFlag, app, positive
+from dynident.cli.options import (
+    BandwidthOption,
+    FrictionOption,
+    JsonFlag,
+    LogOption,
+    RateOption,
+    RobotOption,
+    StudyArgument,
+    app,
+)
 from dynident.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,27 +27,12 @@ if TYPE_CHECKING:
 
 @app.command(epilog="Example: dynident doctor study.toml --fix mended.toml")
 def doctor(
-    study: Annotated[
-        Path | None, typer.Argument(metavar="[STUDY.toml]", show_default=False)
-    ] = None,
-    robot: Annotated[
-        Path | None, typer.Option("--robot", help="URDF or robot TOML, instead of a study.")
-    ] = None,
-    log: Annotated[
-        list[str] | None,
-        typer.Option("--log", help="A log; repeat for several, a,b for side by side."),
-    ] = None,
+    study: StudyArgument = None,
+    robot: RobotOption = None,
+    log: LogOption = None,
     friction: FrictionOption = None,
-    bandwidth: Annotated[
-        float | None,
-        typer.Option(
-            "--bandwidth", callback=positive, help="Joint bandwidth [Hz]; 10 if not given."
-        ),
-    ] = None,
-    rate: Annotated[
-        float | None,
-        typer.Option("--rate", callback=positive, help="Sample rate of logs without time [Hz]."),
-    ] = None,
+    bandwidth: BandwidthOption = None,
+    rate: RateOption = None,
     fix: Annotated[
         Path | None, typer.Option("--fix", help="Write a copy of the study with its logs mended.")
     ] = None,
@@ -98,18 +92,10 @@ def report_lines(report: Report) -> list[str]:
 
 def report_dict(report: Report) -> dict[str, Any]:
     """The same as plain data."""
+    from dynident.results.json import finding_dict
+
     return {
         "log": report.log,
-        "findings": [
-            {
-                "diagnosis": found.diagnosis,
-                "what": found.what,
-                "mend": found.mend,
-                "error_percent": found.before,
-                "error_mended_percent": found.after,
-                "next_best": found.other,
-            }
-            for found in report.findings
-        ],
+        "findings": [finding_dict(found) for found in report.findings],
         "signs": [{"kind": sign.kind, "what": sign.what} for sign in report.signs],
     }

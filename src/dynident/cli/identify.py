@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dynident.cli.options import FrictionOption, JsonFlag, app, positive, with_flags
+from dynident.cli.options import (
+    BandwidthOption,
+    FrictionOption,
+    JsonFlag,
+    LogOption,
+    RateOption,
+    RobotOption,
+    StudyArgument,
+    app,
+    with_flags,
+)
 from dynident.core.errors import InputError, of_study
 
 if TYPE_CHECKING:
@@ -24,16 +34,9 @@ OUTPUTS = ("result.json", "model.urdf", "report.html")
 )
 @with_flags
 def identify(
-    study: Annotated[
-        Path | None, typer.Argument(metavar="[STUDY.toml]", show_default=False)
-    ] = None,
-    robot: Annotated[
-        Path | None, typer.Option("--robot", help="URDF or robot TOML, instead of a study.")
-    ] = None,
-    log: Annotated[
-        list[str] | None,
-        typer.Option("--log", help="A log to fit; repeat for several, a,b for side by side."),
-    ] = None,
+    study: StudyArgument = None,
+    robot: RobotOption = None,
+    log: LogOption = None,
     validate: Annotated[
         list[str] | None, typer.Option("--validate", help="A log held out; repeatable.")
     ] = None,
@@ -46,16 +49,8 @@ def identify(
         ),
     ] = None,
     friction: FrictionOption = None,
-    bandwidth: Annotated[
-        float | None,
-        typer.Option(
-            "--bandwidth", callback=positive, help="Joint bandwidth [Hz]; 10 if not given."
-        ),
-    ] = None,
-    rate: Annotated[
-        float | None,
-        typer.Option("--rate", callback=positive, help="Sample rate of logs without time [Hz]."),
-    ] = None,
+    bandwidth: BandwidthOption = None,
+    rate: RateOption = None,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="Directory of result.json, model.urdf, report.html."),

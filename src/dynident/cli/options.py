@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -32,6 +33,22 @@ def positive(value: float | None) -> float | None:
     return value
 
 
+StudyArgument = Annotated[Path | None, typer.Argument(metavar="[STUDY.toml]", show_default=False)]
+RobotOption = Annotated[
+    Path | None, typer.Option("--robot", help="URDF or robot TOML, instead of a study.")
+]
+LogOption = Annotated[
+    list[str] | None,
+    typer.Option("--log", help="A log; repeat for several, a,b for side by side."),
+]
+BandwidthOption = Annotated[
+    float | None,
+    typer.Option("--bandwidth", callback=positive, help="Joint bandwidth [Hz]; 10 if not given."),
+]
+RateOption = Annotated[
+    float | None,
+    typer.Option("--rate", callback=positive, help="Sample rate of logs without time [Hz]."),
+]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 LowpassOption = Annotated[
     float | None,

@@ -48,6 +48,20 @@ Positives = Annotated[PerJoint, AfterValidator(positive)]
 NotNegatives = Annotated[PerJoint, AfterValidator(not_negative)]
 
 
+def per_joint(values: float | tuple[float, ...], n: int, key: str) -> tuple[float, ...]:
+    """One value a joint from a number or a list.
+
+    Raises
+    ------
+    InputError
+        When the list has another length.
+    """
+    found = np.atleast_1d(np.asarray(values, dtype=float))
+    if found.shape not in ((1,), (n,)):
+        raise InputError(f"{key} has {len(found)} values; give one, or one for each of {n} joints")
+    return tuple(np.broadcast_to(found, (n,)).tolist())
+
+
 @dataclass(frozen=True)
 class InPython:
     """Marks an option that is an object: a study has sections for it, and no key."""

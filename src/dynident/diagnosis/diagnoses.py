@@ -20,7 +20,7 @@ from dynident.diagnosis.snapshot import Snapshot
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.inverse import inverse_dynamics
-from dynident.recording.mend import Mending, shortest
+from dynident.recording.mend import Mending, later, shortest
 from dynident.robot.model import Robot
 
 Change = Callable[[Snapshot], Snapshot]
@@ -53,9 +53,9 @@ class Reading:
     def of_mending(cls, mending: Mending, n: int) -> Reading:
         """The log as a mending would leave it."""
         torque = mending.signs("tau", n)[:, None] * np.eye(n)[mending.places("tau", n)]
-        delay = np.zeros(n) + mending.delay
+        delay = mending.delays(n)
         places, sign = mending.places("q", n), mending.signs("q", n)
-        offset = np.zeros(n) + mending.offset
+        offset = mending.offsets(n)
 
         def motion(s: Snapshot) -> Snapshot:
             q, dq, ddq = (sign * x[:, places] for x in (s.q, s.dq, s.ddq))
@@ -84,13 +84,6 @@ def with_robot(snapshot: Snapshot, robot: Robot, base: BaseParameters | None = N
     idim = build_idim(robot, known.friction, known.rotor)
     own = base_parameters(idim) if base is None else replace(base, idim=idim)
     return replace(snapshot, base=own)
-
-
-def later(torque: Array, samples: Array) -> Array:
-    """Each column as it stands so many samples later, between samples linearly."""
-    place = np.arange(len(torque), dtype=float)
-    pairs = zip(samples, torque.T, strict=True)
-    return np.column_stack([np.interp(place + lag, place, column) for lag, column in pairs])
 
 
 @dataclass(frozen=True, eq=False)

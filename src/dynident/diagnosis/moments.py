@@ -21,6 +21,13 @@ LEAST_NOISE = 1e-12
 """Squared, of a row: the torque of all rows of a joint is 1."""
 
 
+def scaled_normal(XX: Array, weights: Array) -> tuple[Array, Array]:
+    """The joints' normal matrix with columns of unit length, and the lengths."""
+    G = np.einsum("j,jpq->pq", weights, XX)
+    scale = np.sqrt(np.maximum(np.diag(G), np.finfo(float).tiny))
+    return G / np.outer(scale, scale) + RIDGE * np.eye(len(G)), scale
+
+
 @dataclass(frozen=True, eq=False)
 class Moments:
     """Products of each joint's regressor and all torque columns, over that joint's rows.
@@ -73,9 +80,7 @@ class Moments:
         """
         normal = self.read(torque)
         w = normal.scale
-        G = np.einsum("j,jpq->pq", w, self.XX)
-        scale = np.sqrt(np.maximum(np.diag(G), np.finfo(float).tiny))
-        scaled = G / np.outer(scale, scale) + RIDGE * np.eye(len(G))
+        scaled, scale = scaled_normal(self.XX, w)
         columns = (w[:, None] * self.XY[:, :, -1]).T / scale[:, None]
         rest = (w @ normal.Xy) / scale
         solved = np.linalg.solve(scaled, columns)
@@ -92,9 +97,7 @@ class Moments:
         weights : ndarray, shape (n,)
             Of the joints' squares.
         """
-        G = np.einsum("j,jpq->pq", weights, self.XX)
-        scale = np.sqrt(np.maximum(np.diag(G), np.finfo(float).tiny))
-        scaled = G / np.outer(scale, scale) + RIDGE * np.eye(len(G))
+        scaled, scale = scaled_normal(self.XX, weights)
         Xf, Xs = (weights @ np.einsum("jpm,jm->jp", self.XY, r) / scale for r in (first, second))
         fs = float(weights @ np.einsum("jm,jmk,jk->j", first, self.YY, second))
         ss = self.squares(second, weights)
@@ -132,9 +135,7 @@ class Normal:
     def system(self) -> System:
         """All joints in one triangular system."""
         weights = self.scale
-        G = np.einsum("j,jpq->pq", weights, self.XX)
-        scale = np.sqrt(np.maximum(np.diag(G), np.finfo(float).tiny))
-        scaled = G / np.outer(scale, scale) + RIDGE * np.eye(len(G))
+        scaled, scale = scaled_normal(self.XX, weights)
         L = np.linalg.cholesky(scaled)
         A = np.asarray(L.T * scale, dtype=np.float64)
         b = np.asarray(np.linalg.solve(L, (weights @ self.Xy) / scale), dtype=np.float64)

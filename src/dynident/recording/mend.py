@@ -11,7 +11,7 @@ from pydantic import AfterValidator
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
-from dynident.core.options import Options, PerJoint, options_of
+from dynident.core.options import Options, PerJoint, options_of, per_joint
 from dynident.recording.recording import Recording
 
 Signal = Literal["q", "tau", "qref"]
@@ -76,9 +76,9 @@ class Mending(Options):
                 order[key] = tuple(int(c) + 1 for c in columns)
             if np.any(signs != 1.0):
                 sign[key] = tuple(signs.tolist())
-        first, second = each(self.offset, n, "offset"), each(other.offset, n, "offset")
-        offset = other.signs("q", n) * first[other.places("q", n)] + second
-        delay = each(self.delay, n, "delay")[other.places("tau", n)] + each(other.delay, n, "delay")
+        moved = other.signs("q", n) * self.offsets(n)[other.places("q", n)]
+        offset = moved + other.offsets(n)
+        delay = self.delays(n)[other.places("tau", n)] + other.delays(n)
         return Mending(order or None, sign or None, shortest(offset), shortest(delay))
 
     def places(self, signal: Signal, n: int) -> Integers:
@@ -93,7 +93,15 @@ class Mending(Options):
     def signs(self, signal: Signal, n: int) -> Array:
         """Signs of a signal, one a joint."""
         given = None if self.sign is None else self.sign.get(signal)
-        return np.ones(n) if given is None else each(given, n, f"sign.{signal}")
+        return np.ones(n) if given is None else np.array(per_joint(given, n, f"sign.{signal}"))
+
+    def offsets(self, n: int) -> Array:
+        """What is added to the positions, one a joint [rad or m]."""
+        return np.array(per_joint(self.offset, n, "offset"))
+
+    def delays(self, n: int) -> Array:
+        """By which the torques stand later, one a joint [s]."""
+        return np.array(per_joint(self.delay, n, "delay"))
 
     def lines(self) -> tuple[str, ...]:
         """What is given, as TOML."""
@@ -143,17 +151,19 @@ def mend(recording: Recording, mending: Mending) -> Recording:
                 for label in labels:
                     signal = getattr(recording, label)
                     signals[label] = None if signal is None else sign * signal[:, places]
+        offset, delay = mending.offsets(n), mending.delays(n) * recording.rate
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
-    offset = each(mending.offset, n, f"{name}: offset")
     if np.any(offset != 0.0):
         for label in ("q", "qref"):
             signal = signals.get(label, getattr(recording, label))
             signals[label] = None if signal is None else signal + offset
-    delay = each(mending.delay, n, f"{name}: delay") * recording.rate
     segments = recording.segments
     if np.any(delay != 0.0):
-        signals["tau"] = advanced(signals.get("tau", recording.tau), segments, delay)
+        tau = np.array(signals.get("tau", recording.tau))
+        for start, stop in segments:
+            tau[start:stop] = later(tau[start:stop], delay)
+        signals["tau"] = tau
         before = int(np.ceil(max(0.0, -float(np.min(delay))) - 1e-9))
         behind = int(np.ceil(max(0.0, float(np.max(delay))) - 1e-9))
         cut = ((start + before, stop - behind) for start, stop in segments)
@@ -166,21 +176,8 @@ def mend(recording: Recording, mending: Mending) -> Recording:
     return replace(recording, segments=segments, mended=mending.lines(), **signals)  # type: ignore[arg-type]
 
 
-def each(values: float | tuple[float, ...], n: int, key: str) -> Array:
-    """One value a joint."""
-    found = np.atleast_1d(np.asarray(values, dtype=float))
-    if found.shape not in ((1,), (n,)):
-        raise InputError(f"{key} has {len(found)} values; give one, or one for each of {n} joints")
-    return np.asarray(np.broadcast_to(found, (n,)))
-
-
-def advanced(tau: Array | None, segments: tuple[tuple[int, int], ...], delay: Array) -> Array:
-    """Each column as it stands so many samples later, segment by segment."""
-    assert tau is not None
-    out = np.array(tau)
-    for start, stop in segments:
-        place = np.arange(start, stop, dtype=float)
-        for j, lag in enumerate(delay):
-            if lag != 0.0:
-                out[start:stop, j] = np.interp(place + lag, place, tau[start:stop, j])
-    return out
+def later(columns: Array, samples: Array) -> Array:
+    """Each column as it stands so many samples later, between samples linearly."""
+    place = np.arange(len(columns), dtype=float)
+    pairs = zip(samples, columns.T, strict=True)
+    return np.column_stack([np.interp(place + lag, place, column) for lag, column in pairs])

@@ -12,7 +12,7 @@ from scipy import ndimage
 
 from dynident.core.arrays import Array, Booleans, frozen
 from dynident.core.errors import InputError
-from dynident.core.options import NotNegatives, Options, Positives
+from dynident.core.options import NotNegatives, Options, Positives, per_joint
 from dynident.recording.clock import SHORTEST
 from dynident.recording.filters import DecimationFilter, differences, edge, zero_phase_lowpass
 from dynident.recording.recording import Recording
@@ -180,20 +180,6 @@ class Samples:
             "derivatives": self.derivatives,
             "mended": list(self.mended),
         }
-
-
-def per_joint(value: float | tuple[float, ...], n: int, key: str) -> tuple[float, ...]:
-    """One value per joint from a number or a list.
-
-    Raises
-    ------
-    InputError
-        When the list has another length.
-    """
-    values = np.atleast_1d(np.asarray(value, dtype=float))
-    if values.shape not in ((1,), (n,)):
-        raise InputError(f"{key} has {len(values)} values; give one, or one for each of {n} joints")
-    return tuple(float(v) for v in np.broadcast_to(values, (n,)))
 
 
 def prepare(

@@ -10,6 +10,7 @@ import numpy as np
 
 from dynident.consistency.active import Restriction
 from dynident.core.inertia import smallest_eigenvalue
+from dynident.diagnosis.examine import Finding
 from dynident.estimators.closed_loop import SimulatedFigure
 from dynident.estimators.estimate import Shape, Track
 from dynident.regression.statistics import whiteness
@@ -37,18 +38,7 @@ def result_dict(result: Result) -> dict[str, Any]:
                 {"state": reason.state, "words": reason.words} for reason in result.verdict.reasons
             ],
         },
-        "findings": [
-            {
-                "diagnosis": found.diagnosis,
-                "log": found.log,
-                "what": found.what,
-                "mend": found.mend,
-                "error_percent": found.before,
-                "error_mended_percent": found.after,
-                "next_best": found.other,
-            }
-            for found in result.findings
-        ],
+        "findings": [finding_dict(found) for found in result.findings],
         "warnings": list(result.warnings),
         "covariance": estimate.covariance.name,
         "base_count": result.base.count,
@@ -105,6 +95,19 @@ def result_dict(result: Result) -> dict[str, Any]:
     }
     cleaned: dict[str, Any] = finite(document)
     return cleaned
+
+
+def finding_dict(found: Finding) -> dict[str, Any]:
+    """What is wrong with a log, and what mends it."""
+    return {
+        "diagnosis": found.diagnosis,
+        "log": found.log,
+        "what": found.what,
+        "mend": found.mend,
+        "error_percent": found.before,
+        "error_mended_percent": found.after,
+        "next_best": found.other,
+    }
 
 
 def restriction_dict(found: Restriction | None) -> dict[str, Any] | None:
