@@ -61,17 +61,11 @@ def emps() -> Slide:
     section = study.controller
     assert section is not None
     controller, _ = build_controller(section, robot, (samples,))
-    given = (
-        samples.drop_below[0], study.simulation.options()["width"],
-        section.kp, section.kv, section.gain, section.limit,
+    law = section.model_dump()
+    return Slide(
+        di.Problem(robot, samples), controller, samples.drop_below[0],
+        study.simulation.options()["width"], *(law[key] for key in ("kp", "kv", "gain", "limit")),
     )  # fmt: skip
-    return Slide(di.Problem(robot, samples), controller, *(number(value) for value in given))
-
-
-def number(value: object) -> float:
-    """A value that a study has given as one number."""
-    assert isinstance(value, float)
-    return value
 
 
 def fitted(method: str, problem: di.Problem, simulation: Simulation) -> Estimate:

@@ -14,6 +14,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from dynident.api import EVERY_METHOD
 from dynident.cli.flags import Flag
 from dynident.cli.options import spelled
+from dynident.consistency.constraints import CONSTRAINTS
+from dynident.core.makers import Maker, arguments
 from dynident.core.options import Option, table
 from dynident.core.schema import choices_of
 from dynident.estimators import ESTIMATORS
@@ -22,6 +24,8 @@ from dynident.estimators.options import every_option, methods_with
 from dynident.recording.clock import Clocking
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Preparation
+from dynident.simulation.controller import CONTROLLERS
+from dynident.study.loop import JOINTS, MADE
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE / "options.md"
@@ -131,6 +135,18 @@ def of_family(family: type) -> list[tuple[str, ...]]:
     ]
 
 
+def of_makers(makers: Mapping[str, Maker], leave: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """The kinds of a section, and the keys that each has to be given and takes."""
+    found = []
+    for kind, maker in makers.items():
+        known = arguments(maker, leave).values()
+        keys = [
+            ", ".join(f"`{a.name}`" for a in known if a.required is has) for has in (True, False)
+        ]
+        found.append((f"`{kind}`", *keys))
+    return found
+
+
 def named(option: Option) -> str:
     """Its name, with where the guide says more."""
     link = EXPLAINED.get(option.name)
@@ -204,6 +220,17 @@ def page() -> str:
         "for the methods that simulate. They have no flags.",
         "",
         *rows(HEAD, of_family(Simulation)),
+        "",
+        "## Kinds",
+        "",
+        "What each `kind` of a section has to be given, and what it takes beside. What the keys",
+        "mean stands in [the study](study.md).",
+        "",
+        *rows(("`[controller]`", "needs", "takes"), of_makers(CONTROLLERS, JOINTS)),
+        "",
+        *rows(("`[reference]`", "needs", "takes"), of_makers(MADE)),
+        "",
+        *rows(("`[[constraint]]`", "needs", "takes"), of_makers(CONSTRAINTS)),
         "",
         "## Objects",
         "",

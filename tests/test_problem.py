@@ -127,7 +127,10 @@ def test_gaps_are_cut_and_short_runs_left_out():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"bandwidth": [1.0, 2.0, 3.0]}, "bandwidth has 3 values; give one, or one for each of 2"),
+        (
+            {"bandwidth": [1.0, 2.0, 3.0]},
+            "bandwidth has 3 values; give a number, or one for each of 2",
+        ),
         ({"bandwidth": 0.0}, "bandwidth has to be positive, got 0"),
         ({"bandwidth": float("nan")}, "bandwidth is nan but should be a finite number"),
         ({"bandwidth": 10.0, "median": 4}, "median has to be odd and at least 3, got 4"),

@@ -173,7 +173,7 @@ def test_methods_and_options_are_checked_at_the_door(tmp_path, line, words):
             ("constraint[1].points[1]", "too few"),
         ),
         ('kind = "box"\nof = "centre"', ("constraint[1].of", "mass, com")),
-        ('kind = "symmetric"\nplane = "zx"', ("constraint[1].plane", "xz, xy, yz")),
+        ('kind = "symmetric"\nplane = "zx"', ("constraint[1].plane", "xy, xz, yz")),
         ('kind = "symmetric"\ndrives = 1', ("constraint[1].drives", "boolean")),
         ('kind = "payload"\nmass = 0.0', ("constraint[1].mass", "greater than 0")),
         ('kind = "payload"\ninertia = [1.0, 1.0, 1.0]', ("constraint[1].inertia", "too few")),

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypedDict, Unpack
+from typing import Annotated, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.core.makers import Numbers, Read, Row, Rows
+from dynident.core.schema import Number, one_of
 from dynident.core.text import nearest
 
 INPUTS = ("qref", "dqref", "ddqref", "q", "dq")
@@ -24,10 +27,11 @@ MOST_LATE = 200
 QREF, DQREF, DDQREF, Q, DQ = range(5)
 COMPENSATIONS = ("none", "gravity", "feed-forward", "computed-torque")
 VELOCITIES = ("measured", "differences")
-Numbers = float | Sequence[float] | Array  # one value for all joints, or one for each
-Given = npt.ArrayLike
-Polynomials = Sequence[float] | Sequence[Sequence[float]]
+Polynomials = Annotated[Sequence[float] | Sequence[Sequence[float]], Read(Row | Rows)]
+Matrices = Annotated[npt.ArrayLike, Read(Rows | tuple[Rows, ...])]  # one, or one of each joint
+Vectors = Annotated[npt.ArrayLike, Read(Row | Rows)]
 States = tuple[Array, ...]  # A, B, C and antiwindup
+Late = Annotated[int, Field(strict=True, ge=1)]
 
 
 @dataclass(frozen=True)
@@ -142,11 +146,11 @@ class Common(TypedDict, total=False):
     n: int
     gain: Numbers
     limit: Numbers
-    rate: float | None
-    delay: float
-    compensation: str
-    velocity: str
-    lag: int | Sequence[int]
+    rate: Annotated[float, Field(gt=0.0)] | None
+    delay: Annotated[float, Field(ge=0.0)]
+    compensation: Annotated[str, one_of(COMPENSATIONS)]
+    velocity: Annotated[str, one_of(VELOCITIES)]
+    lag: Annotated[int | Sequence[int], Read(Late | tuple[Late, ...])]
 
 
 def p(kp: Numbers, **common: Unpack[Common]) -> Controller:
@@ -243,7 +247,13 @@ def transfer_function(num: Polynomials, den: Polynomials, **common: Unpack[Commo
 
 
 def state_space(
-    A: Given, B: Given, C: Given, D: Given, *, antiwindup: Given = 0.0, **common: Unpack[Common]
+    A: Matrices,
+    B: Matrices,
+    C: Vectors,
+    D: Vectors,
+    *,
+    antiwindup: Annotated[npt.ArrayLike, Read(Number | Row | Rows)] = 0.0,
+    **common: Unpack[Common],
 ) -> Controller:
     """Any linear controller, matrices as in `Controller` (those of z+ where there is a rate).
 

@@ -9,16 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
+from pydantic import Field
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.core.makers import Numbers, Table, Vector
 from dynident.recording.filters import differences
 
 MOST_SAMPLES = 10**8
 """A longer reference is a mistake in the units of rate or duration."""
+
+
+Positive = Annotated[float, Field(gt=0.0)]
 
 
 @dataclass(frozen=True)
@@ -200,12 +206,12 @@ def sampled(
 
 
 def fourier(
-    rate: float,
-    duration: float,
-    frequency: float,
-    offset: ArrayLike,
-    sine: ArrayLike,
-    cosine: ArrayLike,
+    rate: Positive,
+    duration: Positive,
+    frequency: Positive,
+    offset: Vector,
+    sine: Table,
+    cosine: Table,
 ) -> Reference:
     """``q = offset + sum_k a_k / (w k) sin(w k t) - b_k / (w k) cos(w k t)``, of Swevers.
 
@@ -246,10 +252,10 @@ def fourier(
 
 
 def bang_bang(
-    rate: float,
-    points: ArrayLike,
-    velocity: ArrayLike,
-    acceleration: ArrayLike,
+    rate: Positive,
+    points: Table,
+    velocity: Numbers,
+    acceleration: Numbers,
     *,
     smoothing: float = 0.0,
     pause: float = 0.0,
@@ -301,7 +307,7 @@ def bang_bang(
 
 
 def quintic(
-    rate: float, points: ArrayLike, times: ArrayLike, velocities: ArrayLike | None = None
+    rate: Positive, points: Table, times: Vector, velocities: Table | None = None
 ) -> Reference:
     """Polynomials of fifth order from point to point, without acceleration at the points.
 

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
+from pydantic import Field
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.core.makers import Read
+from dynident.core.options import PerJoint
 
 POSITION, TORQUE, JITTER = range(3)
 """Streams of random numbers, one per signal: more noise here changes nothing there."""
 
 STENCIL = 4
 """Samples of a local cubic."""
+
+
+ROWS = ("count", "position", "torque", "ripple", "ripple_order")
+"""What sensors have for each joint."""
+PerDrive = Annotated[Array, Read(PerJoint)]
 
 
 @dataclass(frozen=True)
@@ -42,17 +50,17 @@ class Sensors:
         Of all noise.
     """
 
-    count: Array
-    position: Array
-    torque: Array
-    ripple: Array
-    ripple_order: Array
-    jitter: float
-    seed: int
+    count: PerDrive
+    position: PerDrive
+    torque: PerDrive
+    ripple: PerDrive
+    ripple_order: PerDrive
+    jitter: Annotated[float, Field(ge=0.0)]
+    seed: Annotated[int, Field(ge=0)]
 
     def __post_init__(self) -> None:
         n = np.size(self.count)
-        for label in ("count", "position", "torque", "ripple", "ripple_order"):
+        for label in ROWS:
             object.__setattr__(self, label, _row(label, getattr(self, label), n))
         silent = np.flatnonzero((self.ripple > 0.0) & (self.ripple_order == 0.0))
         if len(silent):

@@ -5,8 +5,8 @@ Each turns into what `dynident.simulation` works with.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -15,127 +15,61 @@ from pydantic import Field
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, SectionError
 from dynident.core.errors import section as placed
-from dynident.core.options import option_section, table
-from dynident.core.schema import Flag, Name, Number, Spec, one_of
+from dynident.core.makers import given_to, maker_section
+from dynident.core.options import PerJoint, option_section, per_joint, table
+from dynident.core.schema import Name, Number, Spec, one_of
 from dynident.core.text import nearest
 from dynident.estimators.closed_loop import Simulation
 from dynident.recording.prepare import Samples
 from dynident.robot.model import Robot
-from dynident.simulation.controller import COMPENSATIONS, CONTROLLERS, Common, Controller
+from dynident.simulation.controller import CONTROLLERS, Controller
 from dynident.simulation.reference import REFERENCES, Reference
-from dynident.simulation.sensors import Sensors
+from dynident.simulation.sensors import ROWS, Sensors
 
 if TYPE_CHECKING:
     from dynident.simulation.gains import Gains
 
 
-Numbers = Number | tuple[Number, ...]
-Matrix = tuple[Numbers, ...]
-Stack = tuple[Matrix, ...]
-Positive = Annotated[Number, Field(gt=0.0)]
-Whole = Annotated[int, Field(strict=True, ge=1)]
-Seed = Annotated[int, Field(strict=True, ge=0)]
-
 OF_LOGS: dict[str, tuple[str, ...]] = {"log": (), "reconstructed": ("lag",)}
 """References that come from a log, and what they take."""
 IDENTIFIED = ("p-p", "pd")
 """Kinds of controller whose gains can be identified from a log."""
+MADE = {kind: maker for kind, maker in REFERENCES.items() if kind not in OF_LOGS}
+"""Makers of references that need no log."""
+JOINTS = ("n",)
+"""Arguments of controllers that the robot gives."""
 
 
-class ControllerSection(Spec):
-    """``[controller]``: the law behind every joint, as `dynident.simulation.controller` has it.
+class ControllerKind(Spec):
+    """``[controller]``: the law behind every joint; its maker's arguments are keys beside these.
 
     Attributes
     ----------
     kind : str
-        Name in `CONTROLLERS`; it says which of the gains below it takes.
+        Name in `CONTROLLERS`.
     gains : {"given", "identify"}
         Identify kp and kv (of "p-p") or kd (of "pd") from the log's reference, position
         and torque instead.
-    kp, kv, ki, kd, velocity_feedforward, tracking_time : float or tuple, optional
-    velocity_reference : bool, optional
-    num, den : tuple, optional
-        Of transfer functions.
-    A, B, C, D, antiwindup : tuple, optional
-        Of state spaces.
-    gain, limit, rate, delay, compensation, velocity, lag
-        Of every kind.
     """
 
     kind: Annotated[Name, one_of(CONTROLLERS)]
     gains: Literal["given", "identify"] = "given"
-    kp: Numbers | None = None
-    kv: Numbers | None = None
-    ki: Numbers | None = None
-    kd: Numbers | None = None
-    velocity_feedforward: Numbers | None = None
-    velocity_reference: Flag | None = None
-    tracking_time: Numbers | None = None
-    num: Matrix | None = None
-    den: Matrix | None = None
-    A: Stack | Matrix | None = None
-    B: Stack | Matrix | None = None
-    C: Matrix | None = None
-    D: Matrix | None = None
-    antiwindup: Matrix | Number | None = None
-    gain: Numbers | None = None
-    limit: Numbers | None = None
-    rate: Positive | None = None
-    delay: Annotated[Number, Field(ge=0.0)] | None = None
-    compensation: Annotated[Name, one_of(COMPENSATIONS)] | None = None
-    velocity: Literal["measured", "differences"] | None = None
-    lag: Whole | tuple[Whole, ...] | None = None
 
 
-class ReferenceSection(Spec):
-    """``[reference]``: what the controllers follow, as `dynident.simulation.reference` has it.
+class ReferenceKind(Spec):
+    """``[reference]``: what the controllers follow; its maker's arguments are keys beside these.
 
     Attributes
     ----------
     kind : str
         "log" (the log's own), "reconstructed" from the motion where the log has none, or
-        a name in `REFERENCES`, which says what else it takes.
+        a name in `REFERENCES`.
     lag : float or tuple, optional
         By which a reconstructed reference leads the motion [s].
-    rate, duration, frequency : float, optional
-    offset, sine, cosine, points, velocity, acceleration, times, velocities : optional
-    smoothing, pause : float, optional
     """
 
-    kind: Annotated[Name, one_of(("reconstructed", *REFERENCES))] = "log"
-    lag: Numbers | None = None
-    rate: Positive | None = None
-    duration: Positive | None = None
-    frequency: Positive | None = None
-    offset: tuple[Number, ...] | None = None
-    sine: tuple[tuple[Number, ...], ...] | None = None
-    cosine: tuple[tuple[Number, ...], ...] | None = None
-    points: tuple[tuple[Number, ...], ...] | None = None
-    times: tuple[Number, ...] | None = None
-    velocities: tuple[tuple[Number, ...], ...] | None = None
-    velocity: Numbers | None = None
-    acceleration: Numbers | None = None
-    smoothing: Number | None = None
-    pause: Number | None = None
-
-
-class NoiseSection(Spec):
-    """``[noise]``: imperfections of a simulated log; see `dynident.simulation.sensors`.
-
-    Attributes
-    ----------
-    count, position, torque, ripple, ripple_order : float or tuple
-    jitter : float
-    seed : int
-    """
-
-    count: Numbers = 0.0
-    position: Numbers = 0.0
-    torque: Numbers = 0.0
-    ripple: Numbers = 0.0
-    ripple_order: Numbers = 0.0
-    jitter: Annotated[Number, Field(ge=0.0)] = 0.0
-    seed: Seed = 0
+    kind: Annotated[Name, one_of((*OF_LOGS, *MADE))] = "log"
+    lag: PerJoint | None = None
 
 
 class LoopSection(Spec):
@@ -160,35 +94,15 @@ class LoopSection(Spec):
 
 
 if TYPE_CHECKING:
+    ControllerSection = ControllerKind
+    ReferenceSection = ReferenceKind
+    NoiseSection = Spec
     SimulationSection = LoopSection
 else:
+    ControllerSection = maker_section("ControllerSection", ControllerKind, CONTROLLERS, JOINTS)
+    ReferenceSection = maker_section("ReferenceSection", ReferenceKind, MADE)
+    NoiseSection = maker_section("NoiseSection", Spec, {"sensors": Sensors})
     SimulationSection = option_section("SimulationSection", LoopSection, table([Simulation]))
-
-
-def options_of(section: Spec, maker: Any, leave: tuple[str, ...], what: str) -> dict[str, Any]:
-    """The keys of a section that were given, refused where the maker does not take them.
-
-    Raises
-    ------
-    InputError
-        Naming the key that is too many or missing.
-    """
-    parameters = inspect.signature(maker).parameters
-    known = [k for k, p in parameters.items() if p.kind is not p.VAR_KEYWORD]
-    if len(known) < len(parameters):
-        known += [key for key in Common.__annotations__ if key != "n"]
-    given = {k: v for k, v in section.model_dump(exclude_none=True).items() if k not in leave}
-    given = {k: v for k, v in given.items() if k in section.model_fields_set}
-    for key in given:
-        if key not in known:
-            raise InputError(f"{what} has no {key!r}; it takes {', '.join(known)}")
-    for key, parameter in parameters.items():
-        required = (
-            parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
-        )
-        if required and key not in given and key not in leave:
-            raise InputError(f"{what} needs {key!r}")
-    return given
 
 
 def build_controller(
@@ -212,7 +126,8 @@ def build_controller(
             return identified_controller(section, robot, logs)
     maker = CONTROLLERS[section.kind]
     with placed("[controller]"):
-        options = options_of(section, maker, ("kind", "gains"), f"[controller] {section.kind}")
+        what = f"[controller] {section.kind}"
+        options = given_to(maker, section, what, ("kind", "gains"), JOINTS)
         return maker(n=robot.n, **options), None
 
 
@@ -226,8 +141,8 @@ def build_reference(section: ReferenceSection) -> Reference:
     with placed("[reference]"):
         if section.kind in OF_LOGS:
             raise InputError(f"[reference] kind {section.kind!r} needs a [[log]]")
-        maker = REFERENCES[section.kind]
-        return maker(**options_of(section, maker, ("kind",), f"[reference] {section.kind}"))
+        maker = MADE[section.kind]
+        return maker(**given_to(maker, section, f"[reference] {section.kind}", ("kind",)))
 
 
 def build_sensors(section: NoiseSection, n: int) -> Sensors:
@@ -238,16 +153,12 @@ def build_sensors(section: NoiseSection, n: int) -> Sensors:
     InputError
     """
     with placed("[noise]"):
-        rows = {
-            key: np.broadcast_to(np.asarray(getattr(section, key), dtype=float), (n,))
-            for key in ("count", "position", "torque", "ripple", "ripple_order")
-            if np.ndim(getattr(section, key)) == 0 or len(getattr(section, key)) == n
+        given: dict[str, Any] = {
+            key: per_joint(value, n, key) if key in ROWS else value
+            for key, value in section.model_dump(exclude_none=True).items()
         }
-        for key in ("count", "position", "torque", "ripple", "ripple_order"):
-            if key not in rows:
-                count = len(getattr(section, key))
-                raise InputError(f"[noise] {key} has {count} values, the robot has {n} joints")
-        return Sensors(**rows, jitter=section.jitter, seed=section.seed)
+        perfect = Sensors.perfect(n)
+        return replace(perfect, **given)
 
 
 def build_simulation(
@@ -310,8 +221,9 @@ def identified_controller(
         raise InputError("[controller] gains = 'identify' needs a log with a reference (qref)")
     from dynident.simulation.gains import identify_gains
 
-    gain = np.broadcast_to(np.asarray(1.0 if section.gain is None else section.gain), (robot.n,))
-    limit = None if section.limit is None else np.broadcast_to(section.limit, (robot.n,))
+    given = section.model_dump(exclude_none=True)
+    gain = np.array(per_joint(given.get("gain", 1.0), robot.n, "gain"))
+    limit = None if "limit" not in given else np.array(per_joint(given["limit"], robot.n, "limit"))
     run = slice(*log.runs[0])
     found = identify_gains(
         log.qref[run],

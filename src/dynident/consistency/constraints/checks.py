@@ -8,15 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, SectionError
 
 LARGEST = 1e9
 """No mass, length, inertia or friction of a robot is larger, in SI units."""
+
+
+Names = Annotated[tuple[str, ...], Field(min_length=1)] | str
+"""A name, or several."""
 
 
 def as_numbers(

@@ -13,14 +13,18 @@ Coordinates are in the link's joint frame [m].
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from pydantic import AfterValidator, Field, Strict
 from scipy.spatial.transform import Rotation
 
 from dynident.conic.cones import Cone, Definite, Positive
 from dynident.consistency.constraints.checks import (
+    Names,
     as_names,
     as_number,
     as_numbers,
@@ -33,6 +37,8 @@ from dynident.consistency.space import Space, indices
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.inertia import PSEUDO_INERTIA_BASIS
+from dynident.core.makers import Read
+from dynident.core.schema import one_of
 from dynident.robot.geometry import link_points
 
 Point = tuple[float, float, float]
@@ -41,6 +47,23 @@ OF = ("mass", "com")
 """What lies inside: the whole distribution of mass, or its centre."""
 PAIRED = 12
 """Facets up to which each pair of them is a condition."""
+
+
+def side(open_at: float) -> AfterValidator:
+    """A validator of a box's side: a number, or open; null in a result's JSON is open too."""
+
+    def check(value: float | None) -> float:
+        if value is None:
+            return open_at
+        if math.isnan(value):
+            raise ValueError("has to be a number, or inf for an open side")
+        return value
+
+    return AfterValidator(check)
+
+
+Low = Annotated[float | None, Strict(), side(-math.inf)]
+High = Annotated[float | None, Strict(), side(math.inf)]
 
 
 @dataclass(frozen=True)
@@ -58,10 +81,10 @@ class Box:
     of : {"mass", "com"}
     """
 
-    links: tuple[str, ...] | str
-    lower: Point
-    upper: Point
-    of: str = "mass"
+    links: Names
+    lower: Annotated[Point, Read(tuple[Low, Low, Low])]
+    upper: Annotated[Point, Read(tuple[High, High, High])]
+    of: Annotated[str, one_of(OF)] = "mass"
 
     def __post_init__(self) -> None:
         lower = as_numbers("box", "lower", self.lower, bounded=False)
@@ -108,10 +131,10 @@ class Sphere:
     of : {"mass", "com"}
     """
 
-    links: tuple[str, ...] | str
+    links: Names
     centre: Point
-    radius: float
-    of: str = "mass"
+    radius: Annotated[float, Field(gt=0.0)]
+    of: Annotated[str, one_of(OF)] = "mass"
 
     def __post_init__(self) -> None:
         centre = as_numbers("sphere", "centre", self.centre)
@@ -150,11 +173,11 @@ class Ellipsoid:
     of : {"mass", "com"}
     """
 
-    links: tuple[str, ...] | str
+    links: Names
     centre: Point
     axes: Point
     rotation: Point = (0.0, 0.0, 0.0)
-    of: str = "mass"
+    of: Annotated[str, one_of(OF)] = "mass"
 
     def __post_init__(self) -> None:
         keep(
@@ -192,10 +215,10 @@ class Hull:
     of : {"mass", "com"}
     """
 
-    links: tuple[str, ...] | str
-    points: tuple[Point, ...] | None = None
+    links: Names
+    points: Annotated[tuple[Point, ...], Field(min_length=4)] | None = None
     margin: float = 0.0
-    of: str = "mass"
+    of: Annotated[str, one_of(OF)] = "mass"
 
     def __post_init__(self) -> None:
         margin = as_number("hull", "margin", self.margin)

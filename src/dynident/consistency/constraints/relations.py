@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from dynident.conic.cones import Cone, Definite, Equal
 from dynident.consistency.constraints.checks import (
+    Names,
     as_flag,
     as_name,
     as_names,
@@ -27,6 +30,7 @@ from dynident.core.inertia import (
     from_pseudo_inertia,
     pseudo_inertia,
 )
+from dynident.core.schema import one_of
 from dynident.robot.model import Robot
 
 PLANES = {"xy": 2, "xz": 1, "yz": 0}
@@ -49,7 +53,7 @@ class EqualLinks:
         Whether rotor inertia and friction are equal as well.
     """
 
-    links: tuple[str, ...] | str
+    links: Names
     drives: bool = True
 
     def __post_init__(self) -> None:
@@ -87,7 +91,7 @@ class Symmetric:
 
     left: str
     right: str
-    plane: str = "xz"
+    plane: Annotated[str, one_of(PLANES)] = "xz"
     drives: bool = True
 
     def __post_init__(self) -> None:
@@ -127,9 +131,9 @@ class Payload:
     """
 
     link: str
-    mass: float | None = None
+    mass: Annotated[float, Field(gt=0.0)] | None = None
     com: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    inertia: tuple[float, ...] = (0.0,) * 6
+    inertia: tuple[float, float, float, float, float, float] = (0.0,) * 6
 
     def __post_init__(self) -> None:
         link = as_name("payload", "link", self.link)

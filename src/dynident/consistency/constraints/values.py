@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.conic.cones import Cone, Equal, Positive
-from dynident.consistency.constraints.checks import as_names, as_number, interval, keep
+from dynident.consistency.constraints.checks import Names, as_names, as_number, interval, keep
 from dynident.consistency.space import Space, indices
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
@@ -24,7 +24,7 @@ class Bounds:
         SI units.
     """
 
-    parameters: tuple[str, ...]
+    parameters: Names
     lower: float | None = None
     upper: float | None = None
 
@@ -53,7 +53,7 @@ class Fixed:
         SI units.
     """
 
-    parameters: tuple[str, ...]
+    parameters: Names
     value: float
 
     def __post_init__(self) -> None:
@@ -79,7 +79,7 @@ class LinkMass:
         [kg]
     """
 
-    links: tuple[str, ...] | str
+    links: Names
     value: float | None = None
     lower: float | None = None
     upper: float | None = None

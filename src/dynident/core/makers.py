@@ -1,0 +1,178 @@
+"""Tables whose keys are arguments: what a file can say is read off the functions it calls.
+
+A registry has makers by kind: functions, or types, whose arguments are a table's keys. Their
+signatures are the only place where the keys stand.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import numpy.typing as npt
+from pydantic import Field, create_model
+
+from dynident.core.errors import InputError
+from dynident.core.options import PerJoint
+from dynident.core.schema import Flag, Name, Number, Spec
+
+Maker = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Read:
+    """Marks an argument that a file gives in a narrower type than a caller may.
+
+    Attributes
+    ----------
+    type : Any
+        As pydantic reads it.
+    """
+
+    type: Any
+
+
+Row = tuple[Number, ...]
+Rows = tuple[Row, ...]
+
+Numbers = Annotated[npt.ArrayLike, Read(PerJoint)]
+"""An argument that is one number for all joints, or one for each."""
+Vector = Annotated[npt.ArrayLike, Read(Row)]
+"""One that is a list of numbers."""
+Table = Annotated[npt.ArrayLike, Read(Rows)]
+"""One that is a list of lists, equally long."""
+
+STRICT = {float: Number, int: Annotated[int, Field(strict=True)], bool: Flag, str: Name}
+"""What passes for a plain value in a file."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """What a maker can be told.
+
+    Attributes
+    ----------
+    name : str
+    type : Any
+        What a file may give, as pydantic reads it.
+    required : bool
+    """
+
+    name: str
+    type: Any
+    required: bool
+
+
+@cache
+def arguments(maker: Maker, leave: tuple[str, ...] = ()) -> dict[str, Argument]:
+    """Arguments of a maker by name, those of its ``**common: Unpack[...]`` last.
+
+    Parameters
+    ----------
+    maker : callable
+    leave : tuple of str
+        Those that no file gives.
+    """
+    hints = get_type_hints(maker, include_extras=True)
+    found = {}
+    for name, parameter in inspect.signature(maker).parameters.items():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            (shared,) = get_args(hints[name])
+            common = get_type_hints(shared, include_extras=True)
+            found.update({key: Argument(key, in_file(hint), False) for key, hint in common.items()})
+        elif name not in leave:
+            missing = parameter.default is parameter.empty
+            found[name] = Argument(name, in_file(hints[name]), missing)
+    return {name: argument for name, argument in found.items() if name not in leave}
+
+
+def in_file(hint: Any) -> Any:
+    """How a file gives what a maker takes.
+
+    Raises
+    ------
+    TypeError
+        For types of which nothing says how a file gives them.
+    """
+    origin, parts = get_origin(hint), get_args(hint)
+    if hint in STRICT:
+        return STRICT[hint]
+    if origin is Annotated:
+        read = next((note.type for note in parts[1:] if isinstance(note, Read)), None)
+        return Annotated[(in_file(parts[0]), *parts[1:])] if read is None else read
+    if origin in (Union, types.UnionType):
+        return union(in_file(part) for part in parts if part is not type(None))
+    if origin is tuple:
+        return tuple[tuple(part if part is ... else in_file(part) for part in parts)]  # type: ignore[misc]
+    if origin is Literal:
+        return hint
+    raise TypeError(f"nothing says how a file gives {hint}")
+
+
+def union(kinds: Iterable[Any]) -> Any:
+    """Any of some types, each once."""
+    return Union[tuple(dict.fromkeys(kinds))]  # noqa: UP007 (as many as there are)
+
+
+def maker_section(
+    name: str, section: type[Spec], makers: Mapping[str, Maker], leave: tuple[str, ...] = ()
+) -> type[Spec]:
+    """A table whose keys are what any of the makers takes; what is not given is None.
+
+    Parameters
+    ----------
+    name : str
+    section : type
+        With the keys of all kinds.
+    makers : mapping
+        By kind.
+    leave : tuple of str
+        Arguments that no file gives.
+    """
+    known: dict[str, list[Any]] = {}
+    for maker in makers.values():
+        for key, argument in arguments(maker, leave).items():
+            known.setdefault(key, []).append(argument.type)
+    keys: dict[str, Any] = {
+        key: (union(kinds) | None, None)
+        for key, kinds in known.items()
+        if key not in section.model_fields
+    }
+    return create_model(name, __base__=section, __doc__=section.__doc__, **keys)
+
+
+def given_to(
+    maker: Maker, section: Spec, what: str, own: tuple[str, ...] = (), leave: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """The keys of a section that were given, refused where the maker does not take them.
+
+    Parameters
+    ----------
+    maker : callable
+    section : Spec
+    what : str
+        Names the table and its kind, for the message.
+    own : tuple of str
+        Keys of the section that are no arguments.
+    leave : tuple of str
+        Arguments that no file gives.
+
+    Raises
+    ------
+    InputError
+        Naming the key that is too many or missing.
+    """
+    known = arguments(maker, leave)
+    told = section.model_dump(exclude_none=True, exclude_unset=True, exclude=set(own))
+    for key in told:
+        if key not in known:
+            takes = f"it takes {', '.join(known)}" if known else "it takes none"
+            raise InputError(f"{what} has no {key!r}; {takes}")
+    for argument in known.values():
+        if argument.required and argument.name not in told:
+            raise InputError(f"{what} needs {argument.name!r}")
+    return told
