@@ -303,7 +303,8 @@ def test_pages_name_every_method_model_rule_and_prior() -> None:
     assert loop | {*INTEGRATORS} <= words("simulation.md")
     assert {*ROWS, *STARTS} <= {word.strip('"') for word in words("closed-loop.md")}
     assert {*METRICS, *CONSISTENCY, *PARAMETRISATIONS, *CONSTRAINTS} <= words("consistency.md")
-    assert {*ESTIMATORS, *FRICTIONS, *RULES, *LOSSES} <= words("choosing-a-method.md")
+    assert {*ESTIMATORS, *RULES, *LOSSES} <= words("choosing-a-method.md")
+    assert {*FRICTIONS} <= {word.split()[0] for word in words("friction.md")}
     assert {*COVARIANCES} <= words("choosing-a-method.md")
     assert set(READERS) <= words("logs.md")
 

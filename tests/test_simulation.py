@@ -106,7 +106,7 @@ def standard(idim):
 def effect(excess, speed):
     """A Stribeck effect on the joints' drives, beside their friction."""
     pairs = enumerate(zip(excess, speed, strict=True))
-    return tuple(Element(j, STRIBECK, (0.0, 0.0, fs, 0.0), (vs,)) for j, (fs, vs) in pairs)
+    return tuple(Element(j, STRIBECK, (0.0, 0.0, 0.0, fs), (vs,)) for j, (fs, vs) in pairs)
 
 
 # ---- the plant, once more: Pinocchio's bodies, friction and rotors by parameter name
@@ -180,7 +180,7 @@ class Plant:
             f += 0.5 * value["fcp"] * (1.0 + sign) - 0.5 * value["fcn"] * (1.0 - sign)
             for element in self.loop.elements:
                 if element.joint == j and turns.sum() == 1.0:
-                    excess, (speed,) = element.linear[2], element.shape
+                    excess, (speed,) = element.linear[3], element.shape
                     f += excess * np.exp(-((v / speed) ** 2)) * sign
             torque[self.first :] += turns * f
         return torque
@@ -1119,12 +1119,11 @@ def test_a_start_without_an_orientation_is_refused():
 
 
 @pytest.mark.usefixtures("registered")
-@pytest.mark.parametrize("friction", ["loaded", "warm"])
+@pytest.mark.parametrize("friction", ["load", "temperature"])
 def test_friction_that_depends_on_what_is_not_simulated_is_refused(friction):
-    need = {"loaded": "load", "warm": "temperature"}[friction]
     idim = build_idim(ROBOTS["chain"], friction)
     loop = Loop(idim, pd(80.0, 9.0, n=3), wave(3))
-    with pytest.raises(InputError, match=f"depends on the {need} of its drive cannot be simul"):
+    with pytest.raises(InputError, match=f"depends on the {friction} of its drive cannot be simul"):
         rollout(loop, values(idim))
 
 

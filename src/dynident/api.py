@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.constraints import described
 from dynident.core.errors import ComputationError
 from dynident.core.options import Options, chosen, table
@@ -31,7 +32,14 @@ from dynident.estimators.closed_loop import (
     simulated_figures,
     stiffness_warnings,
 )
-from dynident.estimators.options import SIMULATION, check_options, estimate, in_effect
+from dynident.estimators.options import (
+    SIMULATION,
+    check_options,
+    estimate,
+    families,
+    in_effect,
+)
+from dynident.estimators.shapes import with_shapes
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
 from dynident.regression.factors import UNEXCITED, System
@@ -105,12 +113,31 @@ def identify(
     check_options(method, given)
     progress("rows", 0.0)
     require_torque(problem)
-    fitted = ROWS[kind.rows](problem)
-    factors = fitted.factors
-    watch.lap("rows")
-    progress("estimate", 0.0)
-    found = estimate(fitted, method, **given)
-    watch.lap("estimate")
+    rows = ROWS[kind.rows]
+
+    def estimated(fitted: Problem, **other: Any) -> Estimate:
+        return estimate(fitted, method, **{**given, **other})
+
+    if problem.idim.nonlinear:
+        progress("shapes", 0.0)
+        plainly = {"bootstrap": 0} if Bootstrap in families(method).values() else {}
+        problem, found = with_shapes(
+            problem,
+            lambda here: estimated(rows(here)),
+            lambda here: estimated(rows(here), **plainly),
+            progress,
+        )
+        watch.lap("shapes")
+        fitted = rows(problem)
+        factors = fitted.factors
+        watch.lap("rows")
+    else:
+        fitted = rows(problem)
+        factors = fitted.factors
+        watch.lap("rows")
+        progress("estimate", 0.0)
+        found = estimated(fitted)
+        watch.lap("estimate")
 
     progress("validation", 0.0)
     lowpass_hz = scoring.lowpass_hz
@@ -247,7 +274,7 @@ def require_torque(problem: Problem) -> None:
     ------
     ComputationError
     """
-    if np.max(problem.factors.squared_torques) < NO_TORQUE:
+    if max(np.max(np.sum(log.tau**2, axis=0)) for log in problem.samples) < NO_TORQUE:
         called = ", ".join(log.name for log in problem.samples)
         raise ComputationError(
             f"{called}: the torque is zero throughout, which says nothing of the robot; "

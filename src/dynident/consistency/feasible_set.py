@@ -15,7 +15,7 @@ import numpy as np
 
 from dynident.conic.cones import Cone, violation
 from dynident.conic.solve import ConeSolution, certify, free_faces, solve_cone_problem
-from dynident.consistency.constraints import CONSISTENCY, ON_BASE
+from dynident.consistency.constraints import CONSISTENCY, ON_BASE, Bounds
 from dynident.consistency.constraints.checks import entry, short
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.prior import Prior
@@ -226,7 +226,8 @@ def build_feasible_set(
     prior = knowledge.of(base.idim.robot)
     make = base_space if knowledge.consistency in ON_BASE else standard_space
     space = make(base, system.A, system.b)
-    cones = [cone for part in CONSISTENCY[knowledge.consistency] for cone in part.cones(space)]
+    parts = (*CONSISTENCY[knowledge.consistency], *shape_bounds(base))
+    cones = [cone for part in parts for cone in part.cones(space)]
     for k, constraint in enumerate(knowledge.constraints, 1):
         with entry(k):
             if isinstance(constraint, type) or not hasattr(constraint, "cones"):
@@ -236,6 +237,20 @@ def build_feasible_set(
     if space.standard:
         rows = np.vstack([rows, kappa * prior.rows(len(space.unit))[0] * space.unit])
     return FeasibleSet(space, tuple(cones), prior, kappa, EQUIVALENT * open_directions(rows))
+
+
+def shape_bounds(base: BaseParameters) -> tuple[Bounds, ...]:
+    """Bounds of the shapes that are parameters; those that are held are where they are."""
+    idim = base.idim
+    if not idim.free:
+        return ()
+    known = zip(idim.shape_parameters, idim.shape, strict=True)
+    return tuple(
+        Bounds(shape.name, shape.bounds.lower, shape.bounds.upper)
+        if shape.name in base.names
+        else Bounds(shape.name, value, value)
+        for shape, value in known
+    )
 
 
 PARTS = (slice(0, 1), slice(1, 4), slice(4, 10))

@@ -86,9 +86,39 @@ class BaseParameters:
 
     def standard(self, beta: Array) -> Array:
         """Standard parameters with the same torques: beta in its kept places, else zero."""
-        theta = np.zeros(len(self.idim.parameters))
+        theta = self.idim.join(np.zeros(self.idim.inertial))
         theta[self.kept] = beta
         return theta
+
+    def linearised(self, theta: Array) -> BaseParameters:
+        """Those of the model with its shapes as parameters, about a full set.
+
+        Shapes are combinations of nothing else: they come after all others.
+        """
+        idim = self.idim.linearised(theta)
+        shapes = np.arange(idim.plain, len(idim.parameters))
+        own = self.kept < idim.plain
+        kept, K = self.kept[own], self.K[own]
+        zero = np.zeros((len(shapes), K.shape[1]))
+        return BaseParameters(
+            idim, np.concatenate([kept, shapes]), self.dropped, np.vstack([K, zero])
+        )
+
+    def settled(self, theta: Array) -> BaseParameters:
+        """Those of the model at the shapes of a full set, which are no parameters then."""
+        idim, _ = self.idim.settled(theta)
+        own = self.kept < idim.plain
+        return BaseParameters(idim, self.kept[own], self.dropped, self.K[own])
+
+    @cached_property
+    def shift(self) -> Array:
+        """Values of the shapes about which the model is linearised, zero of all others.
+
+        Rows are ``y + J s = X beta``, J the columns of the shapes: the torque of the model
+        linearised is ``X beta - J s``.
+        """
+        value = self.idim.join(np.zeros(self.idim.inertial))
+        return np.asarray(value[self.kept])
 
 
 def keep_order(idim: Idim) -> list[int]:

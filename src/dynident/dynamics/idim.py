@@ -21,6 +21,7 @@ from dynident.core.text import nearest
 from dynident.dynamics import build_tree, inverse_dynamics
 from dynident.dynamics.regressor import fill_regressor
 from dynident.dynamics.tree import Tree
+from dynident.friction.kernel import VALUE
 from dynident.friction.model import FrictionModel, Shape, Signals, Trace
 from dynident.friction.models import FRICTIONS
 from dynident.robot.model import Robot
@@ -107,7 +108,8 @@ class DriveColumn:
 
     ``gear`` says which of the model's gears, ``friction`` and ``term`` which of its frictions
     and which of the columns of that; they are None for the rotor inertia, which acts through
-    ``turns @ ddq``.
+    ``turns @ ddq``. With ``shape`` instead of a term the column is the derivative of the
+    friction by that of its shapes.
     """
 
     parameter: Parameter
@@ -115,6 +117,7 @@ class DriveColumn:
     turns: Array
     friction: int | None = None
     term: int | None = None
+    shape: int | None = None
 
 
 @dataclass(frozen=True)
@@ -185,6 +188,14 @@ class Idim:
         Whether the drives' rotor inertias ``Ia`` are parameters.
     shape : tuple of float, optional
         Values of `shape_parameters`; the models' usual ones by default.
+    about : tuple of float, optional
+        A full set, without shapes: loads of the drives are those of its bodies, and shapes
+        are linearised about its friction.
+    free : bool
+        Whether the shapes are parameters too, after all others: of the model linearised about
+        `shape` and `about` (zhang2018, eq. 14: ``K = [K_d, df / dphi_f]``).
+    limits : tuple of (float, float), optional
+        Narrower bounds of the shapes than their models': of what a log can show.
 
     Raises
     ------
@@ -196,6 +207,9 @@ class Idim:
     friction: str
     rotor: bool
     shape: tuple[float, ...] = ()
+    about: tuple[float, ...] = ()
+    free: bool = False
+    limits: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self) -> None:
         known = self.shape_parameters
@@ -206,6 +220,11 @@ class Idim:
             raise InputError(
                 f"{self.robot.name}: friction {self.friction!r} has {len(known)} shape parameters, "
                 f"got {len(self.shape)} values"
+            )
+        if len(self.about) not in (0, self.plain):
+            raise InputError(
+                f"{self.robot.name}: linearised about {len(self.about)} values, but it has "
+                f"{self.plain} parameters beside its shapes"
             )
         for each, value in zip(known, self.shape, strict=True):
             low, high = each.bounds.lower, each.bounds.upper
@@ -218,6 +237,53 @@ class Idim:
     def shaped(self, values: Sequence[float] | Array) -> Idim:
         """The same model at other values of the `shape_parameters`."""
         return replace(self, shape=tuple(float(value) for value in values))
+
+    def linearised(self, theta: Array) -> Idim:
+        """The model with its shapes as parameters, about a full set (with shapes or without)."""
+        model, plain = self.settled(theta)
+        return replace(model, about=tuple(plain.tolist()), free=bool(model.shape))
+
+    def settled(self, theta: Array) -> tuple[Idim, Array]:
+        """The model at the shapes of a full set, and that set without them.
+
+        Shapes beyond their bounds, where a step may have led, are at them.
+        """
+        if not self.free:
+            return self, theta
+        plain, shape = theta[: self.plain], self.shape
+        if len(theta) > len(plain):
+            bounds = [(each.bounds.lower, each.bounds.upper) for each in self.shape_parameters]
+            shape = tuple(np.clip(theta[self.plain :], *np.transpose(bounds)).tolist())
+        return replace(self, shape=shape, about=tuple(plain.tolist()), free=False), plain
+
+    def limited(self, limits: Sequence[tuple[float, float]]) -> Idim:
+        """The same model with narrower bounds of its shapes, and these within them."""
+        shape = [
+            min(max(value, low), high)
+            for value, (low, high) in zip(self.shape, limits, strict=True)
+        ]
+        return replace(self, shape=tuple(shape), limits=tuple(limits))
+
+    @property
+    def plain(self) -> int:
+        """Number of parameters beside the shapes."""
+        return self.inertial + len(self.linear_columns)
+
+    @cached_property
+    def moved(self) -> npt.NDArray[np.bool_]:
+        """Which parameters have columns that change with shapes, loads or states."""
+        found = np.zeros(len(self.parameters), dtype=bool)
+        for place, column in enumerate(self.drive_columns, self.inertial):
+            if column.friction is not None:
+                model = self.frictions[column.friction].model
+                found[place] = column.term is None or column.term in model.rows
+        return found
+
+    @property
+    def nonlinear(self) -> bool:
+        """Whether its torque is not linear in all that is to be found."""
+        models = (friction.model for friction in self.frictions)
+        return any(model.shape or "load" in model.needs for model in models)
 
     @cached_property
     def tree(self) -> Tree:
@@ -250,6 +316,26 @@ class Idim:
 
     @cached_property
     def drive_columns(self) -> tuple[DriveColumn, ...]:
+        """Those of the drives' linear parameters; then the shapes', where these are free."""
+        if not self.free:
+            return self.linear_columns
+        places = [
+            (k, friction, shape)
+            for k, friction in enumerate(self.frictions)
+            for shape in range(len(friction.model.shape))
+        ]
+        return (
+            *self.linear_columns,
+            *(
+                DriveColumn(
+                    known.parameter, friction.gear, self.gears[friction.gear].turns, k, shape=shape
+                )
+                for known, (k, friction, shape) in zip(self.shape_parameters, places, strict=True)
+            ),
+        )
+
+    @cached_property
+    def linear_columns(self) -> tuple[DriveColumn, ...]:
         """Rotor inertia and friction, joint by joint; a coupled drive's own after them."""
         columns = []
         frictions = {each.gear: (k, each) for k, each in enumerate(self.frictions)}
@@ -275,11 +361,17 @@ class Idim:
     @cached_property
     def shape_parameters(self) -> tuple[ShapeParameter, ...]:
         """Shape parameters of the drives' friction, that the columns are not linear in."""
-        return tuple(
+        known = [
             ShapeParameter(Parameter(gear.symbol(shape.symbol), gear.number), shape)
             for friction in self.frictions
             for gear in (self.gears[friction.gear],)
             for shape in friction.model.shape
+        ]
+        if not self.limits:
+            return tuple(known)
+        return tuple(
+            replace(each, bounds=each.bounds.within(*limits))
+            for each, limits in zip(known, self.limits, strict=True)
         )
 
     @property
@@ -312,9 +404,14 @@ class Idim:
         return theta[: self.inertial].reshape(-1, 10), theta[self.inertial :]
 
     def join(self, phi: Array, drives: Array | None = None) -> Array:
-        """A full set of bodies, shape (bodies, 10), and drive parameters, zero by default."""
+        """A full set of bodies, shape (bodies, 10), and drive parameters, zero by default.
+
+        Free shapes have the values about which the model is linearised.
+        """
         theta = np.zeros(len(self.parameters))
         theta[: self.inertial] = np.ravel(phi)
+        if self.free:
+            theta[self.plain :] = self.shape
         if drives is not None:
             theta[self.inertial :] = drives
         return theta
@@ -336,7 +433,8 @@ class Idim:
         tuple of ndarray, shapes (parameters of the friction's model,)
         """
         values = tuple(np.zeros(len(each.model.parameters)) for each in self.frictions)
-        for value, column in zip(self.split(theta)[1], self.drive_columns, strict=True):
+        own = theta[self.inertial : self.plain]
+        for value, column in zip(own, self.linear_columns, strict=True):
             if column.friction is not None and column.term is not None:
                 values[column.friction][column.term] = value
         return values
@@ -376,20 +474,6 @@ class Idim:
             joints.append((slice(start, width), np.array([c for c, _ in row], dtype=np.int64)))
         return Packing(slot, tuple(drive), tuple(joints), width)
 
-    @cached_property
-    def shape_packing(self) -> tuple[tuple[slice, Integers], ...]:
-        """Layout of packed rows of the shape parameters, as `Packing.joints` has it."""
-        first = self.tree.dof - self.robot.n
-        entries: list[list[int]] = [[] for _ in range(self.tree.dof)]
-        for friction in self.frictions:
-            for j in np.flatnonzero(self.gears[friction.gear].turns):
-                entries[first + int(j)] += range(friction.shape.start, friction.shape.stop)
-        stops = np.cumsum([len(row) for row in entries])
-        return tuple(
-            (slice(int(stop) - len(row), int(stop)), np.array(row, dtype=np.int64))
-            for stop, row in zip(stops, entries, strict=True)
-        )
-
     def fill(
         self,
         packing: Packing,
@@ -414,52 +498,33 @@ class Idim:
         InputError
             When the friction depends on conditions that are missing.
         """
-        fill_regressor(self.tree, packing.slot, q, dq, ddq, out)
+        if np.any(packing.slot >= 0):
+            fill_regressor(self.tree, packing.slot, q, dq, ddq, out)
         first = self.tree.dof - self.robot.n
-        columns: dict[int, Array] = {}
-        for column, joint, slot in packing.drive:
-            if column.friction is None:
-                values = ddq[:, first:] @ column.turns
-            else:
-                k = column.friction
-                if k not in columns:
-                    signals = self.signals(k, q, dq, width, conditions)
-                    columns[k] = self.frictions[k].model.columns(signals, self._shape_of(k))
-                values = columns[k][:, column.term]
-            np.multiply(values, column.turns[joint], out=out[:, slot])
-
-    def fill_by_shape(
-        self,
-        theta: Array,
-        q: Array,
-        dq: Array,
-        out: Array,
-        width: Array | None = None,
-        conditions: Conditions = FREE,
-    ) -> None:
-        """``d (IDM_f theta) / d shape`` into `out`, packed as `shape_packing` says.
-
-        Parameters
-        ----------
-        theta : ndarray, shape (standard parameters,)
-        width, conditions
-            See `fill`.
-        """
-        linear = self.linear(theta)
-        slot = 0
+        seen: dict[int, Signals] = {}
+        tables: dict[int, Array] = {}
         slopes: dict[int, Array] = {}
-        for j in range(self.robot.n):
-            for k, friction in enumerate(self.frictions):
-                turns = self.gears[friction.gear].turns[j]
-                if turns == 0.0:
-                    continue
+        for column, joint, slot in packing.drive:
+            k = column.friction
+            if k is None:
+                np.multiply(ddq[:, first:] @ column.turns, column.turns[joint], out=out[:, slot])
+                continue
+            model = self.frictions[k].model
+            if k not in seen:
+                seen[k] = self.signals(k, q, dq, width, conditions)
+            weights = None if column.term is None else model.parameters[column.term].weights
+            if weights is None and k not in tables and model.law is not None:
+                tables[k] = model.table(model.law, seen[k], self._shape_of(k))
+            if column.term is None:
                 if k not in slopes:
-                    signals = self.signals(k, q, dq, width, conditions)
-                    by_shape = friction.model.by_shape(signals, self._shape_of(k))
-                    slopes[k] = np.einsum("tks,k->ts", by_shape, linear[k])
-                stop = slot + len(friction.model.shape)
-                np.multiply(slopes[k], turns, out=out[:, slot:stop])
-                slot = stop
+                    by_shape = model.slopes(tables[k], seen[k].trace)
+                    slopes[k] = np.einsum("tks,k->ts", by_shape, self._about[k][[*model.rows]])
+                values = slopes[k][:, column.shape]
+            elif weights is not None:
+                values = seen[k].combined(weights)
+            else:
+                values = tables[k][:, model.rows.index(column.term), VALUE]
+            np.multiply(values, column.turns[joint], out=out[:, slot])
 
     def signals(
         self,
@@ -516,6 +581,32 @@ class Idim:
             traces.append(friction.model.follow(signals, rate, self._shape_of(k), before))
         return replace(conditions, traces=tuple(traces))
 
+    def met(
+        self,
+        q: Array,
+        dq: Array,
+        ddq: Array,
+        rate: float,
+        width: Array | None = None,
+        previous: Conditions | None = None,
+    ) -> Conditions:
+        """What the friction meets along a stretch of a motion: the loads of `about`, its states.
+
+        Parameters
+        ----------
+        q, dq, ddq : ndarray, shapes (samples, nq), (samples, dof), (samples, dof)
+            Without gaps.
+        rate, width, previous
+            See `follow`.
+        """
+        if not self.nonlinear and not self.has_states:
+            return FREE
+        load = None
+        if self.about and any("load" in friction.model.needs for friction in self.frictions):
+            phi, _ = self.split(np.array(self.about))
+            load = self.borne(inverse_dynamics(self.tree, phi, q, dq, ddq))
+        return self.follow(q, dq, rate, width, Conditions(load=load), previous)
+
     def borne(self, rigid: Array) -> Array:
         """Loads of the drives under torques of the rigid bodies, shape (samples, drives).
 
@@ -533,6 +624,10 @@ class Idim:
 
     def _shape_of(self, friction: int) -> Array:
         return np.array(self.shape[self.frictions[friction].shape])
+
+    @cached_property
+    def _about(self) -> tuple[Array, ...]:
+        return self.linear(np.array(self.about))
 
     def regressor(self, q: Array, dq: Array, ddq: Array, conditions: Conditions = FREE) -> Array:
         """The full regressor ``IDM_f``, shape (samples, dof, parameters)."""
@@ -560,6 +655,9 @@ class Idim:
         width, conditions
             See `fill`. A load that is not given is that of theta's own bodies.
         """
+        if self.free:
+            model, plain = self.settled(theta)
+            return model.torque(plain, q, dq, ddq, width, conditions)
         phi, _ = self.split(theta)
         tau = np.empty((len(q), self.tree.dof))
         loaded = conditions.load is None and any(
@@ -590,6 +688,9 @@ class Idim:
         width, conditions
             See `fill`.
         """
+        if self.free:
+            model, plain = self.settled(theta)
+            return model.drive_torque(plain, q, dq, ddq, width, conditions)
         first = self.tree.dof - self.robot.n
         tau = np.zeros((len(dq), self.tree.dof))
         for value, column in zip(self.split(theta)[1], self.drive_columns, strict=True):

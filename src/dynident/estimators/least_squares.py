@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import ComputationError
+from dynident.core.errors import ComputationError, InputError
 from dynident.core.options import Options
 from dynident.core.schema import Name, one_of
 from dynident.estimators.covariance import ErrorBars, Scores, named, spread_of
@@ -119,6 +119,11 @@ def fitted(
     found = solve(factors)
     if elimination.essential is None:
         return finish(problem, found, bars)
+    if problem.idim.shape:
+        raise InputError(
+            f"essential parameters are those of linear models; friction {problem.idim.friction!r} "
+            "has shapes"
+        )
     reduced = essential_parameters(factors, found.sigma, elimination.essential)
     kept = list(reduced.kept)
     small = solve(factors.select(kept))

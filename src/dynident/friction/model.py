@@ -67,6 +67,10 @@ class Shape:
     lower: float
     upper: float
 
+    def within(self, lower: float, upper: float) -> Shape:
+        """The same parameter with narrower bounds."""
+        return Shape(self.symbol, self.unit, min(max(self.start, lower), upper), lower, upper)
+
 
 @dataclass(frozen=True)
 class Trace:
@@ -227,13 +231,16 @@ class FrictionModel:
         """
         found = np.zeros((len(signals.dq), len(self.parameters), len(self.shape)))
         if self.law is not None and self.shape:
-            m = len(self.state)
-            table = self.table(self.law, signals, shape)
-            found[:, self.rows] = table[:, :, BY_STATE + m :]
-            if signals.trace is not None:
-                by_state = table[:, :, BY_STATE : BY_STATE + m]
-                found[:, self.rows] += by_state @ signals.trace.by_shape
+            found[:, self.rows] = self.slopes(self.table(self.law, signals, shape), signals.trace)
         return found
+
+    def slopes(self, table: Array, trace: Trace | None) -> Array:
+        """Derivatives of the law's columns by the shape, from its table and the states'."""
+        m = len(self.state)
+        found = table[:, :, BY_STATE + m :]
+        if m and trace is not None:
+            found = found + table[:, :, BY_STATE : BY_STATE + m] @ trace.by_shape
+        return np.asarray(found)
 
     def energy(self, signals: Signals, shape: Array) -> Array:
         """Energy that each column stores per unit of its parameter, (samples, parameters).

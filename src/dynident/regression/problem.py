@@ -17,6 +17,7 @@ from dynident.regression.factors import Factors, GroupFactor, InstrumentFactors,
 from dynident.regression.rows import (
     GivenRows,
     InstrumentedRows,
+    JoinedRows,
     MotionRows,
     RowGroup,
     Rows,
@@ -182,17 +183,39 @@ class Problem(Regression):
             When the samples do not fit the robot, or it has a floating base.
         """
         logs = checked_logs(base.idim.robot, samples)
+        return cls._of_source(base, logs, MotionRows(base, logs))
+
+    @classmethod
+    def _of_source(
+        cls, base: BaseParameters, samples: tuple[Samples, ...], source: RowSource
+    ) -> Problem:
         problem = cls.__new__(cls)
-        Regression.__init__(problem, base, logs, MotionRows(base, logs))
+        Regression.__init__(problem, base, samples, source)
         return problem
 
     def on(self, samples: Samples | Sequence[Samples]) -> Problem:
         """The same model on other logs."""
         return Problem.of(self.base, samples)
 
+    def linearised(self, theta: Array) -> Problem:
+        """The same logs, the shapes of the friction as parameters, about a full set."""
+        base = self.base.linearised(theta)
+        moved = base.idim.moved[base.kept]
+        moving = MotionRows(selected(base, np.flatnonzero(moved)), self.samples)
+        if isinstance(self.source, JoinedRows):
+            steady = self.source.steady
+        else:
+            steady = MotionRows(selected(base, np.flatnonzero(~moved)), self.samples)
+        return Problem._of_source(base, self.samples, JoinedRows(base, steady, moving))
+
+    def settled(self, theta: Array) -> Problem:
+        """The same logs at the shapes of a full set."""
+        return Problem.of(self.base.settled(theta), self.samples)
+
     def only(self, columns: Sequence[int]) -> Problem:
         """The same logs with some of the base parameters, in this order; others are zero."""
-        return Problem.of(selected(self.base, columns), self.samples)
+        base = selected(self.base, columns)
+        return Problem._of_source(base, self.samples, self.source.only(base, columns))
 
     def along(
         self, motions: Sequence[tuple[Array, Array, Array]], width: Array | None = None
@@ -224,7 +247,7 @@ class Problem(Regression):
         return Regression(self.base, self.samples, source)
 
 
-def selected(base: BaseParameters, columns: Sequence[int]) -> BaseParameters:
+def selected(base: BaseParameters, columns: Sequence[int] | Integers) -> BaseParameters:
     """Some of the base parameters, in this order."""
     chosen = list(columns)
     return replace(base, kept=base.kept[chosen], K=base.K[chosen])

@@ -173,27 +173,102 @@ class MotionRows:
         The regressor is computed once at every sample, in stretches; of the filter's outputs
         only those that survive the decimation are computed.
         """
-        packing = self.packing
+        idim, packing = self.base.idim, self.packing
+        shifts = [self.base.shift[columns] for columns in self.columns]
         widths = [entries.stop - entries.start + 1 for entries, _ in packing.joints]
         packed = np.empty((CHUNK, packing.width))
         for start, stop in log.segments:
             decimator = GroupDecimator(log, start, stop, widths)
+            met = None
             for a in range(start, stop, CHUNK):
                 b = min(a + CHUNK, stop)
                 if self.progress is not None:
                     self.progress("rows", b / len(log.q))
                 motion = (log.q[a:b], log.dq[a:b], log.ddq[a:b])
-                self.base.idim.fill(packing, *motion, packed[: b - a], self.width)
+                met = idim.met(*motion, log.rate, self.width, met)
+                idim.fill(packing, *motion, packed[: b - a], self.width, met)
                 blocks = [
                     (packed[: b - a, entries], log.tau[a:b, j : j + 1])
                     for j, (entries, _) in enumerate(packing.joints)
                 ]
-                yield split_rows(*decimator.push(a, blocks))
+                yield shifted(split_rows(*decimator.push(a, blocks)), shifts)
 
 
 def split_rows(rows: Sequence[Array], sample: tuple[np.ndarray, ...]) -> Rows:
     """Rows ``[X | y]`` of every group."""
     return Rows(tuple(r[:, :-1] for r in rows), tuple(r[:, -1] for r in rows), sample)
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedRows:
+    """Columns that nothing moves beside those that a linearisation renews.
+
+    Attributes
+    ----------
+    base : BaseParameters
+        Which of the columns, in its order.
+    steady, moving : MotionRows
+        Of the same logs.
+    """
+
+    base: BaseParameters
+    steady: MotionRows
+    moving: MotionRows
+
+    instrument_sets = 0
+
+    @property
+    def groups(self) -> tuple[RowGroup, ...]:
+        """The joints."""
+        return self.steady.groups
+
+    @cached_property
+    def places(self) -> tuple[tuple[Integers, Integers], ...]:
+        """Per group, which of the columns side by side, and where they stand in the base."""
+        where = {int(k): place for place, k in enumerate(self.base.kept)}
+        sources = (self.steady, self.moving)
+        found = []
+        for own in zip(*(source.columns for source in sources), strict=True):
+            ids = np.concatenate([s.base.kept[c] for s, c in zip(sources, own, strict=True)])
+            pairs = sorted((where[int(k)], i) for i, k in enumerate(ids) if int(k) in where)
+            columns, taken = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+            found.append((taken, columns))
+        return tuple(found)
+
+    @property
+    def columns(self) -> tuple[Integers, ...]:
+        """Per joint, the base parameters that act on its torque."""
+        return tuple(columns for _, columns in self.places)
+
+    @property
+    def instruments(self) -> tuple[Integers, ...]:
+        """X itself."""
+        return self.columns
+
+    def only(self, base: BaseParameters, chosen: Sequence[int]) -> JoinedRows:
+        """The same rows with the base parameters of another model alone."""
+        return replace(self, base=base)
+
+    def passes(self) -> Iterator[Iterator[Rows]]:
+        """Rows of each log."""
+        for pair in zip(self.steady.passes(), self.moving.passes(), strict=True):
+            yield map(self._joined, *pair)
+
+    def _joined(self, steady: Rows, moving: Rows) -> Rows:
+        X = tuple(
+            np.hstack([a, b])[:, taken]
+            for a, b, (taken, _) in zip(steady.X, moving.X, self.places, strict=True)
+        )
+        shifts = [self.base.shift[columns] for columns in self.columns]
+        return shifted(replace(steady, X=X), shifts)
+
+
+def shifted(rows: Rows, shifts: Sequence[Array]) -> Rows:
+    """Rows of the linearised model: ``y + X shift``, group by group."""
+    if not any(np.any(shift) for shift in shifts):
+        return rows
+    y = tuple(y + X @ shift for X, y, shift in zip(rows.X, rows.y, shifts, strict=True))
+    return replace(rows, y=y)
 
 
 @dataclass(frozen=True, eq=False)

@@ -134,6 +134,7 @@ def build_plant(
         When a width is not positive, friction depends on signals that a simulation does not
         have, or values, columns or elements do not fit the model.
     """
+    idim, theta = idim.settled(theta)
     count, shapes = len(idim.parameters), len(idim.shape)
     if np.shape(theta) != (count,) or not np.all(np.isfinite(theta)):
         raise InputError(f"{idim.robot.name}: parameter values have to be {count} finite numbers")

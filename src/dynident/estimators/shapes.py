@@ -1,0 +1,535 @@
+"""Shapes of friction: what the torque is not linear in, found with what it is linear in.
+
+The linear parameters are eliminated by least squares at given shapes (variable projection, Golub
+and Pereyra 1973); Gauss-Newton steps on the shapes alone go down the projected problem with its
+exact gradient (Kaufman 1975), from several starts, within bounds. Then any method estimates the
+model that is linearised there, shapes included (zhang2018, eq. 14), until linearising it again
+changes nothing: its covariances, instruments and constraints are those of all parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from dynident.core.arrays import Array, Booleans
+from dynident.core.errors import ComputationError
+from dynident.core.progress import Progress, silent
+from dynident.dynamics.idim import Conditions, DriveFriction, ShapeParameter
+from dynident.estimators.estimate import Estimate, Shape
+from dynident.friction.model import FrictionModel, Signals
+from dynident.regression.factors import System
+from dynident.regression.problem import Problem
+from dynident.regression.statistics import residuals
+from dynident.regression.weighted import TOLERANCE, group_sigma
+
+ROUNDS = 30
+"""Linearisations of a method's model."""
+SWINGING = 1.0 / 64.0
+"""Share of its steps at which a shape that keeps turning back is held where it is."""
+UNDETERMINED = "is not determined by the log"
+LEAST = 0.1
+"""Size of a shape near zero: a step doubles a shape at most, or halves it."""
+CLOSE = 1e-2
+"""Change of an estimate, in standard deviations of white errors, below which it has settled."""
+DESCENTS = 60
+SIGMAS = 30
+"""Renewals of the sigmas at given shapes."""
+CANDIDATES = 24
+"""Shapes that are tried on each drive alone, for each of its shapes."""
+FARTHER = (0.2, 5.0)
+"""Starts of the first shape of friction with memory, over its usual value."""
+DAMPING = 1e-3
+MOST_DAMPING = 1e8
+FLAT = 1e-4
+"""Increase of the log-likelihood below which a descent has ended: a hundredth of a sigma."""
+ALIKE = 0.02
+"""Difference of two shapes that need not be told apart."""
+SLOW_ROWS = 10
+"""Rows that have to be slower than a speed among the shapes."""
+AT_BOUND = 1e-6
+"""Share of its range within which a shape is at a bound."""
+
+
+def with_shapes(
+    problem: Problem,
+    method: Callable[[Problem], Estimate],
+    quickly: Callable[[Problem], Estimate],
+    progress: Progress = silent,
+) -> tuple[Problem, Estimate]:
+    """What a method estimates together with the shapes of friction, and loads that agree with it.
+
+    Parameters
+    ----------
+    problem : Problem
+    method : callable
+        Estimates the linear parameters of a problem.
+    quickly : callable
+        The same estimate, error bars aside.
+    progress : callable
+        See `Progress`.
+
+    Returns
+    -------
+    problem : Problem
+        At the shapes, and under the loads, of the estimate.
+    estimate : Estimate
+        Of its parameters; the shapes are its `shape`.
+
+    Raises
+    ------
+    ComputationError
+        When the shapes do not settle.
+    """
+    if not problem.idim.nonlinear:
+        return problem, method(problem)
+    found = searched(visible(problem), progress)
+    held = held_shapes(found)
+    theta, shares = found.theta, np.ones(len(found.theta))
+    before, plain = np.zeros(len(theta)), problem.idim.plain
+    loads = any("load" in friction.model.needs for friction in problem.idim.frictions)
+    for turn in range(ROUNDS):
+        progress("shapes", turn / ROUNDS)
+        here = around(found.problem, theta, held)
+        estimate = quickly(here)
+        new = full_set(here, estimate)
+        beyond = out_of_bounds(here, theta, new)
+        held = {**held, **beyond}
+        old = here.base.matrix @ np.array([*here.idim.about, *free_shape(here)])
+        # at the shapes that come out, the friction that they are linearised about is no matter
+        matters = here.base.kept >= plain
+        if loads:
+            matters |= here.base.kept < here.idim.inertial
+        A = here.factors.weighted(estimate.sigma).A[:, matters]
+        change = float(np.linalg.norm(A @ (estimate.beta - old)[matters]))
+        if not beyond and change < CLOSE:
+            estimate = method(here)
+            new = full_set(here, estimate)
+            return here.settled(new), plainly(here, estimate, new, held)
+        # where errors are large and a shape is nearly a mixture of other columns, whole steps
+        # swing: a shape that turns back goes half as far
+        step = new - theta
+        shares = np.where(step * before < 0.0, 0.5 * shares, np.minimum(1.2 * shares, 1.0))
+        shares[:plain] = np.where(here.idim.moved[:plain], 0.5, 1.0)
+        reach = np.maximum(np.abs(theta), LEAST)
+        step[plain:] = np.clip(step, -0.5 * reach, reach)[plain:]
+        theta, before = theta + shares * step, step
+        swinging = zip(here.idim.shape_parameters, shares[plain:], strict=True)
+        held |= {each.name: UNDETERMINED for each, share in swinging if share < SWINGING}
+    raise ComputationError(
+        f"the shapes of the friction did not settle in {ROUNDS} rounds; try a simpler friction "
+        "model, or wls"
+    )
+
+
+def free_shape(problem: Problem) -> tuple[float, ...]:
+    """Values about which shapes are linearised, where they are parameters."""
+    return problem.idim.shape if problem.idim.free else ()
+
+
+def around(problem: Problem, theta: Array, held: dict[str, str]) -> Problem:
+    """A problem linearised about a full set, without the shapes that are held."""
+    full = problem.linearised(theta)
+    return full.only([k for k, name in enumerate(full.base.names) if name not in held])
+
+
+def full_set(problem: Problem, estimate: Estimate) -> Array:
+    """The full set of an estimate; shapes that are held have the values of the model."""
+    theta = problem.base.standard(estimate.beta)
+    if estimate.theta is not None:
+        theta[: problem.idim.plain] = estimate.theta[: problem.idim.plain]
+    return theta
+
+
+def out_of_bounds(problem: Problem, old: Array, new: Array) -> dict[str, str]:
+    """Shapes that are at a bound and would go on beyond it, and why they are held then."""
+    if not problem.idim.free:
+        return {}
+    places = range(problem.idim.plain, len(new))
+    return {
+        shape.name: "rests at its bound"
+        for shape, k in zip(problem.idim.shape_parameters, places, strict=True)
+        if shape.name in problem.base.names and at_bound(shape, old[k]) * (new[k] - old[k]) >= 0.0
+        if at_bound(shape, old[k])
+    }
+
+
+def at_bound(shape: ShapeParameter, value: float) -> int:
+    """-1 at the lower bound, 1 at the upper one, 0 between."""
+    low, high = shape.bounds.lower, shape.bounds.upper
+    margin = AT_BOUND * (high - low)
+    return int(value > high - margin) - int(value < low + margin)
+
+
+def plainly(problem: Problem, estimate: Estimate, theta: Array, held: dict[str, str]) -> Estimate:
+    """An estimate of a linearised model as one of the model at its shapes.
+
+    Parameters
+    ----------
+    problem : Problem
+        The linearised one.
+    estimate : Estimate
+    theta : ndarray
+        Its full set.
+    held : dict of str to str
+        Shapes that were not estimated, and why.
+    """
+    idim, base = problem.idim, problem.base
+    own = base.kept < idim.plain
+    matrix, literature = estimate.covariance.matrix, estimate.covariance.literature
+    covariance = replace(
+        estimate.covariance, matrix=matrix[np.ix_(own, own)], literature=literature[own]
+    )
+    at, plain = idim.settled(theta)
+    names = tuple(each.name for each in idim.shape_parameters)
+    known = dict(zip(base.names, estimate.covariance.std.tolist(), strict=True))
+    values = dict(zip(names, at.shape, strict=True))
+    notes = [f"{name} {why}; it is held at {values[name]:.4g}" for name, why in held.items()]
+    history = estimate.history
+    return replace(
+        estimate,
+        beta=estimate.beta[own],
+        theta=None if estimate.theta is None else plain,
+        covariance=covariance,
+        history=None if history is None else history[:, own],
+        shape=Shape(names, np.array(at.shape), np.array([known.get(n, np.nan) for n in names])),
+        warnings=(*estimate.warnings, *notes),
+    )
+
+
+# ---- variable projection
+
+
+@dataclass(frozen=True, eq=False)
+class Projected:
+    """Weighted least squares at given shapes: the linear parameters are eliminated.
+
+    Attributes
+    ----------
+    problem : Problem
+        Linearised at the shapes.
+    beta : ndarray, shape (base parameters,)
+        With the shapes as they are given.
+    sigma : ndarray, shape (groups,)
+    cost : float
+        Minus the log-likelihood of normal errors, less a constant: ``sum_g r_g log sigma_g``.
+    """
+
+    problem: Problem
+    beta: Array
+    sigma: Array
+    cost: float
+
+    @cached_property
+    def free(self) -> Booleans:
+        """Which of the base parameters are shapes."""
+        return np.asarray(self.problem.base.kept >= self.problem.idim.plain)
+
+    @property
+    def theta(self) -> Array:
+        """The full set, shapes included."""
+        return self.problem.base.standard(self.beta)
+
+    @cached_property
+    def reduced(self) -> tuple[Array, Array]:
+        """Columns of the shapes and the errors, beside all that is linear."""
+        system = self.problem.factors.weighted(self.sigma)
+        inside = ~self.free & (self.beta != 0.0)
+        Q, _ = np.linalg.qr(system.A[:, inside])
+        J, e = system.A[:, self.free], system.b - system.A @ self.beta
+        return J - Q @ (Q.T @ J), e - Q @ (Q.T @ e)
+
+
+def projected(problem: Problem, sigma: Array | None = None) -> Projected:
+    """The best linear parameters at the shapes about which a problem is linearised.
+
+    Friction is kept positive, whatever the method: without, the best shape is often one that
+    feigns something else with a negative parameter, where no method recovers from it.
+
+    Parameters
+    ----------
+    problem : Problem
+    sigma : ndarray, shape (groups,), optional
+        To start from.
+    """
+    factors, base = problem.factors, problem.base
+    free = base.kept >= problem.idim.plain
+    own = (base.kept >= problem.idim.inertial) & ~np.any(base.K, axis=1)
+    positive = (own & problem.idim.positive[base.kept])[~free]
+    beta = base.shift.copy()
+    sigma = factors.ones if sigma is None else sigma
+    for _ in range(SIGMAS):
+        system = factors.weighted(sigma)
+        linear = System(system.A[:, ~free], system.b - system.A[:, free] @ beta[free], system.rest)
+        beta[~free] = solved(linear, positive)
+        new = group_sigma(factors, beta, sigma)
+        done = np.all(np.abs(new - sigma) <= TOLERANCE * new)
+        sigma = new
+        if done:
+            break
+    squares = factors.squared_residuals(beta)
+    counts = factors.counts
+    used = counts > 0
+    mean = np.maximum(squares[used] / counts[used], np.finfo(float).tiny)
+    cost = float(0.5 * np.sum(counts[used] * np.log(mean)))
+    return Projected(problem, beta, sigma, cost)
+
+
+def solved(system: System, positive: Booleans) -> Array:
+    """Least squares with some of the parameters positive."""
+    if not np.any(positive):
+        return system.solve()
+    from scipy.optimize import nnls  # a quarter of a second that few runs need
+
+    A, rest = system.A[:, positive], system.A[:, ~positive]
+    Q, _ = np.linalg.qr(rest)
+    norms = np.maximum(np.linalg.norm(A, axis=0), np.finfo(float).tiny)
+    unit = (A - Q @ (Q.T @ A)) / norms
+    found = np.empty(len(positive))
+    found[positive] = nnls(unit, system.b - Q @ (Q.T @ system.b))[0] / norms
+    found[~positive] = System(rest, system.b - A @ found[positive], 0.0).solve()
+    return found
+
+
+def searched(problem: Problem, progress: Progress = silent) -> Projected:
+    """The shapes that fit best, of descents from several starts.
+
+    Parameters
+    ----------
+    problem : Problem
+    progress : callable
+    """
+    first = loaded(problem)
+    if not first.problem.idim.free:
+        return first
+    starts = [projected(first.problem.linearised(theta), first.sigma) for theta in tried(first)]
+    ends = []
+    for k, start in enumerate(starts):
+        progress("shapes", k / len(starts))
+        ends.append(descended(start))
+    ends.sort(key=lambda end: end.cost)
+    best = ends[0]
+    for other in ends[1:]:
+        best = mixed(best, other)
+    return best
+
+
+def mixed(best: Projected, other: Projected) -> Projected:
+    """The better end with the shapes of the other on drives where these are better.
+
+    Drives hardly depend on each other: one descent may end well on some of them, and another on
+    others.
+    """
+    idim = best.problem.idim
+    found = best
+    for friction in idim.frictions:
+        own = slice(idim.plain + friction.shape.start, idim.plain + friction.shape.stop)
+        theta = found.theta
+        if np.allclose(theta[own], other.theta[own], rtol=ALIKE):
+            continue
+        theta[own] = other.theta[own]
+        trial = projected(found.problem.linearised(theta), found.sigma)
+        if trial.cost < found.cost:
+            found = trial
+    return found if found is best else descended(found)
+
+
+def visible(problem: Problem) -> Problem:
+    """The problem with speeds among its shapes no lower than what the log can show.
+
+    A speed at which friction changes has to be above that of some of the rows: what happens below
+    would be read off a single one.
+    """
+    idim = problem.idim
+    limits = []
+    for friction in idim.frictions:
+        speeds = speeds_of_rows(problem, friction)
+        slow = float(speeds[min(SLOW_ROWS, len(speeds) - 1)]) if len(speeds) else 0.0
+        for shape in friction.model.shape:
+            low, high = shape.lower, shape.upper
+            if low > 0.0 and shape.unit == "rad/s":
+                low = min(max(low, slow), high)
+            limits.append((low, high))
+    base = replace(problem.base, idim=idim.limited(limits))
+    return Problem.of(base, problem.samples)
+
+
+def speeds_of_rows(problem: Problem, friction: DriveFriction) -> Array:
+    """Sizes of a drive's speed about where its joint has rows, in order of size."""
+    gear = problem.idim.gears[friction.gear]
+    joint = gear.number - 1
+    found = []
+    for log in problem.samples:
+        for start, stop in log.segments:
+            some = slice(start, stop, log.filters[joint].step)
+            found.append((log.dq[some] @ gear.turns)[log.moving[some, joint]])
+    return np.sort(np.abs(np.concatenate(found)))
+
+
+def loaded(problem: Problem) -> Projected:
+    """At the usual shapes, under loads that agree with the bodies that are found."""
+    found = projected(problem.linearised(np.zeros(problem.idim.plain)))
+    if any("load" in friction.model.needs for friction in problem.idim.frictions):
+        for _ in range(2):
+            found = projected(found.problem.linearised(found.theta), found.sigma)
+    return found
+
+
+def tried(first: Projected) -> Iterator[Array]:
+    """Full sets to start from: what fits each drive alone, and others.
+
+    Parameters
+    ----------
+    first : Projected
+        At the usual shapes.
+    """
+    idim = first.problem.idim
+    usual, screened = first.theta, first.theta
+    places = {(c.friction, c.term): idim.inertial + k for k, c in enumerate(idim.linear_columns)}
+    for k, friction in enumerate(idim.frictions):
+        if not friction.model.shape:
+            continue
+        signals, torque = seen(first, k, friction)
+        for theta, shapes in ((usual, [idim.shape[friction.shape]]), (screened, None)):
+            if friction.model.state:
+                continue
+            shape, linear = best_alone(friction.model, signals, torque, shapes)
+            theta[idim.plain :][friction.shape] = shape
+            for term in friction.terms:
+                theta[places[k, term]] = linear[term]
+    yield screened
+    yield usual
+    if any(friction.model.state for friction in idim.frictions):
+        for factor in FARTHER:
+            theta = usual.copy()
+            for friction in idim.frictions:
+                if friction.model.state:
+                    where = idim.plain + friction.shape.start
+                    own = friction.model.shape[0]
+                    theta[where] = np.clip(factor * theta[where], own.lower, own.upper)
+            yield theta
+
+
+def seen(first: Projected, k: int, friction: DriveFriction) -> tuple[Signals, Array]:
+    """What one friction sees where its joint has rows, and the torque that is left for it.
+
+    Filters are left out: it is for a start.
+    """
+    problem, idim = first.problem, first.problem.idim
+    joint = idim.gears[friction.gear].number - 1
+    error = residuals(problem, first.beta).error[joint]
+    pieces = []
+    for log, stretches in zip(problem.samples, problem.passes(), strict=True):
+        at = np.concatenate([rows.sample[joint] for rows in stretches])
+        motion = log.q[at], log.dq[at], log.ddq[at]
+        met = idim.met(*motion, log.rate) if not idim.has_states else Conditions()
+        pieces.append(idim.signals(k, *motion[:2], conditions=met))
+    signals = Signals(
+        np.concatenate([each.q for each in pieces]),
+        np.concatenate([each.dq for each in pieces]),
+        load=None if pieces[0].load is None else np.concatenate([p.load for p in pieces]),
+    )
+    if friction.model.state:
+        return signals, error
+    shape = np.array(idim.shape[friction.shape])
+    return signals, error + friction.model.columns(signals, shape) @ idim.linear(first.theta)[k]
+
+
+def best_alone(
+    model: FrictionModel,
+    signals: Signals,
+    torque: Array,
+    shapes: list[tuple[float, ...]] | None = None,
+) -> tuple[Array, Array]:
+    """The shape, of some candidates, whose columns explain a torque best; and their parameters."""
+    best, found = np.inf, (np.array(model.start), np.zeros(len(model.parameters)))
+    for candidate in candidates(model) if shapes is None else np.array(shapes):
+        columns = model.columns(signals, candidate)
+        linear = System(columns, torque, 0.0).solve()
+        error = float(np.sum((torque - columns @ linear) ** 2))
+        if error < best:
+            best, found = error, (candidate, linear)
+    return found
+
+
+def candidates(model: FrictionModel) -> Array:
+    """Shapes all over their ranges, by ratios where these are positive; shape (count, shapes)."""
+    count = CANDIDATES ** min(len(model.shape), 2) if len(model.shape) < 2 else CANDIDATES**2 // 2
+    rng = np.random.default_rng(0)
+    columns = []
+    for k, shape in enumerate(model.shape):
+        # a grid of one shape, a Latin hypercube of more
+        u = (np.arange(count) + 0.5) / count
+        u = u if k == 0 else rng.permutation(u)
+        if shape.lower > 0.0:
+            columns.append(shape.lower * (shape.upper / shape.lower) ** u)
+        else:
+            columns.append(shape.lower + (shape.upper - shape.lower) * u)
+    return np.column_stack(columns)
+
+
+def descended(start: Projected) -> Projected:
+    """Down the projected problem by damped Gauss-Newton steps within the bounds."""
+    here, damping = start, DAMPING
+    for _ in range(DESCENTS):
+        shape = here.beta.copy()
+        shape[here.free] += shape_step(here, damping)
+        moved = here.problem.linearised(here.problem.base.standard(shape))
+        trial = projected(moved, here.sigma)
+        gain = here.cost - trial.cost
+        if gain > 0.0:
+            here, damping = trial, 0.1 * damping
+        else:
+            damping = max(10.0 * damping, DAMPING)
+        if damping > MOST_DAMPING or 0.0 < gain < FLAT:
+            break
+    return here
+
+
+def shape_step(here: Projected, damping: float) -> Array:
+    """``min ||J d - e||^2 + damping ||diag(J) d||^2`` within the bounds, J and e projected."""
+    from scipy.optimize import lsq_linear  # a quarter of a second that few runs need
+
+    J, e = here.reduced
+    shape = here.beta[here.free]
+    norms = np.linalg.norm(J, axis=0)
+    step = np.zeros(len(shape))
+    acting = norms > 1e-12 * max(float(np.linalg.norm(e)), float(np.max(norms, initial=0.0)))
+    if not np.any(acting):
+        return step
+    bounds = [(each.bounds.lower, each.bounds.upper) for each in here.problem.idim.shape_parameters]
+    low, high = (np.transpose(bounds) - shape)[:, acting] * norms[acting]
+    unit = J[:, acting] / norms[acting]
+    A = np.vstack([unit, np.sqrt(damping) * np.eye(unit.shape[1])])
+    b = np.concatenate([e, np.zeros(unit.shape[1])])
+    tiny = 1e-12 * (high - low)
+    found = lsq_linear(A, b, (np.minimum(low, 0.0) - tiny, np.maximum(high, 0.0) + tiny), "bvls")
+    step[acting] = found.x / norms[acting]
+    return np.clip(step, *(np.transpose(bounds) - shape))
+
+
+def held_shapes(found: Projected) -> dict[str, str]:
+    """Shapes that cannot be estimated, by name, and why."""
+    idim = found.problem.idim
+    if not idim.free:
+        return {}
+    J, _ = found.reduced
+    shapes, held, room = found.beta[found.free], {}, np.empty(len(idim.shape))
+    for k, (each, value) in enumerate(zip(idim.shape_parameters, shapes, strict=True)):
+        low, high = each.bounds.lower, each.bounds.upper
+        room[k] = value if low > 0.0 else 0.5 * (high - low)
+        if at_bound(each, value):
+            held[each.name] = "rests at its bound"
+    while True:  # the worst is held first: others may be determined then
+        left = [k for k, each in enumerate(idim.shape_parameters) if each.name not in held]
+        spread = System(J[:, left], np.zeros(len(J)), 0.0).inverse() if left else np.zeros((0, 0))
+        norms = np.linalg.norm(J[:, left], axis=0)
+        std = np.where(norms > 0.0, np.sqrt(np.sum(spread**2, axis=1)), np.inf)
+        share = std / room[left]
+        if not left or np.max(share) < 1.0:
+            return held
+        k = left[int(np.argmax(share))]
+        held[idim.shape_parameters[k].name] = UNDETERMINED

@@ -1,0 +1,123 @@
+"""Friction that remembers: bristles that bend before they slip (Dahl 1968; LuGre 1995).
+
+The step of a state is exact while the speed is constant, so that a rollout is of second
+order; what the bristles store is their energy.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.jit import inner
+from dynident.friction.kernel import BY_SPEED, BY_STATE, VALUE, At
+from dynident.friction.memoryless import OFFSET, VISCOUS
+from dynident.friction.model import FrictionModel, Linear, Shape
+
+BEND = Shape("delta", "rad", 0.02, 1e-6, 1.0)
+"""By which bristles are bent where they slip."""
+
+
+@inner
+def decay(x):  # type: ignore[no-untyped-def]
+    """``(1 - exp(-x)) / x`` and its derivative."""
+    if abs(x) < 1e-2:
+        value = 1.0 - x / 2.0 * (1.0 - x / 3.0 * (1.0 - x / 4.0 * (1.0 - x / 5.0)))
+        return value, -0.5 + x / 3.0 - x**2 / 8.0 + x**3 / 30.0 - x**4 / 144.0
+    value = -np.expm1(-x) / x
+    return value, (np.exp(-x) - value) / x
+
+
+def dahl(at: At, shape: Array, z: Array, out: Array) -> None:
+    """The bristles' deflection w, 1 where they slip."""
+    out[0, VALUE] = z[0]
+    out[0, BY_STATE] = 1.0
+
+
+def dahl_step(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``delta dw/dt = v - |v| w``."""
+    v, h, delta = at.speed, at.period, shape[0]
+    x, x_v = h * v * at.sign / delta, h * (at.sign + v * at.slope) / delta
+    fade, slope = decay(x)
+    kept = np.exp(-x)
+    by_x = -z[0] * kept + v * h / delta * slope
+    out[0, VALUE] = z[0] * kept + v * h / delta * fade
+    out[0, BY_SPEED] = by_x * x_v + h / delta * fade
+    out[0, BY_STATE] = kept
+    out[0, BY_STATE + 1] = -by_x * x / delta - v * h / delta**2 * fade
+
+
+def dahl_energy(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``delta w^2 / 2``."""
+    out[0, VALUE] = 0.5 * shape[0] * z[0] ** 2
+
+
+@inner
+def slip(v, sign, slope, shape):  # type: ignore[no-untyped-def]
+    """``a = |v| / (delta g)``, ``g = 1 + rise exp(-(v / vs)^2)``, and its derivatives."""
+    delta, rise, vs = shape[0], shape[1], shape[2]
+    fall = np.exp(-((v / vs) ** 2))
+    g = 1.0 + rise * fall
+    a = v * sign / (delta * g)
+    by_v = (sign + v * slope) / (delta * g) + a / g * rise * fall * 2.0 * v / vs**2
+    by_vs = -a / g * rise * fall * 2.0 * v**2 / vs**3
+    return a, by_v, -a / delta, -a / g * fall, by_vs
+
+
+def lugre(at: At, shape: Array, z: Array, out: Array) -> None:
+    """The bristles' deflection z and its rate ``v - a z``."""
+    a, by_v, by_delta, by_rise, by_vs = slip(at.speed, at.sign, at.slope, shape)
+    out[0, VALUE] = z[0]
+    out[0, BY_STATE] = 1.0
+    out[1, VALUE] = at.speed - a * z[0]
+    out[1, BY_SPEED] = 1.0 - by_v * z[0]
+    out[1, BY_STATE] = -a
+    out[1, BY_STATE + 1] = -by_delta * z[0]
+    out[1, BY_STATE + 2] = -by_rise * z[0]
+    out[1, BY_STATE + 3] = -by_vs * z[0]
+
+
+def lugre_step(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``dz/dt = v - a z``."""
+    v, h = at.speed, at.period
+    a, by_v, by_delta, by_rise, by_vs = slip(v, at.sign, at.slope, shape)
+    fade, slope = decay(a * h)
+    kept = np.exp(-a * h)
+    by_a = h * (-z[0] * kept + v * h * slope)
+    out[0, VALUE] = z[0] * kept + v * h * fade
+    out[0, BY_SPEED] = by_a * by_v + h * fade
+    out[0, BY_STATE] = kept
+    out[0, BY_STATE + 1] = by_a * by_delta
+    out[0, BY_STATE + 2] = by_a * by_rise
+    out[0, BY_STATE + 3] = by_a * by_vs
+
+
+def lugre_energy(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``z^2 / 2`` of the bristles' stiffness."""
+    out[0, VALUE] = 0.5 * z[0] ** 2
+
+
+BRISTLES: dict[str, FrictionModel] = {
+    "dahl": FrictionModel(
+        (VISCOUS, Linear("fc", "Nm", positive=True), OFFSET),
+        (BEND,),
+        dahl,
+        state=(0.0,),
+        step=dahl_step,
+        stored=dahl_energy,
+    ),
+    "lugre": FrictionModel(
+        (
+            VISCOUS,
+            Linear("kb", "Nm/rad", positive=True),
+            Linear("db", "Nm s/rad", positive=True),
+            OFFSET,
+        ),
+        (BEND, Shape("rise", "", 0.4, 0.0, 10.0), Shape("vs", "rad/s", 0.3, 1e-3, 10.0)),
+        lugre,
+        state=(0.0,),
+        step=lugre_step,
+        stored=lugre_energy,
+    ),
+}
+"""Models with an internal state by name."""

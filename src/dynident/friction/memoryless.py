@@ -1,0 +1,234 @@
+"""Friction that depends on the instant alone: laws of speed, load and temperature.
+
+Each law is a plain function of one instant (see `dynident.friction.kernel`), s(v) the sign,
+smooth where a motion is simulated.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.jit import inner
+from dynident.friction.kernel import BY_LOAD, BY_SPEED, BY_STATE, VALUE, At
+from dynident.friction.model import FrictionModel, Linear, Shape
+
+VISCOUS = Linear("fv", "Nm s/rad", positive=True, weights=(0.0, 1.0, 0.0))
+COULOMB = Linear("fc", "Nm", positive=True, weights=(0.0, 0.0, 1.0))
+OFFSET = Linear("off", "Nm", positive=False, coupled=False, weights=(1.0, 0.0, 0.0))
+FORWARD = Linear("fcp", "Nm", positive=True, weights=(0.5, 0.0, 0.5))
+BACKWARD = Linear("fcn", "Nm", positive=True, weights=(-0.5, 0.0, 0.5))
+STATIC = Linear("fs", "Nm", positive=True)
+"""What is added to fc at a standstill: ``F_s - F_c`` of the literature."""
+STRIBECK_SPEED = Shape("vs", "rad/s", 0.1, 1e-3, 10.0)
+
+
+def cube_root(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``|v|^(1/3) s(v)`` (zhang2018, eq. 8)."""
+    size = abs(at.speed)
+    root = size ** (1.0 / 3.0)
+    out[0, VALUE] = root * at.sign
+    out[0, BY_SPEED] = root * at.slope
+    if size > 0.0:
+        out[0, BY_SPEED] += np.sign(at.speed) * at.sign * root / (3.0 * size)
+
+
+def odd_powers(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``v^3`` and ``v^5``."""
+    v2 = at.speed**2
+    out[0, VALUE] = at.speed * v2
+    out[0, BY_SPEED] = 3.0 * v2
+    out[1, VALUE] = at.speed * v2**2
+    out[1, BY_SPEED] = 5.0 * v2**2
+
+
+def loaded(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``|load| s(v)`` (after zhang2018, eq. 9, whose term has no sign)."""
+    size = abs(at.load)
+    out[0, VALUE] = size * at.sign
+    out[0, BY_SPEED] = size * at.slope
+    out[0, BY_LOAD] = np.sign(at.load) * at.sign
+
+
+def loaded_square(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``|load| s(v)`` and ``load^2 s(v)``."""
+    size = abs(at.load)
+    out[0, VALUE] = size * at.sign
+    out[0, BY_SPEED] = size * at.slope
+    out[0, BY_LOAD] = np.sign(at.load) * at.sign
+    out[1, VALUE] = at.load**2 * at.sign
+    out[1, BY_SPEED] = at.load**2 * at.slope
+    out[1, BY_LOAD] = 2.0 * at.load * at.sign
+
+
+def directional(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``|load| s(v)`` where the motor drives its load, and where the load drives the motor.
+
+    The shares of both are ``(1 +- sign(load) s(v)) / 2``, so that a smooth sign changes over
+    smoothly.
+    """
+    size, side = abs(at.load), np.sign(at.load)
+    for row in range(2):
+        way = side if row == 0 else -side
+        share = 0.5 * (1.0 + way * at.sign)
+        out[row, VALUE] = size * at.sign * share
+        out[row, BY_SPEED] = size * at.slope * (share + 0.5 * way * at.sign)
+        out[row, BY_LOAD] = side * at.sign * share
+
+
+@inner
+def fading(v, vs, exponent):  # type: ignore[no-untyped-def]
+    """``exp(-|v / vs|^e)`` and its derivatives by v, vs and e."""
+    size = abs(v) / vs
+    if size == 0.0:
+        return 1.0, 0.0, 0.0, 0.0
+    power = size**exponent
+    fall = np.exp(-power)
+    slope = -fall * exponent * power
+    return fall, slope / v, -slope / vs, -fall * power * np.log(size)
+
+
+def stribeck(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``exp(-(v / vs)^2) s(v)`` (zhang2018, eq. 4, with its usual exponent)."""
+    fall, by_v, by_vs, _ = fading(at.speed, shape[0], 2.0)
+    out[0, VALUE] = fall * at.sign
+    out[0, BY_SPEED] = fall * at.slope + by_v * at.sign
+    out[0, BY_STATE] = by_vs * at.sign
+
+
+def stribeck_exponent(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``exp(-|v / vs|^es) s(v)`` (zhang2018, eq. 4)."""
+    fall, by_v, by_vs, by_e = fading(at.speed, shape[0], shape[1])
+    out[0, VALUE] = fall * at.sign
+    out[0, BY_SPEED] = fall * at.slope + by_v * at.sign
+    out[0, BY_STATE] = by_vs * at.sign
+    out[0, BY_STATE + 1] = by_e * at.sign
+
+
+def stribeck_load(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``exp(-(v / vs)^2) s(v)``, ``|load| s(v)`` and their product."""
+    fall, by_v, by_vs, _ = fading(at.speed, shape[0], 2.0)
+    size, side = abs(at.load), np.sign(at.load)
+    out[0, VALUE] = fall * at.sign
+    out[0, BY_SPEED] = fall * at.slope + by_v * at.sign
+    out[0, BY_STATE] = by_vs * at.sign
+    out[1, VALUE] = size * at.sign
+    out[1, BY_SPEED] = size * at.slope
+    out[1, BY_LOAD] = side * at.sign
+    out[2, VALUE] = size * out[0, VALUE]
+    out[2, BY_SPEED] = size * out[0, BY_SPEED]
+    out[2, BY_LOAD] = side * out[0, VALUE]
+    out[2, BY_STATE] = size * out[0, BY_STATE]
+
+
+def bompos(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``-exp(-|v| / f3) s(v)`` and ``-exp(-1 / (f5 |v|)) s(v)`` (zhang2018, eq. 5)."""
+    size, way = abs(at.speed), np.sign(at.speed)
+    fall, _, by_f3, _ = fading(at.speed, shape[0], 1.0)
+    out[0, VALUE] = -fall * at.sign
+    out[0, BY_SPEED] = -fall * (at.slope - way * at.sign / shape[0])
+    out[0, BY_STATE] = -by_f3 * at.sign
+    if size > 0.0:
+        x = 1.0 / (shape[1] * size)
+        rise = np.exp(-x)
+        out[1, VALUE] = -rise * at.sign
+        out[1, BY_SPEED] = -rise * (at.slope + x / size * way * at.sign)
+        out[1, BY_STATE + 1] = -rise * x / shape[1] * at.sign
+
+
+def wernholt(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``tanh(f4 v)`` and ``sech(f3 v) tanh(f4 v)`` (zhang2018, eq. 6): no sign of its own."""
+    v, f3, f4 = at.speed, shape[0], shape[1]
+    up = np.tanh(f4 * v)
+    steep = 1.0 - up**2
+    bump, lean = 1.0 / np.cosh(min(abs(f3 * v), 300.0)), np.tanh(f3 * v)
+    out[0, VALUE] = up
+    out[0, BY_SPEED] = f4 * steep
+    out[0, BY_STATE + 1] = v * steep
+    out[1, VALUE] = bump * up
+    out[1, BY_SPEED] = bump * (f4 * steep - f3 * lean * up)
+    out[1, BY_STATE] = -v * lean * bump * up
+    out[1, BY_STATE + 1] = bump * v * steep
+
+
+def sigmoid(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``1 / (1 + exp(-f2 (v + f3))) - 1 / (1 + exp(-f2 f3))``, of the Panda (Gaz et al. 2019)."""
+    f2, f3 = shape[0], shape[1]
+    a = 0.5 * (1.0 + np.tanh(0.5 * f2 * (at.speed + f3)))
+    b = 0.5 * (1.0 + np.tanh(0.5 * f2 * f3))
+    steep, rest = a * (1.0 - a), b * (1.0 - b)
+    out[0, VALUE] = a - b
+    out[0, BY_SPEED] = f2 * steep
+    out[0, BY_STATE] = (at.speed + f3) * steep - f3 * rest
+    out[0, BY_STATE + 1] = f2 * (steep - rest)
+
+
+def warmed(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``exp(-(T - 20) / T0) v``: lubricant that thins as it warms [deg C]."""
+    warmth = at.temperature - 20.0
+    thin = np.exp(-warmth / shape[0])
+    out[0, VALUE] = thin * at.speed
+    out[0, BY_SPEED] = thin
+    out[0, BY_STATE] = thin * at.speed * warmth / shape[0] ** 2
+
+
+LOAD = Linear("fl", "", positive=True)
+ASYMMETRIC = (VISCOUS, FORWARD, BACKWARD)
+USUAL = (VISCOUS, COULOMB, OFFSET)
+
+MEMORYLESS: dict[str, FrictionModel] = {
+    "none": FrictionModel(()),
+    "viscous": FrictionModel((VISCOUS,)),
+    "viscous-offset": FrictionModel((VISCOUS, OFFSET)),
+    "coulomb-viscous": FrictionModel(USUAL),
+    "coulomb-viscous-symmetric": FrictionModel((VISCOUS, COULOMB)),
+    "coulomb-viscous-asymmetric": FrictionModel(ASYMMETRIC),
+    "cube-root": FrictionModel((*USUAL, Linear("fr", "Nm (s/rad)^(1/3)", True)), (), cube_root),
+    "polynomial": FrictionModel(
+        (*USUAL, Linear("f3", "Nm (s/rad)^3", False), Linear("f5", "Nm (s/rad)^5", False)),
+        (),
+        odd_powers,
+    ),
+    "load": FrictionModel((*USUAL, LOAD), (), loaded, needs=("load",)),
+    "load-square": FrictionModel(
+        (*USUAL, LOAD, Linear("fl2", "1/Nm", False)), (), loaded_square, needs=("load",)
+    ),
+    "directional-load": FrictionModel(
+        (*USUAL, Linear("fld", "", positive=True), Linear("fle", "", positive=True)),
+        (),
+        directional,
+        needs=("load",),
+    ),
+    "stribeck": FrictionModel((*USUAL, STATIC), (STRIBECK_SPEED,), stribeck),
+    "stribeck-exponent": FrictionModel(
+        (*USUAL, STATIC), (STRIBECK_SPEED, Shape("es", "", 2.0, 0.3, 4.0)), stribeck_exponent
+    ),
+    "stribeck-load": FrictionModel(
+        (*USUAL, STATIC, LOAD, Linear("fls", "", positive=True)),
+        (STRIBECK_SPEED,),
+        stribeck_load,
+        needs=("load",),
+    ),
+    "bompos": FrictionModel(
+        (*USUAL, Linear("f2", "Nm", False), Linear("f4", "Nm", False)),
+        (Shape("v3", "rad/s", 0.1, 1e-3, 10.0), Shape("w5", "s/rad", 1.0, 1e-2, 1e2)),
+        bompos,
+    ),
+    "tanh-sech": FrictionModel(
+        (VISCOUS, OFFSET, Linear("f1", "Nm", positive=True), Linear("f2", "Nm", False)),
+        (Shape("w3", "s/rad", 3.0, 1e-2, 1e3), Shape("w4", "s/rad", 50.0, 1.0, 1e4)),
+        wernholt,
+    ),
+    "sigmoid": FrictionModel(
+        (VISCOUS, OFFSET, Linear("f1", "Nm", positive=True)),
+        (Shape("w2", "s/rad", 5.0, 1e-2, 1e3), Shape("v3", "rad/s", 0.0, -1.0, 1.0)),
+        sigmoid,
+    ),
+    "temperature": FrictionModel(
+        (COULOMB, OFFSET, Linear("fw", "Nm s/rad", positive=True)),
+        (Shape("T0", "K", 30.0, 1.0, 1e3),),
+        warmed,
+        needs=("temperature",),
+    ),
+}
+"""Models without memory by name; those of linear parameters alone come first."""

@@ -1,0 +1,184 @@
+"""Shapes of friction, estimated with what the torque is linear in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import toy
+from frictions import values
+from scipy.optimize import least_squares
+
+import dynident as di
+from dynident.core.errors import InputError
+from dynident.dynamics.base import base_parameters
+from dynident.dynamics.idim import build_idim
+from dynident.estimators.closed_loop import Simulation
+from dynident.estimators.shapes import projected, searched, visible
+from dynident.friction.models import FRICTIONS
+from dynident.recording.prepare import prepare
+from dynident.recording.recording import Recording
+from dynident.regression.problem import Problem
+from dynident.simulation.controller import pd
+from dynident.simulation.loop import Loop
+from dynident.simulation.record import record
+from dynident.simulation.reference import fourier
+from dynident.simulation.sensors import Sensors
+
+RATE = 500.0
+
+
+def scene(name, noise=0.02, seconds=20.0, spread=(0.7, 1.6), coupled=True, rotor=None):
+    """A log of an arm with some friction, the problem, its model and parameters."""
+    robot = toy.arm(3, coupled=coupled)
+    idim = build_idim(robot, name, rotor)
+    true = idim.shaped(np.linspace(*spread, len(idim.shape)) * np.array(idim.shape))
+    theta = values(idim)
+    q, dq, ddq = toy.motion(3, seconds, 4, RATE)
+    tau = true.torque(theta, q, dq, ddq, conditions=true.follow(q, dq, RATE))
+    tau = tau + noise * tau.std(axis=0) * np.random.default_rng(0).normal(size=tau.shape)
+    log = Recording(rate=RATE, q=q, tau=tau, name="log")
+    return Problem(robot, prepare(log, bandwidth=40.0), name, rotor), true, theta
+
+
+def deviations(fit, theta):
+    return (fit.estimate.beta - fit.base.matrix @ theta) / fit.estimate.covariance.std
+
+
+@pytest.mark.parametrize("method", ["wls", "pc-idim-ls"])
+@pytest.mark.parametrize("name", ["stribeck", "sigmoid", "dahl"])
+def test_shapes_and_linear_parameters_of_a_log_are_found(name, method):
+    problem, true, theta = scene(name)
+    fit = di.identify(problem, method, doctor=False)
+    shape = fit.estimate.shape
+    assert shape.names == tuple(each.name for each in true.shape_parameters)
+    assert np.all(np.abs(shape.values - true.shape) < 4.0 * shape.std)
+    assert np.sqrt(np.mean(deviations(fit, theta) ** 2)) < 1.6
+    assert len(fit.estimate.beta) == fit.base.count == base_parameters(true).count
+    assert fit.base.idim.shape == pytest.approx(tuple(shape.values))
+    assert 1.0 < fit.identification[0].overall_percent < 3.0
+    if method == "pc-idim-ls":
+        assert fit.consistent
+
+
+def test_without_noise_they_are_exact():
+    problem, true, theta = scene("stribeck", noise=0.0)
+    fit = di.identify(problem, "wls", doctor=False)
+    # what the position filter leaves of the corners of the sign is all that is wrong
+    np.testing.assert_allclose(fit.estimate.shape.values, true.shape, rtol=0.02)
+    np.testing.assert_allclose(fit.estimate.beta, fit.base.matrix @ theta, rtol=0.02, atol=0.02)
+
+
+def test_variable_projection_ends_where_a_general_search_does():
+    """The projected problem minimised by scipy over the same rows."""
+    problem, true, _ = scene("stribeck", noise=0.05, seconds=8.0)
+    found = searched(visible(problem))
+    sigma = found.sigma
+
+    def errors(shape):
+        theta = found.theta
+        theta[found.problem.idim.plain :] = shape
+        here = found.problem.linearised(theta)
+        system = here.factors.weighted(sigma)
+        free = here.base.kept >= here.idim.plain
+        left = system.b - system.A[:, free] @ shape
+        Q, _ = np.linalg.qr(system.A[:, ~free])
+        return np.append(left - Q @ (Q.T @ left), np.sqrt(system.rest))
+
+    low, high = np.transpose([(s.bounds.lower, s.bounds.upper) for s in true.shape_parameters])
+    other = least_squares(errors, true.shape, bounds=(low, high), x_scale=true.shape, xtol=1e-10)
+    assert np.sum(errors(found.beta[found.free]) ** 2) < 2.0 * other.cost * (1.0 + 1e-6)
+    assert found.beta[found.free] == pytest.approx(other.x, rel=0.02)
+
+
+def test_the_columns_of_the_shapes_are_the_gradient():
+    """``d cost / d s = -J^T e / sigma^2`` of the projected problem, against differences."""
+    problem, _, _ = scene("stribeck", noise=0.05, seconds=5.0)
+    found = searched(problem)
+    problem, theta, plain = found.problem, found.theta, problem.idim.plain
+    theta[plain:] *= 1.3
+
+    def cost(shape):
+        theta[plain:] = shape
+        return projected(problem.linearised(theta))
+
+    here = cost(theta[plain:].copy())
+    here = projected(problem.linearised(here.theta), here.sigma)  # about its own friction
+    J, e = here.reduced
+    shape = here.beta[here.free]
+    counts = here.problem.factors.counts
+    weights = counts * here.sigma**2 / here.problem.factors.squared_residuals(here.beta)
+    for k in range(len(shape)):
+        d = 1e-4 * shape[k] * np.eye(len(shape))[k]
+        slope = (cost(shape + d).cost - cost(shape - d).cost) / (2e-4 * shape[k])
+        # the cost has the mean square where the weights have the leverages taken off
+        np.testing.assert_allclose(slope, -(J.T @ e)[k], rtol=0.02 + abs(weights - 1.0).max())
+
+
+def test_loads_are_those_of_the_bodies_that_are_found():
+    problem, true, theta = scene("load", rotor=False)
+    fit = di.identify(problem, "wls", doctor=False)
+    assert fit.estimate.shape is None or fit.estimate.shape.names == ()
+    assert np.sqrt(np.mean(deviations(fit, theta) ** 2)) < 2.5
+    named = dict(zip(fit.base.names, fit.estimate.beta, strict=True))
+    expected = dict(zip(true.names, theta, strict=True))
+    for name in ("fl2", "fl3", "flm3"):
+        assert named[name] == pytest.approx(expected[name], rel=0.05)
+
+
+def test_a_shape_that_the_log_does_not_determine_is_held_and_named():
+    robot = toy.arm(2)
+    samples = prepare(toy.log(robot, seconds=10.0, noise=0.1)[0], bandwidth=10.0)
+    fit = di.identify(Problem(robot, samples, "stribeck"), doctor=False)
+    held = [w for w in fit.warnings if "it is held at" in w]
+    assert held
+    names = [w.split()[0] for w in held]
+    shape = fit.estimate.shape
+    assert [n for n, s in zip(shape.names, shape.std, strict=True) if np.isnan(s)] == names
+
+
+@pytest.fixture(scope="module")
+def loop():
+    """A simulated log of a robot with Stribeck friction, its simulation, shapes and values."""
+    robot = toy.arm(2)
+    model = build_idim(robot, "stribeck").shaped([0.25, 0.4])
+    rng = np.random.default_rng(1)
+    waves = [0.6 * rng.normal(size=(2, 5)) for _ in range(2)]
+    control = pd(300.0, 30.0, n=2, rate=RATE)
+    closed = Loop(
+        model, control, fourier(RATE, 10.0, 0.1, [0.0, 0.0], *waves), width=np.full(2, 0.02),
+        substeps=2,
+    )  # fmt: skip
+    zero = np.zeros(2)
+    sensors = Sensors(zero, np.full(2, 1e-4), np.full(2, 0.1), zero, zero, 0.0, 3)
+    theta = values(model)
+    log = record(closed, theta, sensors).recording
+    simulation = Simulation(control, substeps=2, width=(0.02, 0.02))
+    return Problem(robot, prepare(log, bandwidth=15.0), "stribeck"), simulation, model, theta
+
+
+@pytest.mark.parametrize("method", ["cloe", "clie", "pc-didim", "idim-iv"])
+def test_simulating_methods_find_shapes(loop, method):
+    problem, simulation, model, theta = loop
+    fit = di.identify(problem, method, simulation=simulation, doctor=False)
+    shape = fit.estimate.shape
+    # instruments cannot mend the sign of a measured speed that the simulation has smooth
+    near = 4.0 if method != "idim-iv" else 6.0
+    assert np.all(np.abs(shape.values - model.shape) < near * shape.std)
+    assert np.sqrt(np.mean(deviations(fit, theta) ** 2)) < (1.6 if method != "idim-iv" else 2.5)
+
+
+def test_elimination_is_refused():
+    problem, _, _ = scene("stribeck", seconds=5.0)
+    with pytest.raises(InputError, match=r"essential .* friction 'stribeck' has shapes"):
+        di.identify(problem, "wls", essential="ratio", doctor=False)
+
+
+def test_every_model_of_the_library_is_identified():
+    """A few seconds of each: that it runs, fits and reports its shapes."""
+    for name, model in FRICTIONS.items():
+        if model.law is None or "temperature" in model.needs:
+            continue
+        problem, _, _ = scene(name, noise=0.05, seconds=6.0, coupled=False)
+        fit = di.identify(problem, doctor=False, bootstrap=0)
+        assert fit.identification[0].overall_percent < 8.0, name
+        assert fit.consistent
