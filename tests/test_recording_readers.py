@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dynident.core.errors import InputError
-from dynident.recording.readers import READERS, read_table
+from dynident.recording.readers import READERS, Table, read_tables
 
 VALUES = np.random.default_rng(7).normal(size=(60, 3)) * np.array([1.0, 1e-9, 1e12])
 NAMES = ("time", "q_a", "tau_a")
@@ -26,9 +26,14 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
+def read_table(path: Path) -> Table:
+    (table,) = read_tables(path)
+    return table
+
+
 def refusal(path: Path) -> str:
     with pytest.raises(InputError) as caught:
-        read_table(path)
+        _ = read_table(path).values
     message = str(caught.value)
     assert str(path) in message
     assert "\n" not in message

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dynident.core.errors import InputError
-from dynident.recording.readers.table import DAMAGE, Entry, Table, assemble, one_line
+from dynident.recording.readers.table import DAMAGE, Entry, Table, assemble, nothing, one_line
 
 HDF5 = b"\x89HDF\r\n\x1a\n"
 """How HDF5 files begin, which MATLAB does not write and Octave does."""
@@ -141,7 +141,7 @@ def _array(data: bytes, order: str) -> tuple[str, Entry]:
     kind, content, at = _part(data, 0, order)
     flags = int(_numbers(kind, content, order)[0])
     if flags & 0xFF not in NUMERIC and flags & 0xFF > 5:
-        return "", Entry((), "", lambda: np.empty(0))  # functions and the like, without a name
+        return "", Entry((), "", nothing)  # functions and the like, without a name
     kind, content, at = _part(data, at, order)
     shape = tuple(_numbers(kind, content, order).tolist())
     if not 2 <= len(shape) <= DEEPEST or min(shape) < 0:
@@ -149,7 +149,7 @@ def _array(data: bytes, order: str) -> tuple[str, Entry]:
     _, content, at = _part(data, at, order)
     name = content.decode("latin-1")
     if flags & 0xFF not in NUMERIC or flags & COMPLEX:
-        return name, Entry(shape, "", lambda: np.empty(0))
+        return name, Entry(shape, "", nothing)
     kind, content, _ = _part(data, at, order)
     values = _numbers(kind, content, order)
     return name, _entry(name, values, shape)
@@ -159,8 +159,7 @@ def _entry(name: str, values: npt.NDArray[Any], shape: tuple[int, ...]) -> Entry
     if len(values) != math.prod(shape):
         raise ValueError(f"{name} has {len(values)} numbers for the dimensions {shape}")
     vector = _vector(shape)
-    read: Callable[[], npt.NDArray[Any]] = lambda: values.reshape(vector, order="F")  # noqa: E731
-    return Entry(vector, values.dtype.kind, read)
+    return Entry(vector, values.dtype.kind, lambda i: values.reshape(vector, order="F")[i])
 
 
 # version 4
@@ -189,6 +188,6 @@ def _old_arrays(data: bytes) -> Iterator[tuple[str, Entry]]:
         if at > len(data):
             raise ValueError(f"{name} ends too early")
         if imaginary or form:
-            yield name, Entry((rows, columns), "", lambda: np.empty(0))
+            yield name, Entry((rows, columns), "", nothing)
         else:
             yield name, _entry(name, values, (rows, columns))
