@@ -228,6 +228,9 @@ def assemble(
             names.append(key)
         else:
             width = entry.shape[1 if entry.shape[0] == samples else 0]
+            if width > MOST_COLUMNS:
+                left.append((key, f"has shape {entry.shape}: more than {MOST_COLUMNS} columns"))
+                continue
             spots += [(entry, column) for column in range(width)]
             names += [f"{key}_{column + 1}" for column in range(width)]
     shape = (samples if spots else 0, len(spots))
