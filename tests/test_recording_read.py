@@ -385,6 +385,20 @@ def test_refused_requests(log, options, part):
     assert part in message
 
 
+def test_fewer_columns_than_joints(tmp_path):
+    robot = make_robot(["a", "b", "hand"])
+    path = write(tmp_path / "log.csv", time=TIME, q=Q, tau=TAU)
+    lock = "if hand did not move, lock it (--locked hand, or locked = { hand = 0.0 } of the robot)"
+    for columns in ({}, {"q": "q_*"}, {"q": ["q_a", "q_b"], "tau": "tau_*"}):
+        assert lock in refusal(path, robot, columns=columns)
+    np.savetxt(tmp_path / "bare.txt", np.hstack([Q, TAU]))
+    message = refusal(tmp_path / "bare.txt", robot, rate=100.0, columns={"q": [1, 2]})
+    assert "the robot has 3 joints (a, b, hand); those that did not move and are not in" in message
+    # names of other joints, or of none, are no reason to lock
+    other = refusal(path, make_robot(["x", "y"]), columns={})
+    assert "lock" not in other
+
+
 def test_no_files():
     assert "no files" in refusal([], ROBOT)
 

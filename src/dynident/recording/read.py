@@ -217,7 +217,7 @@ def _spots(
             raise InputError(
                 f"{checks.called(tables)}: columns.{signal} names {len(spots)} columns, "
                 f"the robot has {robot.n} joints ({', '.join(robot.joint_names)})"
-                f"{checks.lock_hint(_without(robot, spots))}"
+                f"{_fewer(robot, spots)}"
             )
         if len({(id(table), index) for table, index in spots}) < len(spots):
             raise InputError(f"{checks.called(tables)}: columns.{signal} names a column twice")
@@ -275,11 +275,15 @@ def _find(
     return hits
 
 
-def _without(robot: Robot, spots: Sequence[Spot]) -> tuple[str, ...]:
-    """Joints that the names of columns do not end in, where others' do."""
+def _fewer(robot: Robot, spots: Sequence[Spot]) -> str:
+    """What to do where there are fewer columns than joints; which are missing, by their names."""
+    if len(spots) >= robot.n:
+        return ""
     ends = tuple((table.names or ())[index] for table, index in spots if table.names)
     missing = tuple(j for j in robot.joint_names if not any(end.endswith(j) for end in ends))
-    return missing if len(missing) + len(spots) == robot.n else ()
+    if len(missing) + len(spots) == robot.n:
+        return checks.lock_hint(missing)
+    return "; those that did not move and are not in the log may be locked (--locked)"
 
 
 def _of_file(tables: Sequence[Table], wanted: str) -> tuple[Sequence[Table], str]:
