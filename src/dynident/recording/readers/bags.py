@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,8 +29,8 @@ class _Kind:
     """Messages of one topic that have the same joints, in the same order, and the same fields."""
 
     joints: tuple[str, ...]
-    numbers: list[int] = field(default_factory=list)
-    values: dict[str, list[Any]] = field(default_factory=dict)
+    values: dict[str, array[float]]
+    numbers: array[int] = field(default_factory=lambda: array("q"))
 
 
 @dataclass
@@ -37,8 +38,8 @@ class _Topic:
     """What was published on a topic."""
 
     kinds: dict[tuple[Any, ...], _Kind] = field(default_factory=dict)
-    stamps: list[int] = field(default_factory=list)
-    arrivals: list[int] = field(default_factory=list)
+    stamps: array[int] = field(default_factory=lambda: array("q"))
+    arrivals: array[int] = field(default_factory=lambda: array("q"))
 
 
 def read_bag(path: Path) -> tuple[Table, ...]:
@@ -122,11 +123,11 @@ def _read(path: Path, reader: Any, old: bool) -> dict[str, _Topic]:
             _refuse_message(place, joints, found)
             if len(topic.kinds) == MOST_ORDERS:
                 raise InputError(f"{place}: is the {MOST_ORDERS + 1}st list of joints")
-            kind = topic.kinds[(joints, *found)] = _Kind(joints, values={key: [] for key in found})
+            kind = topic.kinds[(joints, *found)] = _Kind(joints, {key: array("d") for key in found})
         for key, values in found.items():
             if len(values) != len(joints):
                 _refuse_message(f"{path}, {connection.topic}, row {number + 1}", joints, found)
-            kind.values[key].append(values)
+            kind.values[key].frombytes(np.asarray(values, dtype=float).tobytes())
         kind.numbers.append(number)
     return topics
 
@@ -167,7 +168,7 @@ def _tables(
         blocks.setdefault(tuple(chosen), []).append(joint)
     for places, joints in blocks.items():
         own = [kinds[k] for k in places]
-        numbers = np.sort(np.concatenate([kind.numbers for kind in own]))
+        numbers = np.sort(np.concatenate([np.asarray(kind.numbers) for kind in own]))
         signals = [key for key in FIELDS if any(key in kind.values for kind in own)]
         values = np.full((len(numbers), 1 + len(signals) * len(joints)), np.nan)
         values[:, 0] = time[numbers]
@@ -177,7 +178,7 @@ def _tables(
             for signal, key in enumerate(signals):
                 if key in kind.values:
                     first = 1 + signal * len(joints)
-                    part = np.array(kind.values[key], dtype=float)[:, columns]
+                    part = np.asarray(kind.values[key]).reshape(len(rows), -1)[:, columns]
                     values[rows, first : first + len(joints)] = part
         names = ("time", *(f"{key}_{joint}" for key in signals for joint in joints))
         yield Table(path, names, values, topic=name, notes=notes)
