@@ -32,6 +32,10 @@ def frame(values, names=("a", "b"), **options):
     return pd.DataFrame(values, columns=list(names), **options)
 
 
+WHOLE = frame(np.column_stack([TIME, TAU[:, ::-1], Q]), ("time", "tau_b", "tau_a", "q_a", "q_b"))
+"""A file as it was read."""
+
+
 @pytest.mark.parametrize(
     ("q", "tau", "options"),
     [
@@ -52,6 +56,8 @@ def frame(values, names=("a", "b"), **options):
         (pl.DataFrame({"b": Q[:, 1], "a": Q[:, 0]}), TAU[:, ::-1], {"time": TIME, "joints": "ba"}),
         (xr.DataArray(Q.T, {"joint": ["a", "b"], "time": TIME}, ["joint", "time"]), TAU, {}),
         (xr.DataArray(Q, {"t": DATES}, ["t", "axis"]), TAU, {}),
+        (xr.DataArray(Q.T, {"joint": ["a", "b"]}, ["joint", "sample"]), TAU, {"rate": 100.0}),
+        (WHOLE, WHOLE, {}),
         (xr.DataArray(Q, dims=["sample", "axis"]), TAU, {"rate": 100.0}),
     ],
 )
@@ -105,6 +111,21 @@ def test_motors():
     np.testing.assert_allclose(recording.dq, Q / [50.0, 1.0], rtol=1e-14)
     np.testing.assert_allclose(recording.tau, TAU * [50.0, 1.0], rtol=1e-14)
     assert "needs the robot" in refusal(Q, TAU, rate=100.0, side="motor")
+
+
+def test_a_frame_with_all_signals_needs_no_robot():
+    recording = di.recording(WHOLE, WHOLE)
+    assert recording.joints == ("a", "b")
+    np.testing.assert_array_equal(recording.tau, TAU)
+    robot = make_robot(["q_a", "q_b"])  # names that look like signals of files
+    recording = di.recording(
+        WHOLE[["q_b", "q_a"]],
+        WHOLE[["tau_a", "tau_b"]].to_numpy(),
+        rate=100.0,
+        joints=["q_a", "q_b"],
+        robot=robot,
+    )
+    np.testing.assert_array_equal(recording.q, Q)
 
 
 def test_one_joint():

@@ -65,6 +65,9 @@ def test_topics_on_their_own_clocks(tmp_path, form):
     np.testing.assert_array_equal(log.q, Q[inside])
     np.testing.assert_array_equal(log.tau, TAU[inside])
     np.testing.assert_allclose(log.qref, np.column_stack([2 * TIME, TIME])[inside], atol=1e-6)
+    other = {"q": "/joint_states:q_*", "time": "/reference:time"}
+    message = refusal(path, ROBOT, columns=other)
+    assert "the clock of the positions is their topic's; leave columns.time out" in message
     # where the reference pauses nothing is known of it
     held = [s for s in every if s.topic[1] == "j" or not 0.8 < s.time < 1.2]
     path = write_bag(tmp_path / "held", form, sorted(held, key=lambda s: s.time))

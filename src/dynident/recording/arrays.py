@@ -146,8 +146,6 @@ def _signal(name: str, key: str, given: Any) -> _Signal:
         )
     if labels is not None and not all(isinstance(label, str) for label in labels):
         labels = None  # counted, not named
-    if labels and all(label.startswith(f"{key}_") for label in labels):
-        labels = tuple(label[len(key) + 1 :] for label in labels)
     if labels is not None and len({*labels}) < len(labels):
         twice = next(label for label in labels if labels.count(label) > 1)
         raise InputError(f"{name}: {key} has column {twice!r} twice; rename one")
@@ -171,7 +169,11 @@ def _unwrapped(given: Any) -> tuple[Any, tuple[Any, ...] | None, Any]:
 def _of_coordinates(given: Any) -> tuple[Any, tuple[Any, ...] | None, Any]:
     """The same of an array with named dimensions."""
     dims = tuple(given.dims)
-    rows = next((k for k, dim in enumerate(dims) if dim in TIME), 0)
+    words = [
+        _bare(given.coords[dim]).dtype.kind in "UO" if dim in given.coords else False
+        for dim in dims
+    ]
+    rows = next((k for k, dim in enumerate(dims) if dim in TIME), int(words == [True, False]))
     values, labels, time = _bare(given), None, None
     if dims and dims[rows] in given.coords:
         time = _plainly(dims[rows], _bare(given.coords[dims[rows]]))
@@ -220,6 +222,12 @@ def _numbers(given: Any) -> Array:
 # joints
 
 
+def _named(key: str, labels: Sequence[str]) -> dict[str, int]:
+    """Columns by the joints' names: those that are called as in files, where there are any."""
+    own = {x[len(key) + 1 :]: k for k, x in enumerate(labels) if x.startswith(f"{key}_")}
+    return own or {label: k for k, label in enumerate(labels)}
+
+
 def _joints(
     signals: dict[str, _Signal], robot: Robot | None, joints: Sequence[str] | None
 ) -> tuple[str, ...] | None:
@@ -228,7 +236,8 @@ def _joints(
         return robot.joint_names
     if joints is not None:
         return tuple(joints)
-    return next((one.labels for one in signals.values() if one.labels is not None), None)
+    found = (_named(key, one.labels) for key, one in signals.items() if one.labels is not None)
+    return next((tuple(names) for names in found), None)
 
 
 def _spots(
@@ -250,14 +259,17 @@ def _spots(
     names = wanted if labels is None and width == len(wanted) else labels
     table = Table(Path(f"{request.name}: {key}"), names, signal.values)
     if labels is not None:
-        missing = [joint for joint in wanted if joint not in labels]
+        places = {label: k for k, label in enumerate(labels)}
+        if not {*wanted} <= places.keys():
+            places = _named(key, labels)
+        missing = [joint for joint in wanted if joint not in places]
         if missing:
             partly = missing if len(missing) < len(wanted) and request.robot else ()
             raise InputError(
                 f"{request.name}: {key} has no column of joint {missing[0]!r}; there are "
                 f"{', '.join(map(repr, labels))}{checks.lock_hint(partly)}"
             )
-        return [(table, labels.index(joint)) for joint in wanted]
+        return [(table, places[joint]) for joint in wanted]
     if width != len(wanted):
         other = signals["q"].values.shape
         if request.robot is None:
@@ -268,7 +280,7 @@ def _spots(
             )
         raise InputError(f"{request.name}: {key} {reason}")
     for label, one in signals.items():
-        if one.labels is not None and one.labels != wanted:
+        if one.labels is not None and tuple(_named(label, one.labels)) != wanted != one.labels:
             raise InputError(
                 f"{request.name}: the columns of {label} are named and in another order than the "
                 f"joints, those of {key} are not named; give joints, their names"

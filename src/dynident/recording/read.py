@@ -140,8 +140,13 @@ def _places(paths: Sequence[Path], mapping: _Mapping) -> Places:
     checks.refuse_unequal(tables)
     time = _time_spot(tables, mapping)
     spots, notes = _spots(tables, time, mapping)
-    if time is None and (table := spots["q"][0][0]).topic is not None:
+    table = spots["q"][0][0]
+    if time is None and table.topic is not None:
         time = (table, (table.names or ()).index("time"))
+    if time is not None and table.topic is not None and time[0] is not table:
+        raise InputError(
+            f"{table.called}: the clock of the positions is their topic's; leave columns.time out"
+        )
     if time is None and mapping.request.rate is None:
         found = (entry for table in tables for entry in table.skipped if entry[0] in TIME)
         reason = "".join(f" ({name!r} {reason})" for name, reason in found)
