@@ -185,6 +185,9 @@ def test_bad_rows_are_cut_gaps_bridged_and_rates_compared():
     assert "(row 41, 61), 1 whose time repeats or goes back (row 91)" in cut
     assert "rate = 50 Hz, but the time column says 100 Hz; time is used" in rate + bridged
     np.testing.assert_allclose(recording.q, Q, atol=1e-5)
+    dates = DATES.copy()
+    dates[[0, 5]] = np.datetime64("NaT")
+    assert "2 rows of 200 cut" in di.recording(q=Q, tau=TAU, time=dates, bad_rows="cut").warnings[0]
     missing = frame(Q)
     missing.loc[12, "a"] = None
     assert "q, row 13, column 1 (a): nan is not a finite number" in refusal(missing, TAU, rate=1e2)
@@ -207,6 +210,11 @@ def test_bad_rows_are_cut_gaps_bridged_and_rates_compared():
         (Q, TAU, {"time": TIME[1:]}, "time has shape (199,), q has (200, 2)"),
         (Q, TAU, {"time": ["noon"] * 200}, "time is no array of numbers"),
         (Q, TAU, {"time": DATES, "units": {"time": "ms"}}, "units.time is of numbers"),
+        (frame(Q, index=pd.Index(["x"] * 200, name="t")), TAU, {}, "time of q is no array of num"),
+        (
+            frame(Q, index=pd.DatetimeIndex(DATES)),
+            frame(TAU, index=pd.to_timedelta(TIME, unit="s")), {}, "time of tau is no array of num",
+        ),
         (Q, TAU, {"time": TIME, "units": {"time": "min"}}, "units.time = 'min'; known are s, ms"),
         (Q, TAU, {"joints": ["a"], "rate": 1.0}, "q has 2 columns, joints names 1"),
         (Q, TAU, {"joints": ["a", "a"], "rate": 1e2}, "each needs a name of its own"),

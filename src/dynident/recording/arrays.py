@@ -293,27 +293,28 @@ def _spots(
 
 def _times(signals: dict[str, _Signal], time: Any, samples: int, request: Request) -> list[Spot]:
     """Time stamps: those given, or those that the signals have."""
-    found: dict[str, Any] = {}
+    found = {f"time of {k}": one.time for k, one in signals.items() if one.time is not None}
     if time is not None:
+        found = {"time": time}
+    spots: list[Spot] = []
+    origin: Any = None
+    for key, given in found.items():
         try:
-            stamps = _bare(time) if hasattr(time, "to_numpy") else np.asarray(time)
-            found["time"] = stamps if stamps.dtype.kind in "mM" else _numbers(time)
+            stamps = _bare(given) if hasattr(given, "to_numpy") else np.asarray(given)
+            if stamps.dtype.kind in "mM":
+                if "time" in request.units:
+                    raise TypeError("units.time is of numbers, and it has dates")
+                if origin is None:
+                    origin = stamps[~np.isnat(stamps)].ravel()[:1]
+                stamps = (stamps - origin) / np.timedelta64(1, "s")
+            column = _numbers(stamps)
         except (AttributeError, TypeError, ValueError) as error:
-            reason = f"time is no array of numbers ({one_line(error)})"
+            reason = f"{key} is no array of numbers ({one_line(error)})"
             raise InputError(f"{request.name}: {reason}") from error
-    else:
-        found = {f"time of {k}": one.time for k, one in signals.items() if one.time is not None}
-    dates = {key: stamps for key, stamps in found.items() if stamps.dtype.kind in "mM"}
-    if dates and "time" in request.units:
-        raise InputError(f"{request.name}: units.time is of numbers; the time has dates")
-    spots = []
-    origin = next(iter(dates.values()), np.zeros(0))[:1]
-    for key, stamps in found.items():
-        if stamps.shape not in ((samples,), (samples, 1)):
+        if column.shape not in ((samples,), (samples, 1)):
             raise InputError(
-                f"{request.name}: {key} has shape {stamps.shape}, q has {signals['q'].values.shape}"
+                f"{request.name}: {key} has shape {column.shape}, q has {signals['q'].values.shape}"
             )
-        seconds = (stamps - origin) / np.timedelta64(1, "s") if key in dates else stamps
-        column = np.asarray(seconds, dtype=float).reshape(samples, 1)
-        spots.append((Table(Path(f"{request.name}: {key}"), ("time",), column.view()), 0))
+        table = Table(Path(f"{request.name}: {key}"), ("time",), column.reshape(samples, 1).view())
+        spots.append((table, 0))
     return spots
