@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from rosbags.rosbag1 import Writer as Writer1
-from rosbags.rosbag2 import StoragePlugin
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
 from rosbags.rosbag2 import Writer as Writer2
 from rosbags.typesys import Stores, get_typestore
 
@@ -29,7 +29,13 @@ class State:
     tau: Iterable[float] = ()
 
 
-def write_bag(path: Path, form: str, states: Iterable[State], stamped: bool = True) -> Path:
+def write_bag(
+    path: Path,
+    form: str,
+    states: Iterable[State],
+    stamped: bool = True,
+    packing: str | None = None,
+) -> Path:
     """Write a bag; of ROS 2 a folder. Messages arrive 3 ms after they were sampled."""
     old = form == "bag"
     store = get_typestore(Stores.ROS1_NOETIC if old else Stores.ROS2_HUMBLE)
@@ -37,9 +43,14 @@ def write_bag(path: Path, form: str, states: Iterable[State], stamped: bool = Tr
     sequence = {"seq": 0} if old else {}
     if old:
         writer = Writer1(path.with_suffix(".bag"))
+        if packing is not None:
+            writer.set_compression(Writer1.CompressionFormat[packing.upper()])
     else:
         plugin = StoragePlugin.MCAP if form == "mcap" else StoragePlugin.SQLITE3
         writer = Writer2(path, version=9, storage_plugin=plugin)
+        if packing is not None:
+            mode = CompressionMode.STORAGE if form == "mcap" else CompressionMode.MESSAGE
+            writer.set_compression(mode, CompressionFormat[packing.upper()])
     with writer:
         kind, text = "sensor_msgs/msg/JointState", "std_msgs/msg/String"
         topics = {}

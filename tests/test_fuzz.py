@@ -188,7 +188,7 @@ def mat73(rng: Rng) -> bytes:
 
 
 @cache
-def whole_bag(form: str) -> bytes:
+def whole_bag(form: str, packing: str | None) -> bytes:
     """A bag of the log's first second, with two topics."""
     columns = signals()
     joints = [key[2:] for key in columns if key.startswith("q_")]
@@ -199,14 +199,15 @@ def whole_bag(form: str) -> bytes:
         for topic, values in (("/joint_states", (q, (), tau)), ("/other", ((), q, ())))
     ]
     with TemporaryDirectory() as folder:
-        path = write_bag(Path(folder, "bag"), form, states)
+        path = write_bag(Path(folder, "bag"), form, states, packing=packing)
         found = [path] if form == "bag" else [p for p in path.iterdir() if p.suffix != ".yaml"]
         return found[0].read_bytes()
 
 
-def bag(form: str) -> Callable[[Rng], bytes]:
-    """A bag of a kind."""
-    return lambda rng: spoiled(whole_bag(form), rng)
+def bag(form: str, *packings: str) -> Callable[[Rng], bytes]:
+    """A bag of a kind, packed or not."""
+    every = (None, *packings)
+    return lambda rng: spoiled(whole_bag(form, every[int(rng.integers(len(every)))]), rng)
 
 
 Case = tuple[str, Callable[[Rng], bytes], tuple[tuple[str, ...], ...]]
@@ -223,9 +224,9 @@ KINDS: dict[str, Case] = {
     "packed": ("x.csv.gz", packed, ((*LOG, "x.csv.gz"),)),
     "hdf5": ("x.h5", hdf5, ((*LOG, "x.h5"),)),
     "mat73": ("x.mat", mat73, ((*LOG, "x.mat"),)),
-    "bag": ("x.bag", bag("bag"), ((*LOG, "x.bag"),)),
+    "bag": ("x.bag", bag("bag", "bz2", "lz4"), ((*LOG, "x.bag"),)),
     "db3": ("x.db3", bag("sqlite3"), ((*LOG, "x.db3"),)),
-    "mcap": ("x.mcap", bag("mcap"), ((*LOG, "x.mcap"),)),
+    "mcap": ("x.mcap", bag("mcap", "zstd"), ((*LOG, "x.mcap"),)),
     "result": (
         "x.json",
         text("out/result.json"),

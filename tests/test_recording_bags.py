@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import sys
 
 import numpy as np
@@ -10,6 +11,7 @@ from bags import FORMS, State, write_bag
 from test_recording_read import ROBOT, SAMPLES, TAU, TIME, Q, make_robot, refusal
 
 from dynident.recording.read import read_log
+from dynident.recording.readers.chunks import _chunks
 
 AB, BA = ("a", "b"), ("b", "a")
 
@@ -117,6 +119,35 @@ def test_bad_rows_of_another_topic(tmp_path):
         path, ROBOT
     )
     assert "1 row of 200 cut" in read_log(path, ROBOT, bad_rows="cut").warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("form", "packing"), [("bag", "bz2"), ("bag", "lz4"), ("mcap", "zstd"), ("sqlite3", "zstd")]
+)
+def test_packed_bags(tmp_path, monkeypatch, form, packing):
+    path = write_bag(tmp_path / "run", form, states(), packing=packing)
+    np.testing.assert_array_equal(read_log(path, ROBOT).q, Q)
+    if form == "sqlite3":
+        return  # of messages, each by itself
+    monkeypatch.setattr("dynident.recording.readers.table.UNPACKED", 1000)
+    monkeypatch.setattr("dynident.recording.readers.table.GROWTH", 1)
+    assert "which no log does" in refusal(path, ROBOT)
+    monkeypatch.undo()
+    if form == "bag":
+        return  # bzip2 was counted, LZ4 grows 255 times at most
+    file = next(path.glob("*.mcap"))
+    whole = file.read_bytes()
+    # the size that a chunk says it has is another one
+    _, start, size, unpacked = next(_chunks(memory(file)))
+    assert size < unpacked
+    at = whole.rindex(unpacked.to_bytes(8, "little"), 0, start)
+    file.write_bytes(whole[:at] + (unpacked + 1).to_bytes(8, "little") + whole[at + 8 :])
+    assert "does not unpack to as many" in refusal(path, ROBOT)
+
+
+def memory(path):
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def test_headers_without_time(tmp_path):

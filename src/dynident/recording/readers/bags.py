@@ -13,6 +13,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.recording.readers.chunks import refuse_bombs, zstandard
 from dynident.recording.readers.table import DAMAGE, MOST_COLUMNS, Table, one_line
 
 METADATA = "metadata.yaml"
@@ -73,9 +74,13 @@ def read_bag(path: Path) -> tuple[Table, ...]:
         rosbags.rosbag1.ReaderError,
         rosbags.rosbag2.ReaderError,
         SerdeError,
+        zstandard().ZstdError,
         TypesysError,
     )
+    inner = [*folder.glob("*.mcap")] if folder.is_dir() else [folder]
     try:
+        for file in inner:
+            refuse_bombs(file)
         old = path.suffix.lower() == ".bag"
         reader = (rosbags.rosbag1.Reader if old else rosbags.rosbag2.Reader)(folder)
         with reader:
