@@ -111,6 +111,55 @@ def listing(place: Path) -> dict[str, int]:
     return {name: p.stat().st_mtime_ns if p.is_file() else 0 for name, p in found.items()}
 
 
+# joints that are not in the log
+
+
+def test_a_joint_without_columns_may_be_locked(stocked, monkeypatch, capsys):
+    monkeypatch.chdir(stocked)
+    first, second = toy.arm(2).joint_names
+    table = np.loadtxt("a.csv", delimiter=",", skiprows=1)[:, [0, 1, 3]]
+    header = f"time,q_{first},tau_{first}"
+    np.savetxt("one.csv", table, delimiter=",", header=header, comments="")
+    argv = ["identify", "--robot", "arm.urdf", "--log", "one.csv", "--bandwidth", "5", "--json"]
+    assert run(argv) == 2
+    reason = capsys.readouterr().err
+    assert f"no column 'q_{second}' for q" in reason
+    assert f"if {second} did not move, lock it (--locked {second}, or locked = " in reason
+    assert run([*argv, "--locked", f"{second}=0.3"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["robot"]["joints"] == [first]
+    assert found["settings"]["study"]["robot"]["locked"] == {second: 0.3}
+    assert run(["doctor", *argv[1:], "--locked", second]) == 0
+    capsys.readouterr()
+    assert run(["base", "arm.urdf", "--json", "--locked", second]) == 0
+    assert json.loads(capsys.readouterr().out)["robot"]["joints"] == [first]
+    text = STUDY.replace("a.csv", "one.csv")
+    Path("one.toml").write_text(text)
+    assert run(["identify", "one.toml", "--json", "--locked", second]) == 0
+    locked = text.replace("[[log]]", f"locked = {{ {second} = 0.3 }}\n[[log]]")
+    Path("two.toml").write_text(locked)
+    capsys.readouterr()
+    assert run(["identify", "two.toml", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["base_count"] == found["base_count"]
+    for name in ("one.csv", "one.toml", "two.toml"):
+        Path(name).unlink()
+
+
+@pytest.mark.parametrize(
+    ("locked", "words"),
+    [
+        (["elbw"], "locked"),
+        (["joint=up"], "--locked joint=up: 'up' is no number"),
+        (["a,,b"], "has an empty name"),
+        (["1=nan"], "locked"),
+        (["1,2"], "locked leaves no moving joint"),
+    ],
+)
+def test_what_cannot_be_locked_is_refused(refused, locked, words):
+    for argv in (["base", "arm.urdf"], ["identify", *ARM], ["identify", "s.toml"]):
+        assert words in refused([*argv, *(text for one in locked for text in ("--locked", one))])
+
+
 # usage
 
 
@@ -308,7 +357,7 @@ def with_cell(text: str):
         (lambda lines: [*lines[:10], lines[8], *lines[10:]], ("row 11", "(time)", "goes back")),
         (with_cell("nan"), ("row 701, column 2 (q_joint_1)", "finite")),
         (with_cell("inf"), ("row 701, column 2 (q_joint_1)", "finite")),
-        (with_cell(""), ("row 701, column 2 (q_joint_1)", "empty")),
+        (with_cell(""), ("row 701, column 2 (q_joint_1)", "nan", "bad_rows")),
         (with_cell("abc"), ("row 701, column 2 (q_joint_1)", "'abc'")),
         (with_cell("0x10"), ("row 701, column 2 (q_joint_1)", "'0x10'")),
     ],

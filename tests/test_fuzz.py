@@ -6,16 +6,21 @@ Every case is made from its number, so that one that fails can be had again:
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import re
 import zipfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import h5py
 import numpy as np
 import pytest
 import scipy.io
+from bags import State, write_bag
 from hostile import signals, sound, stock
 
 SHORT, LONG = 2, 250
@@ -102,9 +107,15 @@ def text(name: str) -> Callable[[Rng], bytes]:
     return make
 
 
+HEADS = (
+    rb"\x0e\0\0\0|PK|NUMPY|descr|\x1f\x8b|\x89HDF|TREE|SNOD|HEAP|OHDR|#ROSBAG|md5sum|MCAP|/joint"
+)
+"""What stands at the beginning of what binary files hold."""
+
+
 def spoiled(data: bytes, rng: Rng) -> bytes:
     """Bytes changed, mostly near the heads of what they hold."""
-    heads = [m.start() for m in re.finditer(rb"\x0e\0\0\0|PK|NUMPY|descr", data)] or [0]
+    heads = [m.start() for m in re.finditer(HEADS, data)] or [0]
     for _ in range(int(rng.integers(1, 6))):
         if rng.random() < 0.6 and data:
             at = min(int(rng.choice(heads)) + int(rng.integers(64)), len(data) - 1)
@@ -143,6 +154,62 @@ def npz(rng: Rng) -> bytes:
     return out.getvalue()
 
 
+def packed(rng: Rng) -> bytes:
+    """A CSV file packed by gzip: spoiled before or behind."""
+    if rng.random() < 0.5:
+        return gzip.compress(text("a.csv")(rng), 1)
+    return spoiled(gzip.compress(Path("a.csv").read_bytes(), 1), rng)
+
+
+def hdf5(rng: Rng) -> bytes:
+    """An HDF5 file with groups, text, links and compressed arrays beside the signals."""
+    options = ({}, {"compression": "gzip", "shuffle": True}, {"chunks": (50,), "fletcher32": True})
+    chosen = options[int(rng.integers(len(options)))]
+    file = io.BytesIO()
+    with h5py.File(file, "w", libver="latest" if rng.random() < 0.3 else "earliest") as place:
+        for key, values in signals().items():
+            place.create_dataset(key, data=values, **chosen)
+        place["group/name"] = "text"
+        place["group/again"] = place["group"]
+        place["group/link"] = h5py.SoftLink("/time")
+        place["time"].attrs["MATLAB_class"] = np.bytes_("double")
+    return spoiled(file.getvalue(), rng)
+
+
+def mat73(rng: Rng) -> bytes:
+    """The same behind the header of a MAT file."""
+    file = io.BytesIO()
+    with h5py.File(file, "w", userblock_size=512) as place:
+        for key, values in signals().items():
+            place[key] = values[None]
+            place[key].attrs["MATLAB_class"] = np.bytes_("double")
+    head = b"MATLAB 7.3 MAT-file".ljust(124) + b"\0\2IM"
+    return spoiled(head + file.getvalue()[len(head) :], rng)
+
+
+@cache
+def whole_bag(form: str, packing: str | None) -> bytes:
+    """A bag of the log's first second, with two topics."""
+    columns = signals()
+    joints = [key[2:] for key in columns if key.startswith("q_")]
+    q, tau = (np.column_stack([columns[f"{s}_{j}"] for j in joints]) for s in ("q", "tau"))
+    states = [
+        State(topic, t, tuple(joints), *values)
+        for t, q, tau in zip(columns["time"][:200], q, tau, strict=False)
+        for topic, values in (("/joint_states", (q, (), tau)), ("/other", ((), q, ())))
+    ]
+    with TemporaryDirectory() as folder:
+        path = write_bag(Path(folder, "bag"), form, states, packing=packing)
+        found = [path] if form == "bag" else [p for p in path.iterdir() if p.suffix != ".yaml"]
+        return found[0].read_bytes()
+
+
+def bag(form: str, *packings: str) -> Callable[[Rng], bytes]:
+    """A bag of a kind, packed or not."""
+    every = (None, *packings)
+    return lambda rng: spoiled(whole_bag(form, every[int(rng.integers(len(every)))]), rng)
+
+
 Case = tuple[str, Callable[[Rng], bytes], tuple[tuple[str, ...], ...]]
 LOG = ("identify", "--robot", "arm.urdf", "--bandwidth", "5", "--no-doctor", "--log")
 REPAIR = ("repair", "--urdf", "y.urdf")
@@ -154,6 +221,12 @@ KINDS: dict[str, Case] = {
     "csv": ("x.csv", text("a.csv"), ((*LOG, "x.csv"), (*LOG, "x.csv", "--method", "irls"))),
     "mat": ("x.mat", mat, ((*LOG, "x.mat"),)),
     "npz": ("x.npz", npz, ((*LOG, "x.npz"),)),
+    "packed": ("x.csv.gz", packed, ((*LOG, "x.csv.gz"),)),
+    "hdf5": ("x.h5", hdf5, ((*LOG, "x.h5"),)),
+    "mat73": ("x.mat", mat73, ((*LOG, "x.mat"),)),
+    "bag": ("x.bag", bag("bag", "bz2", "lz4"), ((*LOG, "x.bag"),)),
+    "db3": ("x.db3", bag("sqlite3"), ((*LOG, "x.db3"),)),
+    "mcap": ("x.mcap", bag("mcap", "zstd"), ((*LOG, "x.mcap"),)),
     "result": (
         "x.json",
         text("out/result.json"),

@@ -262,6 +262,43 @@ def test_current_becomes_torque(tmp_path):
     assert "every drive's gain is 1" in read_log(path, ROBOT).warnings[0]
 
 
+def test_a_side_per_joint(tmp_path):
+    path = write(tmp_path / "log.csv", time=TIME, q=Q, dq=Q, tau=TAU)
+    ratio, zero = np.diag([50.0, 1.0]), np.array([0.1, 0.0])
+    robot = make_robot(drives=Drives(np.eye(2), ratio, zero, np.ones(2)))
+    log = read_log(path, robot, side=["motor", "joint"])
+    np.testing.assert_allclose(log.q, Q / [50.0, 1.0] + zero, rtol=1e-14)
+    np.testing.assert_allclose(log.tau, TAU * [50.0, 1.0], rtol=1e-14)
+    motors = read_log(path, robot, side="motor")
+    np.testing.assert_array_equal(motors.q, log.q)
+    assert "side of b is 'motor', but it has no transmission" in refusal(
+        path, robot, side=["motor", "motor"]
+    )
+    coupled = make_robot(drives=coupled_drives())
+    assert "b and a are coupled by the transmission, so they need the same side" in refusal(
+        path, coupled, side=["joint", "motor"]
+    )
+    assert "side has 1 values; give one, or one for each of 2 joints" in refusal(
+        path, robot, side=["motor"]
+    )
+    for side in ("motor", ["motor", "joint"]):
+        assert "no transmission, so that both sides are one" in refusal(path, ROBOT, side=side)
+
+
+def test_empty_cells_are_refused_or_cut(tmp_path):
+    path = write(tmp_path / "log.csv", time=TIME, q=Q, tau=TAU, note=TIME)
+    lines = path.read_text().splitlines()
+    cells = [line.split(",") for line in lines]
+    cells[31][1] = cells[61][4] = cells[91][0] = cells[95][5] = ""
+    path.write_text("\n".join(",".join(row) for row in cells) + "\n")
+    message = refusal(path, ROBOT)
+    assert f"{path}, row 92, column 1 (time): nan is not a finite number" in message
+    log = read_log(path, ROBOT, bad_rows="cut")
+    assert "3 rows of 200 cut: 3 with values that are not" in log.warnings[0]
+    assert "(row 32, 62, 92)" in log.warnings[0]
+    np.testing.assert_allclose(log.q, Q, atol=1e-5)
+
+
 def test_torque_comes_before_current(tmp_path):
     path = write(tmp_path / "log.csv", time=TIME, q=Q, tau=TAU, current=2 * TAU)
     robot = make_robot(drives=coupled_drives())
@@ -346,6 +383,20 @@ def test_refused_requests(log, options, part):
     message = refusal(log, ROBOT, **options)
     assert "log.csv" in message
     assert part in message
+
+
+def test_fewer_columns_than_joints(tmp_path):
+    robot = make_robot(["a", "b", "hand"])
+    path = write(tmp_path / "log.csv", time=TIME, q=Q, tau=TAU)
+    lock = "if hand did not move, lock it (--locked hand, or locked = { hand = 0.0 } of the robot)"
+    for columns in ({}, {"q": "q_*"}, {"q": ["q_a", "q_b"], "tau": "tau_*"}):
+        assert lock in refusal(path, robot, columns=columns)
+    np.savetxt(tmp_path / "bare.txt", np.hstack([Q, TAU]))
+    message = refusal(tmp_path / "bare.txt", robot, rate=100.0, columns={"q": [1, 2]})
+    assert "the robot has 3 joints (a, b, hand); those that did not move and are not in" in message
+    # names of other joints, or of none, are no reason to lock
+    other = refusal(path, make_robot(["x", "y"]), columns={})
+    assert "lock" not in other
 
 
 def test_no_files():

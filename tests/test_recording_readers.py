@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import sys
@@ -15,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dynident.core.errors import InputError
-from dynident.recording.readers import READERS, read_table
+from dynident.recording.readers import READERS, Table, read_tables
 
 VALUES = np.random.default_rng(7).normal(size=(60, 3)) * np.array([1.0, 1e-9, 1e12])
 NAMES = ("time", "q_a", "tau_a")
@@ -26,9 +27,14 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
+def read_table(path: Path) -> Table:
+    (table,) = read_tables(path)
+    return table
+
+
 def refusal(path: Path) -> str:
     with pytest.raises(InputError) as caught:
-        read_table(path)
+        _ = read_table(path).values
     message = str(caught.value)
     assert str(path) in message
     assert "\n" not in message
@@ -99,6 +105,142 @@ def test_row_counts_lines_of_the_file(tmp_path):
     assert table.place(1, 1) == f"{tmp_path / 'log.csv'}, row 6, column 2 (b)"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,b\n1,2\n,4\n5,\n",
+        "a,b\n1,2\n ,4\n5, # none\n",
+        'a;b\n1;2\n"";4\n5;""\n',
+        "a\tb\n1\t2\n\t4\n5\t\n",
+        "a,b,\n1,2,\n,4,\n5,,\n",
+    ],
+)
+def test_empty_cells_are_missing_values(tmp_path, text):
+    table = read_table(write(tmp_path / "log.csv", text))
+    assert table.names == ("a", "b")
+    np.testing.assert_array_equal(table.values, [[1, 2], [np.nan, 4], [5, np.nan]])
+    first = read_table(write(tmp_path / "log.csv", "a,b\n1,\n3,4\n"))
+    np.testing.assert_array_equal(first.values, [[1, np.nan], [3, 4]])
+
+
+@pytest.mark.parametrize("suffix", [".csv.gz", ".txt.gz", ".tsv.gz", ".dat.gz", ".CSV.GZ"])
+def test_packed_text(tmp_path, suffix):
+    path = tmp_path / f"log{suffix}"
+    text = "# c\n" + ",".join(NAMES) + "\n" + as_text(VALUES)
+    path.write_bytes(gzip.compress(text.encode()))
+    table = read_table(path)
+    assert table.names == NAMES
+    np.testing.assert_allclose(table.values, VALUES, rtol=4e-16)
+    assert table.row(0) == 3
+    path.write_bytes(gzip.compress((text + "1,,3\n").encode()))
+    assert np.isnan(read_table(path).values[-1, 1])
+    path.write_bytes(gzip.compress((text + "1,x,3\n").encode()))
+    assert "row 63, column 2 (q_a): 'x' is not a number" in refusal(path)
+    path.write_bytes(gzip.compress(text.encode() + b"1,\xb0,3\n"))
+    assert "row 63: is not UTF-8 text" in refusal(path)
+
+
+def test_refused_packed_text(tmp_path, monkeypatch):
+    path = tmp_path / "log.csv.gz"
+    whole = gzip.compress(as_text(VALUES).encode())
+    for data in (b"", b"1,2\n", whole[:-300], whole[:200] + bytes(50) + whole[250:]):
+        path.write_bytes(data)
+        if data:
+            assert "is not packed by gzip, or was cut off" in refusal(path)
+        else:
+            assert "is empty" in refusal(path)
+    monkeypatch.setattr("dynident.recording.readers.table.UNPACKED", 1 << 20)
+    zeros = b"0,0,0,0\n" * 100_000
+    path.write_bytes(gzip.compress(b"a,b,c,d\n" + zeros * 10))
+    assert "bytes unpack to" in refusal(path)
+    np.savez_compressed(tmp_path / "log.npz", q=np.zeros((1_000_000, 2)))
+    assert "array 'q': " in refusal(tmp_path / "log.npz")
+    scipy.io.savemat(tmp_path / "log.mat", {"q": np.zeros((1_000_000, 2))}, do_compression=True)
+    assert "which no log does" in refusal(tmp_path / "log.mat")
+
+
+# HDF5
+
+
+def test_hdf5(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "log.h5"
+    with h5py.File(path, "w") as file:
+        file["time"] = np.arange(60) / 100
+        file.create_dataset("arm/q", data=VALUES, compression="gzip", chunks=(20, 2))
+        file["arm/tau"] = VALUES.T.astype("f4")
+        file["arm/self"] = file["arm"]
+        file["ready"] = np.arange(60) > 3
+        file["name"] = "text"
+        file["gain"] = 3.0
+        file["soft"] = h5py.SoftLink("/arm/q")
+        file["away"] = h5py.ExternalLink("other.h5", "/q")
+        file.create_dataset("outside", (60,), "f8", external=[("raw.bin", 0, 480)])
+        file.create_dataset("picture", (60, 10**9), "f4", chunks=(60, 1))
+        file.create_dataset("film", (10**9, 1000), "f4", chunks=(1000, 1))
+    table = read_table(path)
+    arm = [f"arm.{key}_{k}" for key in ("q", "tau") for k in (1, 2, 3)]
+    assert set(table.names) == {"time", "ready", *arm}
+    wanted = [table.names.index(name) for name in ("arm.q_3", "arm.q_1", "arm.tau_2", "time")]
+    expected = [VALUES[:, 2], VALUES[:, 0], VALUES[:, 1].astype("f4"), np.arange(60) / 100]
+    np.testing.assert_array_equal(table.take(wanted), np.column_stack(expected))
+    skipped = dict(table.skipped)
+    for key in ("soft", "away", "outside"):
+        assert skipped[key] == "stands elsewhere, behind a link; save it in the file itself"
+    assert skipped["picture"] == "has shape (60, 1000000000): more than 1000 columns"
+    assert skipped["film"] == "has shape (1000000000, 1000), not 60 samples"
+
+
+@pytest.mark.parametrize("header", [False, True])
+def test_mat_of_version_73(tmp_path, header):
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "log.mat"
+
+    def save(place, key, values, kind="double"):
+        place[key] = values
+        place[key].attrs["MATLAB_class"] = np.bytes_(kind)
+
+    with h5py.File(path, "w", userblock_size=512 if header else 0) as file:
+        save(file, "t", np.arange(60.0)[None])
+        save(file.create_group("log"), "q", VALUES.T)  # MATLAB's columns are rows here
+        save(file, "name", np.array([[110], [97]], dtype="u2"), "char")
+        save(file, "#refs#", np.arange(60.0))
+        save(file, "none", np.array([0, 0], dtype="u8"))
+        file["none"].attrs["MATLAB_empty"] = 1
+    if header:
+        head = b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM"
+        path.write_bytes(head + path.read_bytes()[len(head) :])
+    table = read_table(path)
+    assert set(table.names) == {"t", "log.q_1", "log.q_2", "log.q_3"}
+    wanted = [table.names.index(f"log.q_{k}") for k in (2, 3)]
+    np.testing.assert_array_equal(table.take(wanted), VALUES[:, 1:])
+    assert set(dict(table.skipped)) == {"name", "none"}
+
+
+def test_refused_hdf5(tmp_path, monkeypatch):
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "log.hdf5"
+    path.write_bytes(b"nothing of that kind")
+    assert "is not an HDF5 file, or was cut off" in refusal(path)
+    with h5py.File(path, "w") as file:
+        file.create_dataset("q", data=VALUES, compression="gzip")
+    whole = path.read_bytes()
+    for length in (0, 100, 600, 2000, len(whole) - 100):
+        path.write_bytes(whole[:length])
+        assert "is not an HDF5 file, or was cut off" in refusal(path)
+    at = whole.rindex(b"\x78\x5e") if b"\x78\x5e" in whole else len(whole) - 900
+    path.write_bytes(whole[:at] + bytes(200) + whole[at + 200 :])
+    assert "array 'q': is damaged" in refusal(path)
+    with h5py.File(path, "w") as file:
+        file.create_dataset("q", (10**8, 3), "f4", chunks=(10**4, 3))  # nothing is written of it
+    assert "array 'q': 0 bytes unpack to 1200000000 or more, which no log does" in refusal(path)
+    with h5py.File(path, "w") as file:
+        file["name"] = "x"
+    assert "holds no samples; 'name' is not a numeric array" in refusal(path)
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    assert refusal(path) == f"{path}: needs h5py; pip install dynident[hdf5]"
+
+
 def test_text_of_many_rows(tmp_path):
     path = write(tmp_path / "log.csv", ",".join(NAMES) + "\n" + as_text(VALUES))
     np.testing.assert_allclose(read_table(path).values, VALUES, rtol=4e-16)
@@ -114,7 +256,6 @@ def test_text_of_many_rows(tmp_path):
         ("a,b\n", ["header but no rows"]),
         ("a,b\n1,2\n3,x\n5,6\n", ["row 3, column 2 (b): 'x' is not a number"]),
         ("# c\n1;2\n3;4,5\n", ["row 3, column 2: '4,5' is not a number", "point"]),
-        ("a,b\n1,2\n,4\n5,6\n", ["row 3, column 1 (a): is empty"]),
         ("a,b\n1,2\n3\n5,6\n", ["row 3, column 2: has 1 columns where the first row has 2"]),
         ("a,b\n1,2\n3,4,5\n6,7\n", ["row 3, column 3: has 3 columns"]),
         ("a,b\n1,2\n3,4\n5", ["row 4, column 2: has 1 columns", "cut off"]),
@@ -260,21 +401,44 @@ def test_mat(tmp_path):
     content = {"t": np.arange(60.0), "q": VALUES, "kp": 160.0, "s": {"a": VALUES}, "n": "name"}
     scipy.io.savemat(path, content, oned_as="column")
     table = read_table(path)
-    assert table.names == ("t", "q_1", "q_2", "q_3")
-    np.testing.assert_array_equal(table.values[:, 1:], VALUES)
-    assert set(dict(table.skipped)) == {"kp", "s", "n"}
+    assert table.names == ("t", "q_1", "q_2", "q_3", "s.a_1", "s.a_2", "s.a_3")
+    np.testing.assert_array_equal(table.values[:, 1:4], VALUES)
+    np.testing.assert_array_equal(table.values[:, 4:], VALUES)
+    assert set(dict(table.skipped)) == {"kp", "n"}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_structs_in_structs(tmp_path, packed):
+    path = tmp_path / "log.mat"
+    log = {
+        "time": np.arange(60.0),
+        "arm": {"q": VALUES, "kp": 3.0, "note": "text", "empty": np.zeros((0, 0))},
+        "cells": np.array([1.0, "x"], dtype=object),
+        "many": np.array([(1.0,), (2.0,)], dtype=[("x", "f8")]),
+    }
+    scipy.io.savemat(path, {"log": log, "other": VALUES}, do_compression=packed)
+    table = read_table(path)
+    arm = tuple(f"log.arm.q_{k}" for k in (1, 2, 3))
+    assert table.names == ("log.time", *arm, "other_1", "other_2", "other_3")
+    np.testing.assert_array_equal(table.take([1, 3]), VALUES[:, ::2])
+    assert {"log.arm.kp", "log.arm.note", "log.cells", "log.many"} <= set(dict(table.skipped))
+    deep: dict[str, object] = {"q": VALUES}
+    for _ in range(20):
+        deep = {"s": deep}
+    scipy.io.savemat(path, {"q": VALUES, **deep}, do_compression=packed)
+    assert "structs stand more than 16 deep in each other" in refusal(path)
 
 
 def test_refused_mat(tmp_path):
     path = tmp_path / "log.mat"
     path.write_bytes(b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM" + b"\x00" * 400)
-    assert "version 7.3; save it with '-v7' or as CSV" in refusal(path)
+    assert "is not an HDF5 file, or was cut off" in refusal(path)
     path.write_bytes(b"just text" * 40)
     assert "is not a MAT file" in refusal(path)
     path.write_bytes(b"")
     assert "is not a MAT file" in refusal(path)
     path.write_bytes(b"\x89HDF\r\n\x1a\n" + b"\0" * 500)
-    assert "is HDF5; save it with '-v7' or as CSV" in refusal(path)
+    assert "is not an HDF5 file, or was cut off" in refusal(path)
     scipy.io.savemat(path, {"q": VALUES}, do_compression=True)
     whole = path.read_bytes()
     for length in (1, 20, 50, 125, 130, len(whole) - 200):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dynident.dynamics.base import base_parameters as base_parameters
     from dynident.dynamics.idim import build_idim as build_idim
     from dynident.estimators.closed_loop import Simulation as Simulation
+    from dynident.recording.arrays import recording as recording
     from dynident.recording.prepare import Samples as Samples
     from dynident.recording.prepare import prepare as prepare
     from dynident.recording.read import read_log as read_log
@@ -70,6 +71,7 @@ _PUBLIC = {
     "nearest_to_base": "dynident.consistency.nearest",
     "prepare": "dynident.recording.prepare",
     "read_log": "dynident.recording.read",
+    "recording": "dynident.recording",
     "read_study": "dynident.study.study",
     "rollout": "dynident.simulation.rollout",
     "run_study": "dynident.study.run",
@@ -86,7 +88,10 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'dynident' has no attribute {name!r}")
-    value = getattr(import_module(_PUBLIC[name]), name)
+    module = import_module(_PUBLIC[name])
+    if module.__name__ == f"{__name__}.{name}":
+        return module  # a room that can be called
+    value = getattr(module, name)
     globals()[name] = value
     return value
 

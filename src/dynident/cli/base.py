@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dynident.cli.options import FrictionOption, JsonFlag, app
+from dynident.cli.options import FrictionOption, JsonFlag, LockedOption, app, locked_joints
 
 
 @app.command(epilog="Example: dynident base arm.urdf --friction viscous")
@@ -19,6 +19,7 @@ def base(
         typer.Option("--rotor/--no-rotor", help="Rotor inertias; on unless friction is none."),
     ] = None,
     floating: Annotated[bool, typer.Option("--floating", help="Free-flying base.")] = False,
+    locked: LockedOption = None,
     json: JsonFlag = False,
 ) -> None:
     """Print the identifiable combinations of a robot's parameters and their count."""
@@ -27,7 +28,7 @@ def base(
     from dynident.results.json import to_json
     from dynident.robot import load_robot
 
-    model = load_robot(robot, floating=floating)
+    model = load_robot(robot, floating=floating, locked=locked_joints(locked))
     found = base_parameters(build_idim(model, friction or "coulomb-viscous", rotor))
     if json:
         rows = [

@@ -13,11 +13,13 @@ from dynident.cli.options import (
     BandwidthOption,
     FrictionOption,
     JsonFlag,
+    LockedOption,
     LogOption,
     RateOption,
     RobotOption,
     StudyArgument,
     app,
+    locked_joints,
 )
 from dynident.core.errors import InputError
 
@@ -33,6 +35,7 @@ def doctor(
     friction: FrictionOption = None,
     bandwidth: BandwidthOption = None,
     rate: RateOption = None,
+    locked: LockedOption = None,
     fix: Annotated[
         Path | None, typer.Option("--fix", help="Write a copy of the study with its logs mended.")
     ] = None,
@@ -54,7 +57,13 @@ def doctor(
         if fix is not None:
             raise InputError("--fix mends a study; give one instead of --robot and --log")
         chosen = flag_study(robot, log, [], rate)
-    chosen = overridden(chosen, friction=friction, bandwidth=bandwidth, identify={})
+    chosen = overridden(
+        chosen,
+        friction=friction,
+        bandwidth=bandwidth,
+        locked=locked_joints(locked),
+        identify={},
+    )
     if study is not None and fix is not None:
         if fix.parent.resolve() != study.parent.resolve():
             raise InputError(f"{fix}: has to stand beside {study}, whose file names it keeps")

@@ -11,11 +11,13 @@ from dynident.cli.options import (
     BandwidthOption,
     FrictionOption,
     JsonFlag,
+    LockedOption,
     LogOption,
     RateOption,
     RobotOption,
     StudyArgument,
     app,
+    locked_joints,
     with_flags,
 )
 from dynident.core.errors import InputError, of_study
@@ -51,6 +53,7 @@ def identify(
     friction: FrictionOption = None,
     bandwidth: BandwidthOption = None,
     rate: RateOption = None,
+    locked: LockedOption = None,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="Directory of result.json, model.urdf, report.html."),
@@ -80,6 +83,7 @@ def identify(
         chosen,
         friction=friction,
         bandwidth=bandwidth,
+        locked=locked_joints(locked),
         identify={"method": method, **options},
     )
     from dynident.cli.progress import progress_on_stderr
@@ -122,6 +126,7 @@ def overridden(
     *,
     friction: str | None,
     bandwidth: float | None,
+    locked: dict[str, float] | None,
     identify: dict[str, object],
 ) -> Study:
     """The study with what the command line says instead."""
@@ -132,9 +137,10 @@ def overridden(
         given = {key: value for key, value in changes.items() if value is not None}
         return validated(kind, {**now.model_dump(), **given}, "command line") if given else now
 
+    joints = None if locked is None else {**study.robot.locked, **locked}
     return study.model_copy(
         update={
-            "robot": section(RobotSection, study.robot, {"friction": friction}),
+            "robot": section(RobotSection, study.robot, {"friction": friction, "locked": joints}),
             "prepare": section(PrepareSection, study.prepare, {"bandwidth": bandwidth}),
             "identify": section(IdentifySection, study.identify, identify),
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import wraps
 from pathlib import Path
@@ -14,6 +14,7 @@ import typer
 
 from dynident import __version__
 from dynident.cli.flags import FLAGS, Flag
+from dynident.core.errors import InputError
 
 app = typer.Typer(
     name="dynident",
@@ -49,6 +50,13 @@ RateOption = Annotated[
     float | None,
     typer.Option("--rate", callback=positive, help="Sample rate of logs without time [Hz]."),
 ]
+LockedOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--locked",
+        help="Joints that do not move and are not in the log: a,b=0.5 [rad or m], 0 if not given.",
+    ),
+]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 LowpassOption = Annotated[
     float | None,
@@ -66,6 +74,28 @@ FrictionOption = Annotated[
         "coulomb-viscous-symmetric or coulomb-viscous-asymmetric.",
     ),
 ]
+
+
+def locked_joints(texts: Sequence[str] | None) -> dict[str, float] | None:
+    """Joints and where they stay, None where none are given.
+
+    Raises
+    ------
+    InputError
+        For what is no list of names, or names with a number.
+    """
+    if not texts:
+        return None
+    locked: dict[str, float] = {}
+    for part in ",".join(texts).split(","):
+        name, given, value = part.strip().partition("=")
+        try:
+            locked[name.strip()] = float(value) if given else 0.0
+        except ValueError:
+            raise InputError(f"--locked {part.strip()}: {value!r} is no number") from None
+    if "" in locked:
+        raise InputError(f"--locked {','.join(texts)}: has an empty name; write a,b=0.5")
+    return locked
 
 
 def show_version(wanted: bool) -> None:

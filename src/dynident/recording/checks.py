@@ -44,7 +44,7 @@ TURNS = 1.5
 
 def called(tables: Sequence[Table]) -> str:
     """What a message calls files side by side."""
-    return "+".join(str(table.path) for table in tables)
+    return "+".join(dict.fromkeys(str(table.path) for table in tables))
 
 
 def refuse_unequal(tables: Sequence[Table]) -> None:
@@ -57,10 +57,16 @@ def refuse_unequal(tables: Sequence[Table]) -> None:
     """
     first = tables[0]
     for other in tables[1:]:
-        if len(other.values) != len(first.values):
+        if (other.topic or first.topic) and other.path != first.path:
+            called = other.path if other.topic else first.path
             raise InputError(
-                f"{other.path}: has {len(other.values)} rows of samples, {first.path} has "
-                f"{len(first.values)}; files side by side need the same rows "
+                f"{called}: has topics with a clock each, and cannot stand beside another file; "
+                "stack = 'time' puts them one after another"
+            )
+        if other.topic is None and other.samples != first.samples:
+            raise InputError(
+                f"{other.path}: has {other.samples} rows of samples, {first.path} has "
+                f"{first.samples}; files side by side need the same rows "
                 "(stack = 'time' puts them one after another)"
             )
 
@@ -162,14 +168,34 @@ def cut_rows(
     said = f"{counted(count, 'row')} of {samples} cut: {', '.join(parts)}"
     if count > MOST_CUT * samples:
         raise InputError(
-            f"{table.path}: {said}: too many to be cut; check the columns, or leave the time out "
+            f"{table.called}: {said}: too many to be cut; check the columns, or leave the time out "
             "and give a rate"
         )
     return (f"{name}: {said}",) if count else ()
 
 
-def refuse_missing(tables: Sequence[Table], column: str, signal: str) -> NoReturn:
+def lock_hint(missing: Sequence[str]) -> str:
+    """What to do about joints that are not in a log, by their names."""
+    if not missing:
+        return ""
+    values = ", ".join(f"{name} = 0.0" for name in missing)
+    return (
+        f"; if {' and '.join(missing)} did not move, lock {'it' if len(missing) == 1 else 'them'} "
+        f"(--locked {','.join(missing)}, or locked = {{ {values} }} of the robot)"
+    )
+
+
+def refuse_missing(
+    tables: Sequence[Table], column: str, signal: str, joints: Sequence[str] = ()
+) -> NoReturn:
     """Refuse a column that is not there.
+
+    Parameters
+    ----------
+    tables : sequence of Table
+    column, signal : str
+    joints : sequence of str
+        Those without a column, where others have one.
 
     Raises
     ------
@@ -191,6 +217,7 @@ def refuse_missing(tables: Sequence[Table], column: str, signal: str) -> NoRetur
     raise InputError(
         f"{called(tables)}: no column {column!r} for {signal}; the nearest are "
         f"{', '.join(map(repr, near))}; columns = {{ {signal} = [...] }} maps other names"
+        f"{lock_hint(joints)}"
     )
 
 
@@ -241,7 +268,7 @@ def refuse_other_clock(
         row = int(rows[0])
         raise InputError(
             f"{other_spot[0].place(int(kept[row]), other_spot[1])}: is {apart[row]:.4g} s off the "
-            f"time in {spot[0].path}; align the files, or name one clock in columns.time"
+            f"time in {spot[0].called}; align the files, or name one clock in columns.time"
         )
 
 
@@ -264,8 +291,75 @@ def check_rate(name: str, found: float, stated: float | None) -> tuple[str, ...]
     return (f"{name}: rate = {stated:g} Hz, but the time column says {found:.6g} Hz; time is used",)
 
 
+def motor_sides(name: str, side: str | Sequence[str], robot: Robot | None) -> Booleans:
+    """Which joints' signals were taken on the motors' side.
+
+    Parameters
+    ----------
+    name : str
+        What messages call the log.
+    side : str or sequence of str
+        ``joint`` or ``motor``, for all joints or for each.
+    robot : Robot or None
+
+    Returns
+    -------
+    ndarray of bool, shape (n,), or (1,) without a robot
+
+    Raises
+    ------
+    InputError
+        For other words, lists of another length, motors without a transmission, and joints that
+        are coupled and have different sides.
+    """
+    sides = [side] if isinstance(side, str) else list(side)
+    refuse_unknown(name, "side", sides, ("joint", "motor"))
+    motors = np.array([one == "motor" for one in sides], dtype=bool)
+    if robot is None:
+        if motors.any():
+            raise InputError(f"{name}: side = 'motor' needs the robot, which has the transmission")
+        return np.zeros(1, dtype=bool)
+    n = robot.n
+    if len(sides) != n and not isinstance(side, str):
+        raise InputError(
+            f"{name}: side has {len(sides)} values; give one, or one for each of {n} joints"
+        )
+    turned = np.any(robot.drives.reduction != np.eye(n), axis=1) | (robot.drives.zero != 0.0)
+    if isinstance(side, str):
+        motors = np.repeat(motors, n)
+        if motors.any() and not turned.any():
+            raise InputError(
+                f"{name}: side = 'motor', but {robot.name} has no transmission, so that both sides "
+                "are one; give [robot.transmission] a reduction, or leave side out"
+            )
+        return motors
+    names = robot.joint_names
+    for joint in np.flatnonzero(motors & ~turned)[:1]:
+        raise InputError(
+            f"{name}: side of {names[joint]} is 'motor', but it has no transmission, so that both "
+            "sides are one; give [robot.transmission] a reduction, or call it 'joint'"
+        )
+    coupled = (robot.drives.reduction != 0.0) & (motors[:, None] != motors)
+    for drive, joint in np.argwhere(coupled)[:1]:
+        raise InputError(
+            f"{name}: {names[drive]} and {names[joint]} are coupled by the transmission, so they "
+            "need the same side"
+        )
+    return motors
+
+
+def check_still(name: str, joints: Sequence[str], q: Array) -> tuple[str, ...]:
+    """Look for joints that never move, by their positions, shape (samples, n); return warnings."""
+    low, high = q.min(axis=0), q.max(axis=0)
+    return tuple(
+        f"{name}: {joint} never moves (q = {at:.6g}): its own parameters cannot be identified"
+        for joint, at, span in zip(joints, low, high - low, strict=True)
+        if span == 0.0
+    )
+
+
 def check_positions(name: str, robot: Robot, q: Array, *, stated: bool) -> tuple[str, ...]:
-    """Look for still joints, wrong units and positions outside the limits.
+    """Look for wrong units and positions outside the limits.
 
     Parameters
     ----------
@@ -287,19 +381,25 @@ def check_positions(name: str, robot: Robot, q: Array, *, stated: bool) -> tuple
     InputError
         For positions that cannot be radians, unless the unit was stated.
     """
-    low, high = q.min(axis=0), q.max(axis=0)
-    warnings = [
-        f"{name}: {joint.name} never moves (q = {at:.6g}): its own parameters cannot be identified"
-        for joint, at, span in zip(robot.joints, low, high - low, strict=True)
-        if span == 0.0
-    ]
-    for joint, lowest, highest in zip(robot.joints, low, high, strict=True):
+    warnings: list[str] = []
+    for joint, lowest, highest in zip(robot.joints, q.min(axis=0), q.max(axis=0), strict=True):
         warnings += _check_range(name, robot, joint, (float(lowest), float(highest)), stated)
     return tuple(warnings)
 
 
+def check_dead(name: str, joints: Sequence[str], tau: Array) -> tuple[str, ...]:
+    """Look for dead channels among torques, shape (samples, n); return warnings."""
+    low, high = tau.min(axis=0), tau.max(axis=0)
+    return tuple(
+        f"{name}: tau of {joint} is {at:.6g} in every sample: no sensor does that, "
+        "nothing fitted to this joint can be trusted; check its column"
+        for joint, at, span in zip(joints, low, high - low, strict=True)
+        if span == 0.0
+    )
+
+
 def check_torques(name: str, robot: Robot, tau: Array) -> tuple[str, ...]:
-    """Look for dead channels and torques that the joints cannot bear.
+    """Look for torques that the joints cannot bear.
 
     Parameters
     ----------
@@ -314,24 +414,13 @@ def check_torques(name: str, robot: Robot, tau: Array) -> tuple[str, ...]:
     tuple of str
         Warnings.
     """
-    return tuple(_torque_warnings(name, robot, tau))
-
-
-def _torque_warnings(name: str, robot: Robot, tau: Array) -> Iterator[str]:
-    low, high = tau.min(axis=0), tau.max(axis=0)
-    peaks = np.maximum(-low, high)
-    for joint, span, at, peak in zip(robot.joints, high - low, low, peaks, strict=True):
-        if span == 0.0:
-            yield (
-                f"{name}: tau of {joint.name} is {at:.6g} in every sample: no sensor does that, "
-                "nothing fitted to this joint can be trusted; check its column"
-            )
+    return tuple(
+        f"{name}: tau of {joint.name} reaches {peak:.4g}, its effort limit is "
+        f"{joint.effort:.4g}; check the side (joint or motor) and the gain"
+        for joint, peak in zip(robot.joints, np.max(np.abs(tau), axis=0), strict=True)
         # files that know no effort limit often state 0
-        if 0.0 < MARGIN * joint.effort < peak:
-            yield (
-                f"{name}: tau of {joint.name} reaches {peak:.4g}, its effort limit is "
-                f"{joint.effort:.4g}; check the side (joint or motor) and the gain"
-            )
+        if 0.0 < MARGIN * joint.effort < peak
+    )
 
 
 def _check_range(

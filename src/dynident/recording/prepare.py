@@ -110,6 +110,8 @@ class Samples:
     mended : tuple of str
         What was mended of the recording.
     warnings : tuple of str
+    joints : tuple of str, or None
+        Names of the joints whose columns these are, where they are known.
     """
 
     name: str
@@ -133,6 +135,7 @@ class Samples:
     dqref: Array | None = None
     mended: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    joints: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         for label in ("q", "dq", "ddq", "tau", "measured", "qref", "dqref"):
@@ -142,6 +145,30 @@ class Samples:
         if self.moving.flags.writeable:
             object.__setattr__(self, "moving", self.moving.copy())
             self.moving.setflags(write=False)
+
+    def of_joints(self, names: Sequence[str]) -> Samples:
+        """The columns of these joints, in this order; as they are where no names are known.
+
+        Raises
+        ------
+        InputError
+            When a joint is not among them.
+        """
+        if self.joints is None or self.joints == tuple(names):
+            return self
+        for name in names:
+            if name not in self.joints:
+                raise InputError(
+                    f"{self.name}: no column of joint {name!r}; there are "
+                    f"{', '.join(map(repr, self.joints))}"
+                )
+        places = [self.joints.index(name) for name in names]
+        signals = ("q", "dq", "ddq", "tau", "measured", "moving", "qref", "dqref")
+        lists = ("filters", "bandwidth", "position_hz", "drop_below")
+        found = {key: getattr(self, key) for key in signals}
+        changed: dict[str, Any] = {k: v if v is None else v[:, places] for k, v in found.items()}
+        changed |= {key: tuple(getattr(self, key)[k] for k in places) for key in lists}
+        return replace(self, **changed, joints=tuple(names))
 
     def along(self, q: Array, dq: Array, ddq: Array) -> Samples:
         """The same log on another motion: rows are filtered and dropped alike."""
@@ -316,6 +343,7 @@ def prepared(recording: Recording, wanted: Preparation) -> Samples:
         dqref=recording.dqref,
         mended=recording.mended,
         warnings=tuple(notes),
+        joints=recording.joints,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from os import PathLike
@@ -11,33 +11,32 @@ from typing import Literal
 
 import numpy as np
 
-from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
 from dynident.recording import checks
-from dynident.recording.clock import Clock, Clocking, even_clock, find_clock, in_order, onto_clock
-from dynident.recording.readers import Table, read_table
+from dynident.recording.clock import Clocking
+from dynident.recording.readers import Table, read_tables
 from dynident.recording.recording import Recording
+from dynident.recording.signals import (
+    OPTIONAL,
+    Places,
+    Request,
+    Side,
+    Spot,
+    Units,
+    recorded,
+    sampled,
+)
 from dynident.robot.model import Robot
 
 File = str | PathLike[str]
 Column = str | int
 Columns = Mapping[str, Column | Sequence[Column]]
-Units = Mapping[str, str | Sequence[str]]
-Spot = tuple[Table, int]
 
-OPTIONAL = ("dq", "ddq", "qref", "dqref")
 SIGNALS = ("time", "q", "tau", *OPTIONAL, "current")
 """What `columns` may map."""
 
 TIME = ("time", "t")
 """Names that a time column has by itself."""
-
-ANGLES = {"rad": 1.0, "deg": np.pi / 180.0, "rev": 2.0 * np.pi}
-LENGTHS = {"m": 1.0, "mm": 1e-3}
-TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-
-UNIT_OF = {"dq": "q", "ddq": "q", "qref": "q", "dqref": "qref"}
-"""Whose unit a signal has when it has none of its own."""
 
 
 def read_log(
@@ -47,7 +46,7 @@ def read_log(
     rate: float | None = None,
     columns: Columns | None = None,
     units: Units | None = None,
-    side: Literal["joint", "motor"] = "joint",
+    side: Side = "joint",
     name: str | None = None,
     stack: Literal["side", "time"] = "side",
     clock: Literal["auto", "stamps", "uniform"] = "auto",
@@ -63,7 +62,7 @@ def read_log(
     Parameters
     ----------
     files : path or sequence of paths
-        CSV, TXT, TSV, DAT, Parquet, NPZ or MAT (up to version 7).
+        CSV, TXT, TSV or DAT (packed by gzip, too), Parquet, NPZ, MAT, HDF5, ROS bags, MCAP.
     robot : Robot
     rate : float, optional
         Samples per second [Hz]; needed where there is no time column.
@@ -71,15 +70,17 @@ def read_log(
         For each of ``time q tau dq ddq qref dqref current`` the columns in joint order:
         names, or 1-based positions counted over all files side by side.
         ``"file.csv:name"`` is a column of one file, ``"file.csv:*"`` all of its columns
-        but the time, ``"positions_*"`` all whose names begin so, in the file's order.
+        but the time, ``"positions_*"`` all whose names begin so: by the joints' names where these
+        follow, else in the file's order. ``"/joint_states:q_*"`` are those of one topic of a bag.
     units : mapping, optional
         For ``q dq ddq qref dqref`` one of ``rad deg rev m mm`` (velocities per second,
         accelerations per second squared), or one a joint. One unit of angle holds for
         the revolute joints, one of length for the prismatic ones (for all on the motor
         side). Velocities and references are taken to be in q's unit. ``time`` is in
         ``s ms us ns``.
-    side : {"joint", "motor"}
-        Whether the log was taken before or behind the drives' reduction.
+    side : {"joint", "motor"}, or a sequence of them
+        Whether the log was taken before or behind the drives' reduction, for all joints or for
+        each.
     name : str, optional
         What messages call the log; the files' names by default.
     stack : {"side", "time"}
@@ -113,157 +114,61 @@ def read_log(
         clocking = Clocking(clock, bridge, bad_rows)
     except InputError as error:
         raise InputError(f"{label or 'log'}: {error}") from error
-    request = _Request(robot, rate, columns or {}, units or {}, side, clocking)
     if not paths:
         raise InputError(f"{label or 'log'}: no files")
     checks.refuse_unknown(label, "stack", (stack,), ("side", "time"))
-    checks.refuse_unknown(label, "side", (side,), ("joint", "motor"))
-    checks.refuse_unknown(label, "columns", request.columns, SIGNALS)
-    checks.refuse_unknown(label, "units", request.units, ("time", "q", *OPTIONAL))
-    if rate is not None and not 0.0 < rate < np.inf:
-        raise InputError(f"{label}: rate = {rate} is no sample rate; give it in Hz")
+    request = Request(label, robot.joint_names, robot, rate, units or {}, side, clocking)
+    mapping = _Mapping(request, robot, columns or {})
+    checks.refuse_unknown(label, "columns", mapping.columns, SIGNALS)
     groups = [paths] if stack == "side" else [[path] for path in paths]
-    pieces = [_read_piece(group, label, request) for group in groups]
-    piece = pieces[0] if len(pieces) == 1 else _follow(label, pieces)
-    q, tau = piece.signals["q"], piece.signals["tau"]
-    checks.refuse_short(label, len(q))
-    warnings = (
-        *piece.warnings,
-        *checks.check_positions(label, robot, q, stated="q" in request.units),
-        *checks.check_torques(label, robot, tau),
-    )
-    dq, ddq, qref, dqref = (piece.signals.get(signal) for signal in OPTIONAL)
-    for signal in piece.signals.values():
-        signal.setflags(write=False)  # ours, and so no recording copies them
-    return Recording(
-        label,
-        piece.rate,
-        q,
-        tau,
-        dq,
-        ddq,
-        qref,
-        dqref,
-        segments=piece.segments,
-        warnings=warnings,
-        drives=robot.drives,
-    )
+    pieces = [sampled(_places(group, mapping), request) for group in groups]
+    return recorded(pieces, request)
 
 
 @dataclass(frozen=True)
-class _Request:
-    """What the caller said of the files."""
+class _Mapping:
+    """What the caller said of the columns."""
 
+    request: Request
     robot: Robot
-    rate: float | None
     columns: Columns
-    units: Units
-    side: str
-    clocking: Clocking
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """Files that share their samples, read."""
-
-    rate: float
-    signals: dict[str, Array]
-    segments: tuple[tuple[int, int], ...]
-    warnings: tuple[str, ...]
-
-
-def _read_piece(paths: Sequence[Path], name: str, request: _Request) -> _Piece:
-    raw, clock, noticed = _read_raw(paths, name, request)
-    signals = {}
-    for signal in list(raw):
-        # one signal at a time, so that a long log never stands in memory twice
-        values = onto_clock(raw.pop(signal), clock)
-        values *= _factors(name, signal, request)
-        signals["tau" if signal == "current" else signal] = _joint_side(values, signal, request)
-    return _Piece(clock.rate, signals, clock.segments, (*noticed, *clock.warnings))
-
-
-def _read_raw(
-    paths: Sequence[Path], name: str, request: _Request
-) -> tuple[dict[str, Array], Clock, tuple[str, ...]]:
-    """Signals as they stand in the files, their clock, and warnings."""
-    tables = [read_table(path) for path in paths]
+def _places(paths: Sequence[Path], mapping: _Mapping) -> Places:
+    """Where the signals are in files that share their samples."""
+    tables = [table for path in paths for table in read_tables(path)]
     checks.refuse_unequal(tables)
-    time_spot = _time_spot(tables, request)
-    spots, warnings = _spots(tables, time_spot, name, request)
-    if time_spot is None and request.rate is None:
+    time = _time_spot(tables, mapping)
+    spots, notes = _spots(tables, time, mapping)
+    table = spots["q"][0][0]
+    if time is None and table.topic is not None:
+        time = (table, (table.names or ()).index("time"))
+    if time is not None and table.topic is not None and time[0] is not table:
+        raise InputError(
+            f"{table.called}: the clock of the positions is their topic's; leave columns.time out"
+        )
+    if time is None and mapping.request.rate is None:
         found = (entry for table in tables for entry in table.skipped if entry[0] in TIME)
         reason = "".join(f" ({name!r} {reason})" for name, reason in found)
         raise InputError(
             f"{checks.called(tables)}: has no time column{reason}; name it in columns, or set rate"
         )
-    times = [] if time_spot is None else _times(tables, time_spot, request)
-    stamps = [_take([spot])[:, 0] * _unit_of_time(spot, request) for spot in times]
-    signals = {signal: _take(chosen) for signal, chosen in spots.items()}
-    columns = [([spot], time[:, None], False) for spot, time in zip(times, stamps, strict=True)]
-    columns += [(spots[signal], values, True) for signal, values in signals.items()]
-    samples = len(tables[0].values)
-    kept, cut = _kept(name, request, columns, stamps[:1])
-    if len(kept) < samples:
-        stamps = [values[kept] for values in stamps]
-        columns.clear()
-        for signal in spots:
-            signals[signal] = signals[signal][kept]
-    for spot, other in list(zip(times, stamps, strict=True))[1:]:
-        checks.refuse_other_clock(stamps[0], times[0], other, spot, kept)
-    warnings += cut
-    if time_spot is None and len(kept) == samples:
-        return signals, even_clock(float(request.rate or 0.0), samples), warnings
-    table, index = time_spot or spots["q"][0]
-    clock = find_clock(
-        stamps[0] if stamps else kept / float(request.rate or 0.0),
-        signals["q"],
-        name,
-        lambda sample: table.place(int(kept[sample]), index),
-        request.clocking,
-    )
-    return signals, clock, (*warnings, *checks.check_rate(name, clock.rate, request.rate))
-
-
-def _take(spots: Sequence[Spot]) -> Array:
-    """Copies of columns, side by side."""
-    values = np.empty((len(spots[0][0].values), len(spots)))
-    for column, (table, index) in enumerate(spots):
-        values[:, column] = table.values[:, index]
-    return values
-
-
-def _kept(
-    name: str,
-    request: _Request,
-    columns: Sequence[tuple[Sequence[Spot], Array, bool]],
-    stamps: Sequence[Array],
-) -> tuple[Integers, tuple[str, ...]]:
-    """The samples that are good, and a note on those that are not."""
-    (table, _), samples = columns[0][0][0], len(columns[0][1])
-    refuse = request.clocking.bad_rows == "refuse"
-    bad, late = np.zeros(samples, dtype=bool), np.zeros(samples, dtype=bool)
-    for origin, values, leaps in columns:
-        found = checks.bad_values(values, leaps=leaps)
-        if refuse:
-            checks.refuse_bad(values, found, origin)
-        bad |= found.any(axis=1)
-    kept = np.flatnonzero(~bad)
-    if refuse:
-        return kept, ()
-    for time in stamps:
-        late[kept[~in_order(time[kept])]] = True
-    note = checks.cut_rows(name, table, np.flatnonzero(bad), np.flatnonzero(late), samples)
-    return np.flatnonzero(~bad & ~late), note
+    times = [] if time is None else [time]
+    if time is not None and time[0].topic is None and "time" not in mapping.columns:
+        times = _own_times(tables)
+    used = dict.fromkeys(table for chosen in spots.values() for table, _ in chosen)
+    return Places(times, spots, (*notes, *(note for table in used for note in table.notes)))
 
 
 # time
 
 
-def _time_spot(tables: Sequence[Table], request: _Request) -> Spot | None:
-    if "time" not in request.columns:
-        return next(iter(_own_times(tables)), None)
-    found = [s for c in _listed(request.columns["time"]) for s in _find(tables, c, "time", ())]
+def _time_spot(tables: Sequence[Table], mapping: _Mapping) -> Spot | None:
+    """The time column, but for tables with a clock each, of which q's decides."""
+    if "time" not in mapping.columns:
+        own = (spot for spot in _own_times(tables) if spot[0].topic is None)
+        return next(own, None)
+    found = [s for c in _listed(mapping.columns["time"]) for s in _find(tables, c, "time", mapping)]
     if len(found) != 1:
         raise InputError(
             f"{checks.called(tables)}: columns.time names {len(found)} columns, not one"
@@ -272,31 +177,19 @@ def _time_spot(tables: Sequence[Table], request: _Request) -> Spot | None:
 
 
 def _own_times(tables: Sequence[Table]) -> list[Spot]:
-    """The columns that are called time, at most one a file."""
+    """The columns that are called time, at most one a table."""
     named = ((table, [n for n in TIME if n in (table.names or ())]) for table in tables)
     return [(table, (table.names or ()).index(names[0])) for table, names in named if names]
-
-
-def _times(tables: Sequence[Table], spot: Spot, request: _Request) -> list[Spot]:
-    """The time column and, unless it was named, those of the files beside it."""
-    return [spot] if "time" in request.columns else _own_times(tables)
-
-
-def _unit_of_time(spot: Spot, request: _Request) -> float:
-    unit = request.units.get("time", "s")
-    if not isinstance(unit, str) or unit not in TIMES:
-        raise InputError(f"{spot[0].path}: units.time = {unit!r}; known are {', '.join(TIMES)}")
-    return TIMES[unit]
 
 
 # columns
 
 
 def _spots(
-    tables: Sequence[Table], time: Spot | None, name: str, request: _Request
+    tables: Sequence[Table], time: Spot | None, mapping: _Mapping
 ) -> tuple[dict[str, list[Spot]], tuple[str, ...]]:
     """Where each signal's columns are, and what is left aside."""
-    robot, columns = request.robot, request.columns
+    robot, columns, name = mapping.robot, mapping.columns, mapping.request.name
     used = [*_own_times(tables), *([time] if time else [])]
     defaults = {s: [f"{s}_{joint}" for joint in robot.joint_names] for s in SIGNALS}
     known = {column for table in tables for column in table.names or ()}
@@ -308,27 +201,42 @@ def _spots(
         warnings.append(f"{name}: columns names tau and current; current is not used")
     if torque == "current" and np.all(robot.drives.gain == 1.0):
         warnings.append(f"{name}: currents taken as torques, for every drive's gain is 1")
-    found = {}
+    found: dict[str, list[Spot]] = {}
     for signal in ("q", torque, *OPTIONAL):
-        wanted = _listed(columns[signal]) if signal in columns else defaults[signal]
+        within = tables
+        if signal in columns:
+            wanted = _listed(columns[signal])
+        else:
+            wanted = defaults[signal]
+            # of topics that speak of the same joints the one of the positions is meant
+            own = [t for t, _ in found.get("q", ()) if t.topic is not None]
+            names = {column for table in own for column in table.names or ()}
+            within = [t for t in tables if t in own] if {*wanted} <= names else tables
         present = len(known & {*defaults[signal]})
         if signal in OPTIONAL and signal not in columns and present < robot.n:
             if present:
                 warnings.append(f"{name}: {signal}_ has {present} of {robot.n} joints; not used")
             continue
-        spots = [spot for column in wanted for spot in _find(tables, column, signal, used)]
+        spots = [spot for c in wanted for spot in _find(within, c, signal, mapping, used)]
         if len(spots) != robot.n:
             raise InputError(
                 f"{checks.called(tables)}: columns.{signal} names {len(spots)} columns, "
                 f"the robot has {robot.n} joints ({', '.join(robot.joint_names)})"
+                f"{_fewer(robot, spots)}"
             )
-        if len({(table.path, index) for table, index in spots}) < len(spots):
+        if len({(id(table), index) for table, index in spots}) < len(spots):
             raise InputError(f"{checks.called(tables)}: columns.{signal} names a column twice")
         found[signal] = spots
     return found, tuple(warnings)
 
 
-def _find(tables: Sequence[Table], wanted: Column, signal: str, used: Iterable[Spot]) -> list[Spot]:
+def _find(
+    tables: Sequence[Table],
+    wanted: Column,
+    signal: str,
+    mapping: _Mapping,
+    used: Sequence[Spot] = (),
+) -> list[Spot]:
     """The columns that an entry of `columns` means."""
     if isinstance(wanted, Integral):  # NumPy's, too
         return [_at(tables, int(wanted), signal)]
@@ -338,35 +246,62 @@ def _find(tables: Sequence[Table], wanted: Column, signal: str, used: Iterable[S
             "column nor a position, which counts from 1"
         )
     within, column = _of_file(tables, wanted)
-    everything = [(table, index) for table in within for index in range(table.values.shape[1])]
+    everything = [(table, index) for table in within for index in range(table.width)]
     if column == "*":
-        taken = {(table.path, index) for table, index in used}
-        return [spot for spot in everything if (spot[0].path, spot[1]) not in taken]
+        taken = {(id(table), index) for table, index in used}
+        return [spot for spot in everything if (id(spot[0]), spot[1]) not in taken]
     names = [table.names[index] if table.names else "" for table, index in everything]
     if column.endswith("*"):
-        hits = [s for s, n in zip(everything, names, strict=True) if n.startswith(column[:-1])]
+        prefix = column[:-1]
+        hits = [s for s, n in zip(everything, names, strict=True) if n.startswith(prefix)]
         if not hits:
             checks.refuse_missing(within, column, signal)
+        own = [f"{prefix}{joint}" for joint in mapping.robot.joint_names]
+        if {*own} <= {*names}:  # what follows are the joints' names, so they say the order
+            return [spot for name in own for spot in _find(within, name, signal, mapping)]
         return hits
     hits = [spot for spot, name in zip(everything, names, strict=True) if name == column]
     if not hits and column.isdecimal():
         return [_at(within, int(column), signal)]
     if len(hits) > 1:
-        places = " and ".join(f"'{t.path.name}:{i + 1}'" for t, i in hits)
+        places = " and ".join(
+            f"'{t.path.name}:{i + 1}'" if t.topic is None else f"'{t.topic}:{column}'"
+            for t, i in hits
+        )
+        often = "twice" if len(hits) == 2 else f"{len(hits)} times"
         raise InputError(
-            f"{checks.called(within)}: has {column!r} twice; write {places} in columns"
+            f"{checks.called(within)}: has {column!r} {often}; write {places} in columns"
         )
     if not hits:
-        checks.refuse_missing(within, column, signal)
+        names = [name for table in tables for name in table.names or ()]
+        missing = [j for j in mapping.robot.joint_names if f"{signal}_{j}" not in names]
+        partly = signal not in mapping.columns and len(missing) < mapping.robot.n
+        checks.refuse_missing(within, column, signal, missing if partly else ())
     return hits
 
 
+def _fewer(robot: Robot, spots: Sequence[Spot]) -> str:
+    """What to do where there are fewer columns than joints; which are missing, by their names."""
+    if len(spots) >= robot.n:
+        return ""
+    ends = tuple((table.names or ())[index] for table, index in spots if table.names)
+    missing = tuple(j for j in robot.joint_names if not any(end.endswith(j) for end in ends))
+    if len(missing) + len(spots) == robot.n:
+        return checks.lock_hint(missing)
+    return "; those that did not move and are not in the log may be locked (--locked)"
+
+
 def _of_file(tables: Sequence[Table], wanted: str) -> tuple[Sequence[Table], str]:
-    """The tables that an entry speaks of, and the column without the file's name."""
-    for called in (lambda table: table.path.name, lambda table: str(table.path)):
-        own = [table for table in tables if wanted.startswith(f"{called(table)}:")]
-        if len(own) == 1:
-            return own, wanted[len(called(own[0])) + 1 :]
+    """The tables that an entry speaks of, and the column without the names of file and topic."""
+    ways: tuple[Callable[[Table], str], ...] = (
+        lambda table: table.path.name,
+        lambda table: str(table.path),
+        lambda table: table.topic or "",
+    )
+    for called in ways:
+        own = [t for t in tables if called(t) and wanted.startswith(f"{called(t)}:")]
+        if len({table.path for table in own}) == 1:
+            tables, wanted = own, wanted[len(called(own[0])) + 1 :]
     return tables, wanted
 
 
@@ -374,88 +309,14 @@ def _at(tables: Sequence[Table], position: int, signal: str) -> Spot:
     """The column at a 1-based position, counted over all tables."""
     index = position - 1
     for table in tables:
-        if 0 <= index < table.values.shape[1]:
+        if 0 <= index < table.width:
             return table, index
-        index -= table.values.shape[1]
-    total = sum(table.values.shape[1] for table in tables)
+        index -= table.width
+    total = sum(table.width for table in tables)
     raise InputError(
         f"{checks.called(tables)}: columns.{signal} asks for column {position}; "
         f"there are 1 to {total}"
     )
-
-
-# units and sides
-
-
-def _factors(name: str, signal: str, request: _Request) -> Array:
-    """What each joint's column is multiplied by to be in SI units or, of current, torque."""
-    robot = request.robot
-    if signal == "current":
-        return robot.drives.gain
-    key = signal
-    while key not in request.units and key in UNIT_OF:
-        key = UNIT_OF[key]
-    factors = np.ones(robot.n)
-    if key not in request.units:
-        return factors
-    stated = request.units[key]
-    units = [stated] * robot.n if isinstance(stated, str) else list(stated)
-    if len(units) != robot.n:
-        raise InputError(f"{name}: units.{key} has {len(units)} units for {robot.n} joints")
-    checks.refuse_unknown(name, f"units.{key}", units, (*ANGLES, *LENGTHS))
-    scales = {**ANGLES, **LENGTHS}
-    matching = 0
-    for index, (unit, joint) in enumerate(zip(units, robot.joints, strict=True)):
-        if request.side == "motor" or (unit in ANGLES) == (joint.kind == "revolute"):
-            factors[index] = scales[unit]
-            matching += 1
-        elif not isinstance(stated, str):
-            raise InputError(
-                f"{name}: units.{key} = {unit!r} for {joint.name}, a {joint.kind} joint"
-            )
-    if not matching:
-        raise InputError(
-            f"{name}: units.{key} = {stated!r}, but every joint is {robot.joints[0].kind}"
-        )
-    return factors
-
-
-def _joint_side(values: Array, signal: str, request: _Request) -> Array:
-    if request.side == "joint":
-        return values
-    drives = request.robot.drives
-    if signal in ("q", "qref"):
-        return np.ascontiguousarray(drives.position_to_joint(values))
-    if signal in ("tau", "current"):
-        return np.ascontiguousarray(drives.torque_to_joint(values))
-    return np.ascontiguousarray(drives.rate_to_joint(values))
-
-
-# several pieces, and messages
-
-
-def _follow(name: str, pieces: Sequence[_Piece]) -> _Piece:
-    """Pieces one after another, each with its own segments."""
-    rates = [piece.rate for piece in pieces]
-    if max(rates) > (1.0 + checks.SAME_RATE) * min(rates):
-        listed = ", ".join(f"{rate:.6g}" for rate in rates)
-        raise InputError(
-            f"{name}: the files' rates differ ({listed} Hz); read them as several logs"
-        )
-    warnings = [warning for piece in pieces for warning in piece.warnings]
-    counts = [len(piece.signals["q"]) for piece in pieces]
-    segments: list[tuple[int, int]] = []
-    signals = {}
-    for offset, piece in zip(np.cumsum([0, *counts[:-1]]).tolist(), pieces, strict=True):
-        segments += [(start + offset, stop + offset) for start, stop in piece.segments]
-    for signal in ("q", "tau", *OPTIONAL):
-        parts = [piece.signals.pop(signal) for piece in pieces if signal in piece.signals]
-        if len(parts) == len(pieces):
-            signals[signal] = np.concatenate(parts)
-        elif parts:
-            warnings.append(f"{name}: {signal} is in {len(parts)} of {len(pieces)} files; not used")
-    rate = float(np.average(rates, weights=counts))
-    return _Piece(rate, signals, tuple(segments), tuple(dict.fromkeys(warnings)))
 
 
 def _listed(columns: Column | Iterable[Column]) -> Sequence[Column]:

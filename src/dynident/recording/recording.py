@@ -40,6 +40,9 @@ class Recording:
         The robot's, where they are known: `prepare` drops rows in which a coupled one stands.
     mended : tuple of str
         What was mended on the way in, as a study has it: ``delay = 0.012``.
+    joints : tuple of str, or None
+        Names of the joints whose columns these are, where they are known: a `Problem` takes the
+        columns of its robot's joints.
 
     Raises
     ------
@@ -59,6 +62,7 @@ class Recording:
     warnings: tuple[str, ...] = ()
     drives: Drives | None = None
     mended: tuple[str, ...] = ()
+    joints: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if not 0.0 < self.rate < np.inf:
@@ -71,6 +75,13 @@ class Recording:
                 f"{self.name}: has {self.q.shape[1]} joints, its drives are of a robot with "
                 f"{len(self.drives.turns)}"
             )
+        if self.joints is not None:
+            object.__setattr__(self, "joints", tuple(self.joints))
+            if len(self.joints) != self.q.shape[1] or len({*self.joints}) < len(self.joints):
+                raise InputError(
+                    f"{self.name}: has {self.q.shape[1]} columns of joints, named "
+                    f"{', '.join(map(str, self.joints)) or 'none'}; each needs a name of its own"
+                )
         samples = len(self.q)
         if not self.segments:
             object.__setattr__(self, "segments", ((0, samples),))
@@ -145,4 +156,5 @@ class Recording:
             warnings=self.warnings,
             drives=self.drives,
             mended=self.mended,
+            joints=self.joints,
         )

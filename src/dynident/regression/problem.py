@@ -261,6 +261,6 @@ def checked_logs(robot: Robot, samples: Samples | Sequence[Samples]) -> tuple[Sa
     if not logs:
         raise InputError("a problem needs at least one log")
     for log in logs:
-        if log.q.shape[1] != robot.n:
+        if log.joints is None and log.q.shape[1] != robot.n:
             raise InputError(f"{log.name}: has {log.q.shape[1]} joints, {robot.name} has {robot.n}")
-    return logs
+    return tuple(log.of_joints(robot.joint_names) for log in logs)

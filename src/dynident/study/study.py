@@ -6,7 +6,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
 from pydantic import AfterValidator, Field
 
 from dynident.api import EVERY_METHOD
@@ -35,6 +34,7 @@ def in_order(rows: tuple[int, int]) -> tuple[int, int]:
 
 
 Row = Annotated[int, Field(strict=True, ge=0, le=MOST)]
+Side = Literal["joint", "motor"]
 Column = Name | Annotated[int, Field(strict=True, ge=1)]
 
 
@@ -83,7 +83,7 @@ class LogFiles(Spec):
         [Hz], where there is no time column.
     columns, units : dict
         See `dynident.recording.read.read_log`.
-    side : {"joint", "motor"}
+    side : {"joint", "motor"}, or a tuple of them
     stack : {"side", "time"}
         Several files side by side, or one after another.
     rows : tuple of 2 ints, optional
@@ -96,7 +96,7 @@ class LogFiles(Spec):
     rate: Annotated[Number, Field(gt=0.0)] | None = None
     columns: dict[str, Column | tuple[Column, ...]] | None = None
     units: dict[str, Name | tuple[Name, ...]] | None = None
-    side: Literal["joint", "motor"] = "joint"
+    side: Side | tuple[Side, ...] = "joint"
     stack: Literal["side", "time"] = "side"
     rows: Annotated[tuple[Row, Row], AfterValidator(in_order)] | None = None
     name: Name | None = None
@@ -260,15 +260,6 @@ def study_samples(section: LogSection, robot: Robot, settings: PrepareSection) -
     ------
     InputError
     """
-    direct = np.array_equal(robot.drives.reduction, np.eye(robot.n)) and not np.any(
-        robot.drives.zero
-    )
-    if section.side == "motor" and direct:
-        raise InputError(
-            f"{section.name or ','.join(listed(section.files))}: side = 'motor', but "
-            f"{robot.name} has no transmission, so that both sides are one; give "
-            "[robot.transmission] a reduction, or leave side out"
-        )
     recording = read_log(
         listed(section.files),
         robot,

@@ -6,30 +6,42 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dynident.core.errors import InputError
+from dynident.recording.readers.bags import METADATA, read_bag
+from dynident.recording.readers.hdf5 import read_hdf5
 from dynident.recording.readers.mat import read_mat
 from dynident.recording.readers.npz import read_npz
 from dynident.recording.readers.parquet import read_parquet
 from dynident.recording.readers.table import Table, assemble, one_line
 from dynident.recording.readers.text import read_text
 
-__all__ = ["READERS", "Reader", "Table", "assemble", "read_table"]
+__all__ = ["READERS", "Reader", "Table", "assemble", "read_tables"]
 
-Reader = Callable[[Path], Table]
+Reader = Callable[[Path], Table | tuple[Table, ...]]
 
 READERS: dict[str, Reader] = {
     ".csv": read_text,
     ".txt": read_text,
     ".tsv": read_text,
     ".dat": read_text,
+    ".csv.gz": read_text,
+    ".txt.gz": read_text,
+    ".tsv.gz": read_text,
+    ".dat.gz": read_text,
     ".parquet": read_parquet,
     ".npz": read_npz,
     ".mat": read_mat,
+    ".h5": read_hdf5,
+    ".hdf5": read_hdf5,
+    ".bag": read_bag,
+    ".db3": read_bag,
+    ".mcap": read_bag,
+    METADATA: read_bag,
 }
-"""Readers by lower-case suffix."""
+"""Readers by how the name of the file ends, in small letters."""
 
 
-def read_table(path: Path) -> Table:
-    """Read a log file of any known format.
+def read_tables(path: Path) -> tuple[Table, ...]:
+    """Read a log file of any known format: one table, or one a topic.
 
     Raises
     ------
@@ -37,16 +49,24 @@ def read_table(path: Path) -> Table:
         When the file is missing, of an unknown format, or not a table of numbers; the
         message has the row and the column.
     """
-    if path.suffix.lower() not in READERS:
+    folder = path.is_dir() and (path / METADATA).is_file()  # of a bag
+    called = METADATA if folder else path.name.lower()
+    suffixes = (suffix for suffix in READERS if called.endswith(suffix))
+    suffix = max(suffixes, key=len, default=None)
+    if suffix is None:
         raise InputError(f"{path}: unknown log format; known are {', '.join(READERS)}")
-    if not path.is_file():
+    if not path.is_file() and not folder:
         raise InputError(f"{path}: {'is not a file' if path.exists() else 'no such file'}")
     try:
-        path.open("rb").close()  # what readers say of damage is not about permissions
-        table = READERS[path.suffix.lower()](path)
+        (path / METADATA if folder else path).open(
+            "rb"
+        ).close()  # what readers say of damage is not about permissions
+        found = READERS[suffix](path)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({one_line(error)})") from error
-    if not table.values.size:
-        reasons = "".join(f"; {name!r} {reason}" for name, reason in table.skipped[:3])
+    tables = found if isinstance(found, tuple) else (found,)
+    if not any(table.samples and table.width for table in tables):
+        left = [entry for table in tables for entry in table.skipped]
+        reasons = "".join(f"; {name!r} {reason}" for name, reason in left[:3])
         raise InputError(f"{path}: holds no samples{reasons}")
-    return table
+    return tables

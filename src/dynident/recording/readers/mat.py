@@ -1,25 +1,35 @@
-"""MATLAB files up to version 7, read with every length checked before it is believed.
+"""MATLAB files, those up to version 7 with every length checked before it is believed.
 
 The layout is that of MathWorks' "MAT-File Format" and of MATLAB 4's files; only arrays of
-real numbers are read.
+real numbers are read, also those in structs. Version 7.3 is HDF5.
 """
 
 from __future__ import annotations
 
 import math
+import mmap
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dynident.core.errors import InputError
-from dynident.recording.readers.table import DAMAGE, Entry, Table, assemble, one_line
+from dynident.recording.readers.hdf5 import read_hdf5
+from dynident.recording.readers.table import (
+    DAMAGE,
+    Entry,
+    Table,
+    assemble,
+    nothing,
+    one_line,
+    refuse_bomb,
+)
 
 HDF5 = b"\x89HDF\r\n\x1a\n"
-"""How HDF5 files begin, which MATLAB does not write and Octave does."""
+"""How HDF5 begins: in MATLAB's files behind their header, in Octave's at once."""
 NUMBERS = {
     1: "i1",
     2: "u1",
@@ -38,6 +48,11 @@ OLD_NUMBERS = {0: "f8", 1: "f4", 2: "i4", 3: "i2", 4: "u2", 5: "u1"}
 MATRIX, COMPRESSED = 14, 15
 NUMERIC = range(6, 16)
 """Classes of arrays: double to uint64. Before them stand cells, structs, objects, text, sparse."""
+STRUCT = 2
+NESTED = 16
+"""Structs within structs."""
+HEAD = 1 << 12
+"""Bytes that an array's head has at most: its class, dimensions and name."""
 COMPLEX = 0x0800
 BLOCK = 1 << 20
 """Bytes that are unpacked at a time."""
@@ -47,25 +62,34 @@ DEEPEST = 32
 
 
 def read_mat(path: Path) -> Table:
-    """Read a MATLAB file up to version 7; see `assemble` for what becomes a column.
+    """Read a MATLAB file; see `assemble` for what becomes a column.
+
+    Arrays in a struct are called ``struct.array``.
 
     Raises
     ------
     InputError
-        For version 7.3, HDF5, and files that are no MAT files, or damaged ones.
+        For files that are no MAT files, or damaged ones; for version 7.3 without h5py.
     """
-    data = path.read_bytes()
-    if data[: len(HDF5)] == HDF5:
-        raise InputError(f"{path}: is HDF5; save it with '-v7' or as CSV")
-    order = {b"IM": "<", b"MI": ">"}.get(data[126:128], "")
-    if order and int.from_bytes(data[124:126], "little" if order == "<" else "big") >> 8 == 2:
-        raise InputError(f"{path}: is MAT version 7.3; save it with '-v7' or as CSV")
-    try:
-        return assemble(path, dict(_arrays(data, order) if order else _old_arrays(data)))
-    except DAMAGE as error:
-        raise InputError(
-            f"{path}: is not a MAT file, or was cut off ({one_line(error)}); save it with '-v7'"
-        ) from error
+    with path.open("rb") as file:
+        head = file.read(HEADER)
+        order = {b"IM": "<", b"MI": ">"}.get(head[126:128], "")
+        version = int.from_bytes(head[124:126], "little" if order == "<" else "big") >> 8
+        if head[: len(HDF5)] == HDF5 or (order and version == 2):
+            return read_hdf5(path)
+        try:
+            # what is not wanted stays on the disk
+            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            entries = dict(_arrays(path, data, order) if order else _old_arrays(data))
+        except DAMAGE as error:
+            raise _damaged(path, error) from error
+    return assemble(path, entries)
+
+
+def _damaged(path: Path, error: Exception) -> InputError:
+    return InputError(
+        f"{path}: is not a MAT file, or was cut off ({one_line(error)}); save it with '-v7'"
+    )
 
 
 def _vector(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -73,7 +97,7 @@ def _vector(shape: tuple[int, ...]) -> tuple[int, ...]:
     return (math.prod(shape),) if len(shape) == 2 and 1 in shape else shape
 
 
-def _take(data: bytes, start: int, size: int) -> bytes:
+def _take(data: memoryview, start: int, size: int) -> memoryview:
     """Bytes that are there."""
     if size < 0 or start + size > len(data):
         raise ValueError(f"{size} bytes are announced at byte {start} of {len(data)}")
@@ -83,7 +107,7 @@ def _take(data: bytes, start: int, size: int) -> bytes:
 # version 5 to 7
 
 
-def _arrays(data: bytes, order: str) -> Iterator[tuple[str, Entry]]:
+def _arrays(path: Path, data: memoryview, order: str) -> Iterator[tuple[str, Entry]]:
     """Named arrays of a file."""
     at = HEADER
     if at >= len(data):
@@ -94,27 +118,55 @@ def _arrays(data: bytes, order: str) -> Iterator[tuple[str, Entry]]:
         # only what is packed stands without padding
         at = body + size + (0 if kind == COMPRESSED else -size % 8)
         if kind == COMPRESSED:
-            content = _unpacked(content, "little" if order == "<" else "big")
-            kind, size, body = _tag(content, 0, order)
-            content = _take(content, body, size)
-        if kind != MATRIX:
+            yield from _packed_array(path, content, order)
+        elif kind != MATRIX:
             raise ValueError(f"an element is of type {kind}, no array")
-        if content:
-            yield _array(content, order)
+        elif content:
+            yield from _array(content, order)
 
 
-def _unpacked(packed: bytes, order: Literal["little", "big"]) -> bytes:
-    """An element that was compressed; it says itself how long it is."""
+def _packed_array(path: Path, packed: memoryview, order: str) -> Iterator[tuple[str, Entry]]:
+    """An array that was compressed: numbers are unpacked when they are wanted."""
+    stream = zlib.decompressobj()
+    head = memoryview(stream.decompress(packed, HEAD))
+    kind, size, body = _tag(head, 0, order)
+    if kind != MATRIX:
+        raise ValueError(f"an element is of type {kind}, no array")
+
+    def unpacked() -> memoryview:
+        refuse_bomb(str(path), len(packed), size)
+        return _take(memoryview(_unpacked(packed, body + size)), body, size)
+
+    flags, shape, name, _ = _head(head[body:], order)
+    if flags & 0xFF not in NUMERIC or flags & COMPLEX:
+        if flags & 0xFF == STRUCT:
+            yield from _array(unpacked(), order)
+        else:
+            yield name, Entry(shape, "", nothing)
+        return
+
+    def read(index: Any) -> npt.NDArray[Any]:
+        try:
+            ((_, entry),) = _array(unpacked(), order)
+            return entry.read(index)
+        except DAMAGE as error:
+            raise _damaged(path, error) from error
+
+    yield name, Entry(_vector(shape), "f", read)
+
+
+def _unpacked(packed: memoryview, size: int) -> bytes:
+    """An element that was compressed, of a size that is known."""
     stream = zlib.decompressobj()
     parts = [stream.decompress(packed, BLOCK)]
-    left = 8 + int.from_bytes(parts[0][4:8], order) - len(parts[0])
+    left = size - len(parts[0])
     while left > 0 and stream.unconsumed_tail:
         parts.append(stream.decompress(stream.unconsumed_tail, min(left, BLOCK)))
         left -= len(parts[-1])
     return b"".join(parts)
 
 
-def _tag(data: bytes, at: int, order: str) -> tuple[int, int, int]:
+def _tag(data: memoryview, at: int, order: str) -> tuple[int, int, int]:
     """Type and size of an element, and where its content begins."""
     first, second = np.frombuffer(_take(data, at, 8), order + "u4").tolist()
     if first >> 16:  # up to four bytes stand in the tag itself
@@ -124,54 +176,82 @@ def _tag(data: bytes, at: int, order: str) -> tuple[int, int, int]:
     return first, second, at + 8
 
 
-def _part(data: bytes, at: int, order: str) -> tuple[int, bytes, int]:
+def _part(data: memoryview, at: int, order: str) -> tuple[int, memoryview, int]:
     """Type and content of a part of an array, and where the next one begins."""
     kind, size, body = _tag(data, at, order)
     return kind, _take(data, body, size), (at + 8 if body == at + 4 else body + size + -size % 8)
 
 
-def _numbers(kind: int, content: bytes, order: str) -> npt.NDArray[Any]:
+def _numbers(kind: int, content: memoryview, order: str) -> npt.NDArray[Any]:
     if kind not in NUMBERS:
         raise ValueError(f"numbers of type {kind} are not known")
     return np.frombuffer(content, order + NUMBERS[kind])
 
 
-def _array(data: bytes, order: str) -> tuple[str, Entry]:
-    """Name and content of an array."""
+def _head(data: memoryview, order: str) -> tuple[int, tuple[int, ...], str, int]:
+    """Flags, dimensions and name of an array, and where its content begins."""
     kind, content, at = _part(data, 0, order)
     flags = int(_numbers(kind, content, order)[0])
     if flags & 0xFF not in NUMERIC and flags & 0xFF > 5:
-        return "", Entry((), "", lambda: np.empty(0))  # functions and the like, without a name
+        return flags, (), "", at  # functions and the like, without a name
     kind, content, at = _part(data, at, order)
     shape = tuple(_numbers(kind, content, order).tolist())
     if not 2 <= len(shape) <= DEEPEST or min(shape) < 0:
         raise ValueError(f"an array has the dimensions {shape[:8]}")
     _, content, at = _part(data, at, order)
-    name = content.decode("latin-1")
-    if flags & 0xFF not in NUMERIC or flags & COMPLEX:
-        return name, Entry(shape, "", lambda: np.empty(0))
-    kind, content, _ = _part(data, at, order)
-    values = _numbers(kind, content, order)
-    return name, _entry(name, values, shape)
+    return flags, shape, bytes(content).decode("latin-1"), at
+
+
+def _array(
+    data: memoryview, order: str, prefix: str = "", depth: int = 0
+) -> Iterator[tuple[str, Entry]]:
+    """Name and content of an array, or of all that are in a struct."""
+    flags, shape, name, at = _head(data, order)
+    name = prefix + name
+    if flags & 0xFF == STRUCT and shape and math.prod(shape) == 1:
+        yield from _fields(data, at, order, name, depth + 1)
+    elif flags & 0xFF not in NUMERIC or flags & COMPLEX:
+        yield name, Entry(shape, "", nothing)
+    else:
+        kind, content, _ = _part(data, at, order)
+        values = _numbers(kind, content, order)
+        yield name, _entry(name, values, shape)
+
+
+def _fields(
+    data: memoryview, at: int, order: str, name: str, depth: int
+) -> Iterator[tuple[str, Entry]]:
+    """The arrays of a struct."""
+    if depth > NESTED:
+        raise ValueError(f"structs stand more than {NESTED} deep in each other")
+    kind, content, at = _part(data, at, order)
+    length = int(_numbers(kind, content, order)[0])
+    _, content, at = _part(data, at, order)
+    if length <= 0 or len(content) % length:
+        raise ValueError(f"the names of the fields of {name} have {length} characters")
+    for start in range(0, len(content), length):
+        key = bytes(content[start : start + length]).partition(b"\0")[0].decode("latin-1")
+        kind, part, at = _part(data, at, order)
+        if kind != MATRIX:
+            raise ValueError(f"{name}.{key} is of type {kind}, no array")
+        if part:
+            yield from _array(part, order, f"{name}.{key}", depth)
 
 
 def _entry(name: str, values: npt.NDArray[Any], shape: tuple[int, ...]) -> Entry:
     if len(values) != math.prod(shape):
         raise ValueError(f"{name} has {len(values)} numbers for the dimensions {shape}")
     vector = _vector(shape)
-    read: Callable[[], npt.NDArray[Any]] = lambda: values.reshape(vector, order="F")  # noqa: E731
-    return Entry(vector, values.dtype.kind, read)
+    return Entry(vector, values.dtype.kind, lambda i: values.reshape(vector, order="F")[i])
 
 
 # version 4
 
 
-def _old_arrays(data: bytes) -> Iterator[tuple[str, Entry]]:
+def _old_arrays(data: memoryview) -> Iterator[tuple[str, Entry]]:
     """Named arrays of a file without a header."""
     at = 0
-    order = "<" if data[:4] and int.from_bytes(data[:4], "little") < 5000 else ">"
-    if not data:
-        raise ValueError("it is empty")
+    order = "<" if int.from_bytes(data[:4], "little") < 5000 else ">"
     while at < len(data):
         kind, rows, columns, imaginary, length = np.frombuffer(
             _take(data, at, 20), order + "i4"
@@ -181,7 +261,7 @@ def _old_arrays(data: bytes) -> Iterator[tuple[str, Entry]]:
             raise ValueError(f"an array's type is {kind}")
         if min(rows, columns) < 0 or imaginary not in (0, 1) or not 1 <= length <= 4096:
             raise ValueError(f"an array at byte {at} has the dimensions {rows} x {columns}")
-        name = _take(data, at + 20, length).rstrip(b"\0").decode("latin-1")
+        name = bytes(_take(data, at + 20, length)).rstrip(b"\0").decode("latin-1")
         dtype = np.dtype(order + OLD_NUMBERS[number])
         size = rows * columns * dtype.itemsize
         values = np.frombuffer(_take(data, at + 20 + length, size), dtype)
@@ -189,6 +269,6 @@ def _old_arrays(data: bytes) -> Iterator[tuple[str, Entry]]:
         if at > len(data):
             raise ValueError(f"{name} ends too early")
         if imaginary or form:
-            yield name, Entry((rows, columns), "", lambda: np.empty(0))
+            yield name, Entry((rows, columns), "", nothing)
         else:
             yield name, _entry(name, values, (rows, columns))

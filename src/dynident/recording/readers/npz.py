@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dynident.core.errors import InputError
-from dynident.recording.readers.table import DAMAGE, Entry, Table, assemble, one_line
+from dynident.recording.readers.table import DAMAGE, Entry, Table, assemble, one_line, refuse_bomb
 
 HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -50,10 +50,14 @@ def read_npz(path: Path) -> Table:
 def _head(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Entry | None:
     """What an array's header says of it, None for one of Python objects."""
 
-    def read() -> npt.NDArray[Any]:
+    def read(index: Any) -> npt.NDArray[Any]:
+        refuse_bomb(
+            f"{path}, array {member.filename[:-4]!r}", member.compress_size, member.file_size
+        )
         try:
-            with archive.open(member) as file:
-                return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+            with zipfile.ZipFile(path) as again, again.open(member) as file:
+                array = np.lib.format.read_array(file, allow_pickle=False)
+            return np.asarray(array[index])
         except DAMAGE as error:
             raise _damaged(path, member, one_line(error)) from error
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.recording.readers.table import Table, one_line
+from dynident.recording.readers.table import Lazy, Table, one_line
 
 CHUNK = 1 << 16
 """Rows read at a time, so that a long file never stands in memory twice."""
@@ -36,17 +38,34 @@ def read_parquet(path: Path) -> Table:
             twice = [name for name in names if schema.names.count(name) > 1]
             if twice:
                 raise InputError(f"{path}: has column {twice[0]!r} twice; rename one")
-            values = np.empty((file.metadata.num_rows, len(names)))
-            stop = 0
-            for batch in file.iter_batches(batch_size=CHUNK, columns=list(names)):
-                start, stop = stop, stop + batch.num_rows
-                for column, name in enumerate(names):
-                    cells = batch.column(name).cast(pyarrow.float64(), safe=False)
-                    values[start:stop, column] = cells.to_numpy(zero_copy_only=False)
+            rows = file.metadata.num_rows
     except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise InputError(
-            f"{path}: is not a Parquet file, or was cut off ({one_line(error)}); write it again"
-        ) from error
+        raise _damaged(path, error) from error
     others = (name for name in types if name not in names)
     skipped = tuple((name, f"holds {types[name]}, not numbers") for name in others)
-    return Table(path, names, values, skipped=skipped)
+
+    def take(wanted: Sequence[int]) -> Array:
+        chosen = sorted(set(wanted))
+        values = np.empty((rows, len(wanted)))
+        stop = 0
+        try:
+            with pyarrow.parquet.ParquetFile(path) as file:
+                own = [names[column] for column in chosen]
+                for batch in file.iter_batches(batch_size=CHUNK, columns=own):
+                    start, stop = stop, stop + batch.num_rows
+                    for place, column in enumerate(wanted):
+                        cells = batch.column(names[column]).cast(pyarrow.float64(), safe=False)
+                        values[start:stop, place] = cells.to_numpy(zero_copy_only=False)
+        except (pyarrow.ArrowException, OSError, ValueError) as error:
+            raise _damaged(path, error) from error
+        if stop < rows:
+            raise _damaged(path, ValueError(f"{rows} rows are announced, {stop} are there"))
+        return values
+
+    return Table(path, names, Lazy((rows, len(names)), take), skipped=skipped)
+
+
+def _damaged(path: Path, error: Exception) -> InputError:
+    return InputError(
+        f"{path}: is not a Parquet file, or was cut off ({one_line(error)}); write it again"
+    )

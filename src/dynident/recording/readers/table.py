@@ -5,8 +5,9 @@ from __future__ import annotations
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dynident.core.arrays import Array
+from dynident.core.errors import InputError
 
 try:
     from lzma import LZMAError
@@ -43,6 +45,10 @@ TIME = ("time", "t")
 """Arrays that say how many samples there are."""
 LONGEST = 200
 """Characters that a message quotes of a library's."""
+UNPACKED = 1 << 28
+"""Bytes that anything may unpack to."""
+GROWTH = 100
+"""How many times its size may a larger file unpack to: numbers as text do a tenth of it."""
 
 
 def count_rows(sample: int) -> int:
@@ -51,34 +57,89 @@ def count_rows(sample: int) -> int:
 
 
 @dataclass(frozen=True)
+class Lazy:
+    """Columns that are read when they are wanted.
+
+    Attributes
+    ----------
+    shape : (samples, columns)
+    take : callable
+        Some of the columns, by 0-based indices, side by side: an array of floats of its own.
+    """
+
+    shape: tuple[int, int]
+    take: Callable[[Sequence[int]], Array]
+
+
+@dataclass(frozen=True, eq=False)
 class Table:
-    """The numbers of one file.
+    """The numbers of one file, or of one topic of a file.
 
     Attributes
     ----------
     path : Path
     names : tuple of str, or None
         Names of the columns; None for a file without a header.
-    values : ndarray, shape (samples, columns)
+    columns : ndarray, shape (samples, columns), or Lazy
         As they stand in the file; read-only.
     skipped : tuple of (name, reason)
         Entries of the file that are no columns.
     row : callable
         1-based row of a sample, by its 0-based index: the line of a text file.
+    topic : str, optional
+        Of a file whose topics have a clock each; its tables have a time column.
+    notes : tuple of str
+        What was noticed in it.
     """
 
     path: Path
     names: tuple[str, ...] | None
-    values: Array
+    columns: Array | Lazy
     skipped: tuple[tuple[str, str], ...] = ()
     row: Callable[[int], int] = count_rows
+    topic: str | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        self.values.setflags(write=False)
+        if not isinstance(self.columns, Lazy):
+            self.columns.setflags(write=False)
+
+    @property
+    def samples(self) -> int:
+        """How many rows there are."""
+        return int(self.columns.shape[0])
+
+    @property
+    def width(self) -> int:
+        """How many columns there are."""
+        return int(self.columns.shape[1])
+
+    @property
+    def values(self) -> Array:
+        """All of them, shape (samples, columns); read-only."""
+        if not isinstance(self.columns, Lazy):
+            return self.columns
+        values = self.take(range(self.width))
+        values.setflags(write=False)
+        return values
+
+    def take(self, wanted: Sequence[int]) -> Array:
+        """Copies of some columns, by 0-based indices, shape (samples, len(wanted))."""
+        if isinstance(self.columns, Lazy):
+            return self.columns.take(wanted)
+        values = np.empty((self.samples, len(wanted)))
+        for column, index in enumerate(wanted):
+            values[:, column] = self.columns[:, index]
+        return values
+
+    @property
+    def called(self) -> str:
+        """What messages call it."""
+        return str(self.path) if self.topic is None else f"{self.path}, {self.topic}"
 
     def place(self, sample: int, column: int) -> str:
         """File, row and column of a value, by 0-based indices."""
-        return f"{self.path}, row {self.row(sample)}, {column_label(self.names, column)}"
+        return f"{self.called}, row {self.row(sample)}, {column_label(self.names, column)}"
 
 
 def column_label(names: tuple[str, ...] | None, column: int) -> str:
@@ -92,6 +153,21 @@ def one_line(error: Exception) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
+def refuse_bomb(place: str, packed: int, unpacked: int) -> None:
+    """Refuse what grows out of all proportion when it is unpacked.
+
+    Raises
+    ------
+    InputError
+        For more than `UNPACKED` bytes that are more than `GROWTH` times the packed ones.
+    """
+    if unpacked > max(UNPACKED, GROWTH * packed):
+        raise InputError(
+            f"{place}: {packed} bytes unpack to {unpacked} or more, which no log does; "
+            "save it without compression if it is one"
+        )
+
+
 @dataclass(frozen=True)
 class Entry:
     """A named array of a file, which is not read before it is wanted.
@@ -102,23 +178,30 @@ class Entry:
     kind : str
         Of its numbers, as NumPy has it; "" where they are none.
     read : callable
-        The array.
+        The array, or the part of it that an index (with at most one list, of increasing
+        numbers) says.
     """
 
     shape: tuple[int, ...]
     kind: str
-    read: Callable[[], npt.NDArray[Any]]
+    read: Callable[[Any], npt.NDArray[Any]]
+
+
+def nothing(_: Any) -> npt.NDArray[Any]:
+    """What is read of an array of no numbers."""
+    return np.empty(0)
 
 
 def assemble(
     path: Path, entries: Mapping[str, Entry], skipped: tuple[tuple[str, str], ...] = ()
 ) -> Table:
-    """Named arrays side by side.
+    """Named arrays side by side, none of them read yet.
 
     There are as many samples as ``time`` (or ``t``) has, else as the longest dimension of all
     arrays. A 1-D array of that length is the column of its name; a 2-D array ``key`` becomes
     ``key_1 … key_n``, transposed where its samples lie along the second axis. All others are
-    skipped with a reason and never read, as are those that the reader `skipped`.
+    skipped with a reason and never read, as are those that the reader `skipped`. What is in a
+    struct or group ``log`` is called ``log.key``.
     """
     numeric = {
         key: entry
@@ -127,11 +210,12 @@ def assemble(
         and sorted((1, *entry.shape))[-2] <= MOST_COLUMNS
     }  # fmt: skip
     samples = max((max(e.shape) for e in numeric.values() if max(e.shape) > 1), default=0)
-    for key in TIME:
-        if key in numeric and len(numeric[key].shape) == 1 and numeric[key].shape[0] > 1:
+    stamps = (k for t in TIME for k in numeric if k.rpartition(".")[2] == t)
+    for key in sorted(stamps, key=lambda key: key.count(".")):
+        if len(numeric[key].shape) == 1 and numeric[key].shape[0] > 1:
             samples = numeric[key].shape[0]
             break
-    blocks: list[npt.NDArray[Any]] = []
+    spots: list[tuple[Entry, int]] = []
     names: list[str] = []
     left = list(skipped)
     for key, entry in entries.items():
@@ -140,11 +224,35 @@ def assemble(
         elif samples not in entry.shape:
             left.append((key, f"has shape {entry.shape}, not {samples} samples"))
         elif len(entry.shape) == 1:
-            blocks.append(entry.read()[:, None])
+            spots.append((entry, 0))
             names.append(key)
         else:
-            array = entry.read()
-            blocks.append(array if len(array) == samples else array.T)
-            names += [f"{key}_{column + 1}" for column in range(blocks[-1].shape[1])]
-    values = np.concatenate(blocks, axis=1, dtype=np.float64) if blocks else np.empty((0, 0))
-    return Table(path, tuple(names), values, tuple(left))
+            width = entry.shape[1 if entry.shape[0] == samples else 0]
+            if width > MOST_COLUMNS:
+                left.append((key, f"has shape {entry.shape}: more than {MOST_COLUMNS} columns"))
+                continue
+            spots += [(entry, column) for column in range(width)]
+            names += [f"{key}_{column + 1}" for column in range(width)]
+    shape = (samples if spots else 0, len(spots))
+    return Table(path, tuple(names), Lazy(shape, partial(_beside, samples, spots)), tuple(left))
+
+
+def _beside(samples: int, spots: Sequence[tuple[Entry, int]], wanted: Sequence[int]) -> Array:
+    """Columns of arrays side by side; no array is read twice for them."""
+    values = np.empty((samples, len(wanted)))
+    of_entry: dict[int, list[int]] = {}
+    for place, index in enumerate(wanted):
+        of_entry.setdefault(id(spots[index][0]), []).append(place)
+    for places in of_entry.values():
+        entry = spots[wanted[places[0]]][0]
+        own = [spots[wanted[place]][1] for place in places]
+        if len(entry.shape) == 1:
+            values[:, places] = entry.read(())[:, None]
+            continue
+        upright = entry.shape[0] == samples
+        chosen = sorted(set(own))
+        part = entry.read((slice(None), chosen) if upright else (chosen, slice(None)))
+        part = part if upright else part.T
+        for place, column in zip(places, own, strict=True):
+            values[:, place] = part[:, chosen.index(column)]
+    return values

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import re
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from types import GeneratorType
 from typing import Any
 
 import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.recording.readers.table import Table, column_label, one_line
+from dynident.recording.readers.table import Table, column_label, one_line, refuse_bomb
 
 WIDEST = 1 << 22
 """Characters of a line."""
 EMPTY = 100_000
 """Lines that are empty or comments before the first row."""
 COMMENTS = ("#", "%")
+BLOCK = 1 << 22
+"""Bytes that are looked at at a time."""
 
 NUMBER = re.compile(
     r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?|nan)", re.ASCII | re.IGNORECASE
@@ -42,6 +47,8 @@ class _Layout:
 def read_text(path: Path) -> Table:
     """Read delimited text: comma, semicolon, tab or blanks, with or without a header.
 
+    Cells without anything in them are missing values, NaN. Text may be packed by gzip.
+
     Lines that start with ``#`` or ``%`` are comments; the last one before the first
     row is the header where it names as many columns as there are.
 
@@ -50,6 +57,8 @@ def read_text(path: Path) -> Table:
     InputError
         For an empty file, a cell that is no number, a row of another length.
     """
+    if _packed(path):
+        _refuse_packed(path)
     try:
         layout = _layout(path)
         try:
@@ -75,14 +84,15 @@ def _layout(path: Path) -> _Layout:
         raise InputError(f"{path}, row {head[0][0]}: is not text; export the log as CSV (UTF-8)")
     delimiter = next((mark for mark in ";\t," if mark in head[-1][1]), " ")
     first = _cells(_content(head[0][1]), delimiter)
-    has_header = 2 * sum(map(_is_number, first)) < len(first)
+    has_header = 2 * sum(map(_is_number, first)) < sum(map(bool, first))
     if has_header and len(head) < 2:
         raise InputError(f"{path}: has a header but no rows")
     first_line, text = head[has_header]
     data = _cells(_content(text), delimiter)
-    trailing = len(data) > 1 and not data[-1]
-    columns = len(data) - trailing
     named = _cells(head[0][1] if has_header else comment, delimiter)
+    whole = len(named) == len(data) and bool(named[-1])  # it is the last cell that is empty
+    trailing = len(data) > 1 and not data[-1] and not whole
+    columns = len(data) - trailing
     named = named[:-1] if trailing and named and not named[-1] else named
     if has_header and len(named) != columns:
         raise InputError(
@@ -121,11 +131,35 @@ def _parse(path: Path, layout: _Layout) -> Array:
     if layout.trailing:
         _refuse_beyond(path, layout)
     marks = _comment_marks(path)
+    try:
+        if not _packed(path):
+            return _loaded(path, layout, marks)
+        with _open(path, "strict") as lines:
+            return _loaded(lines, layout, marks)
+    except UnicodeDecodeError:
+        raise
+    except ValueError:
+        if layout.delimiter == " ":
+            raise
+        return _loaded(_filled(path, layout), layout)
+
+
+def _filled(path: Path, layout: _Layout) -> Iterator[str]:
+    """Rows with NaN where a cell is empty; without comments."""
+    mark = re.escape(layout.delimiter)
+    empty = re.compile(rf'(^|{mark})[ ]*(?:"[ ]*")?[ ]*(?={mark}|$)')
+    for _, text in _body(path, layout.first_line):
+        yield empty.sub(r"\1nan", text)
+
+
+def _loaded(rows: Path | Iterator[str], layout: _Layout, marks: Sequence[str] = ()) -> Array:
+    """Numbers of a file, of its lines, or of its rows without comments and header."""
+    of_rows = isinstance(rows, GeneratorType)
     return np.loadtxt(
-        path,
+        rows,
         delimiter=None if layout.delimiter == " " else layout.delimiter,
         comments=marks[0] if len(marks) == 1 else marks or None,
-        skiprows=layout.first_line - 1,
+        skiprows=0 if of_rows else layout.first_line - 1,
         usecols=range(layout.columns) if layout.trailing else None,
         quotechar='"' if len(marks) < 2 else None,
         encoding="utf-8-sig",
@@ -136,8 +170,8 @@ def _parse(path: Path, layout: _Layout) -> Array:
 def _comment_marks(path: Path) -> list[str]:
     """Which comment characters a file has; none is the fastest to read."""
     found: set[bytes] = set()
-    with path.open("rb") as file:
-        while block := file.read(1 << 22):
+    with _bytes(path) as file:
+        while block := file.read(BLOCK):
             found |= {mark.encode() for mark in COMMENTS if mark.encode() in block}
     return sorted(mark.decode() for mark in found)
 
@@ -153,7 +187,7 @@ def _refuse_beyond(path: Path, layout: _Layout) -> None:
 def _diagnosis(path: Path, layout: _Layout, error: ValueError) -> InputError:
     """The first row that is not as the others, found by reading again slowly."""
     if isinstance(error, UnicodeDecodeError):
-        with path.open("rb") as lines:
+        with _bytes(path) as lines:
             row = next(number for number, line in enumerate(lines, 1) if not _is_utf8(line))
         return InputError(f"{path}, row {row}: is not UTF-8 text; export the log as CSV (UTF-8)")
     expected = layout.columns + layout.trailing
@@ -170,11 +204,11 @@ def _diagnosis(path: Path, layout: _Layout, error: ValueError) -> InputError:
                 return InputError(short)
             continue
         for column, cell in enumerate(cells[: layout.columns]):
-            if not _is_number(cell):
-                what = f"{cell!r} is not a number" if cell else "is empty"
+            if cell and not _is_number(cell):
                 comma = _is_number(cell.replace(",", "."))
                 hint = "; write decimals with a point" if comma else ""
-                return InputError(f"{place}, {column_label(layout.names, column)}: {what}{hint}")
+                what = column_label(layout.names, column)
+                return InputError(f"{place}, {what}: {cell!r} is not a number{hint}")
     if short:
         return InputError(f"{short}; the log was cut off, delete this last row")
     return InputError(f"{path}: is not a table of numbers ({one_line(error)})")
@@ -196,8 +230,32 @@ def _content(line: str) -> str:
     return line.rstrip("\r\n")
 
 
-def _open(path: Path) -> Any:
-    return path.open(encoding="utf-8-sig", errors="replace")
+def _packed(path: Path) -> bool:
+    return path.suffix.lower() == ".gz"
+
+
+def _refuse_packed(path: Path) -> None:
+    """Refuse archives that are damaged, or grow to what no log is; nothing of them is kept."""
+    size = 0
+    try:
+        with _bytes(path) as file:
+            while block := file.read(BLOCK):
+                size += len(block)
+                refuse_bomb(str(path), path.stat().st_size, size)
+    except (EOFError, OSError, zlib.error) as error:
+        raise InputError(
+            f"{path}: is not packed by gzip, or was cut off ({one_line(error)}); pack it again"
+        ) from error
+
+
+def _bytes(path: Path) -> Any:
+    return gzip.open(path) if _packed(path) else path.open("rb")
+
+
+def _open(path: Path, errors: str = "replace") -> Any:
+    if _packed(path):
+        return gzip.open(path, "rt", encoding="utf-8-sig", errors=errors)
+    return path.open(encoding="utf-8-sig", errors=errors)
 
 
 def _cells(line: str, delimiter: str) -> list[str]:

@@ -1,0 +1,320 @@
+"""Arrays in memory to a `Recording`, by the same checks as files.
+
+What other libraries hand over is known by its shape: a frame has ``columns``, an array with
+coordinates ``dims`` and ``coords``, a series an ``index``. None of these libraries is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.recording import checks
+from dynident.recording.clock import Clocking
+from dynident.recording.readers.table import Table, one_line
+from dynident.recording.recording import SIGNALS, Recording
+from dynident.recording.signals import (
+    Places,
+    Request,
+    Side,
+    Spot,
+    Units,
+    recorded,
+    sampled,
+)
+from dynident.robot.model import Robot
+
+TIME = ("time", "t")
+"""Names of what is plainly the time."""
+
+
+def recording(
+    q: Any,
+    tau: Any,
+    *,
+    time: Any = None,
+    rate: float | None = None,
+    dq: Any = None,
+    ddq: Any = None,
+    qref: Any = None,
+    dqref: Any = None,
+    robot: Robot | None = None,
+    joints: Sequence[str] | None = None,
+    units: Units | None = None,
+    side: Side = "joint",
+    name: str = "recording",
+    clock: Literal["auto", "stamps", "uniform"] = "auto",
+    bridge: float | None = None,
+    bad_rows: Literal["refuse", "cut"] = "refuse",
+) -> Recording:
+    """Make a recording of arrays, with the checks that logs in files go through.
+
+    Signals are lists, NumPy arrays, DataFrames (pandas, polars), Series or DataArrays (xarray),
+    a row a sample and a column a joint; they are copied. Labels of columns are joints' names, as
+    they are (``elbow``) or as files have them (``q_elbow``): the columns are then taken by name.
+    An index, column or coordinate of time gives the time where `time` is not given.
+
+    Parameters
+    ----------
+    q, tau : array_like, shape (samples, n), or (samples,) of one joint
+        Positions and torques.
+    time : array_like, shape (samples,), optional
+        Time stamps: numbers, dates or differences of dates.
+    rate : float, optional
+        Samples per second [Hz]; needed where there is no time.
+    dq, ddq, qref, dqref : array_like, optional
+        Measured velocities and accelerations; references.
+    robot : Robot, optional
+        Whose joints they are: gives their names and order, kinds and limits.
+    joints : sequence of str, optional
+        Names of the columns without labels; which columns to take, and in what order, of those
+        with labels. The robot's, where it is given. Without names the order is as given.
+    units : mapping, optional
+        As of `read_log`: for ``q dq ddq qref dqref`` one of ``rad deg rev m mm``, or one a joint;
+        for ``time`` one of ``s ms us ns``.
+    side : {"joint", "motor"}, or a sequence of them
+        As of `read_log`; motors need the `robot`.
+    name : str
+        What messages call it.
+    clock, bridge, bad_rows
+        As of `read_log`.
+
+    Returns
+    -------
+    Recording
+        SI units, joint side, uniform clock. With names of joints, a `Problem` takes the columns
+        of its robot's joints by name, or refuses.
+
+    Raises
+    ------
+    InputError
+        For shapes that do not fit, joints that are not there, values that are no finite numbers
+        of sensible size, time that goes backward, and what else `read_log` refuses.
+    """
+    try:
+        clocking = Clocking(clock, bridge, bad_rows)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
+    given = dict(zip(SIGNALS, (q, tau, dq, ddq, qref, dqref), strict=True))
+    signals = {key: _signal(name, key, value) for key, value in given.items() if value is not None}
+    if not {"q", "tau"} <= signals.keys():
+        raise InputError(f"{name}: {'tau' if 'q' in signals else 'q'} is None; it is needed")
+    samples = len(signals["q"].values)
+    for key, signal in signals.items():
+        if len(signal.values) != samples:
+            raise InputError(
+                f"{name}: {key} has shape {signal.values.shape}, q has {signals['q'].values.shape}"
+            )
+    if isinstance(joints, str):
+        joints = (joints,)
+    names = _joints(signals, robot, joints)
+    n = signals["q"].values.shape[1] if names is None else len(names)
+    called = tuple(f"joint {k + 1}" for k in range(n)) if names is None else names
+    request = Request(name, called, robot, rate, units or {}, side, clocking, names is not None)
+    spots = {key: _spots(key, one, signals, joints, request) for key, one in signals.items()}
+    times = _times(signals, time, samples, request)
+    if not times and rate is None:
+        raise InputError(f"{name}: has no time; give time, or rate")
+    return recorded([sampled(Places(times, spots), request)], request)
+
+
+@dataclass(frozen=True)
+class _Signal:
+    """What was handed over: numbers, the joints' labels and the time where it has them."""
+
+    values: Array
+    labels: tuple[str, ...] | None
+    time: np.ndarray[Any, Any] | None
+
+
+def _signal(name: str, key: str, given: Any) -> _Signal:
+    try:
+        numbers, labels, time = _unwrapped(given)
+        values = _numbers(numbers)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise InputError(f"{name}: {key} is no array of numbers ({one_line(error)})") from error
+    values = values[:, None] if values.ndim == 1 else values
+    if values.ndim != 2 or not values.size:
+        raise InputError(
+            f"{name}: {key} has shape {values.shape}; it needs a row a sample and a column a joint"
+        )
+    if labels is not None and not all(isinstance(label, str) for label in labels):
+        labels = None  # counted, not named
+    if labels is not None and len({*labels}) < len(labels):
+        twice = next(label for label in labels if labels.count(label) > 1)
+        raise InputError(f"{name}: {key} has column {twice!r} twice; rename one")
+    return _Signal(values, labels, time)
+
+
+def _unwrapped(given: Any) -> tuple[Any, tuple[Any, ...] | None, Any]:
+    """What holds the numbers, the columns' labels and the time."""
+    if hasattr(given, "dims") and hasattr(given, "coords"):
+        return _of_coordinates(given)
+    if not hasattr(given, "columns"):
+        return given, None, _index_time(given)
+    labels = tuple(given.columns)
+    stamps = [label for label in labels if label in TIME]
+    if not stamps:
+        return given, labels, _index_time(given)
+    rest = tuple(label for label in labels if label not in stamps)
+    return given[list(dict.fromkeys(rest))], rest, _bare(given[stamps[0]])
+
+
+def _of_coordinates(given: Any) -> tuple[Any, tuple[Any, ...] | None, Any]:
+    """The same of an array with named dimensions."""
+    dims = tuple(given.dims)
+    words = [
+        _bare(given.coords[dim]).dtype.kind in "UO" if dim in given.coords else False
+        for dim in dims
+    ]
+    rows = next((k for k, dim in enumerate(dims) if dim in TIME), int(words == [True, False]))
+    values, labels, time = _bare(given), None, None
+    if dims and dims[rows] in given.coords:
+        time = _plainly(dims[rows], _bare(given.coords[dims[rows]]))
+    if len(dims) == 2:
+        values = values if rows == 0 else values.T
+        if dims[1 - rows] in given.coords:
+            labels = tuple(_bare(given.coords[dims[1 - rows]]).tolist())
+    return values, labels, time
+
+
+def _index_time(given: Any) -> Any:
+    """The index of a frame or series, where it plainly is the time."""
+    index = getattr(given, "index", None)
+    if index is None or callable(index):  # a list's finds things
+        return None
+    return _plainly(getattr(index, "name", None), _bare(index))
+
+
+def _plainly(called: Any, values: Any) -> Any:
+    """Time stamps, where they are called so or are dates."""
+    return values if called in TIME or values.dtype.kind in "mM" else None
+
+
+def _bare(given: Any) -> Any:
+    """An array of NumPy of what another library holds."""
+    values = np.asarray(given.to_numpy())
+    if values.dtype == object and str(getattr(given, "dtype", "")).startswith("datetime64"):
+        values = given.to_numpy(dtype="datetime64[ns]")  # of a time zone
+    return values
+
+
+def _numbers(given: Any) -> Array:
+    """Numbers, what is missing as NaN; a view where nothing has to be changed."""
+    if hasattr(given, "iloc"):  # of pandas, whose missing values have types of their own
+        given = given.to_numpy(dtype=float, na_value=np.nan)
+    elif hasattr(given, "to_numpy"):
+        given = given.to_numpy()
+    if isinstance(given, np.ma.MaskedArray):
+        given = np.ma.filled(given.astype(float), np.nan)
+    values = np.asarray(given)
+    if values.dtype.kind not in "fiubO":
+        raise TypeError(f"it is of type {values.dtype}")
+    return values.astype(float, copy=False).view()
+
+
+# joints
+
+
+def _named(key: str, labels: Sequence[str]) -> dict[str, int]:
+    """Columns by the joints' names: those that are called as in files, where there are any."""
+    own = {x[len(key) + 1 :]: k for k, x in enumerate(labels) if x.startswith(f"{key}_")}
+    return own or {label: k for k, label in enumerate(labels)}
+
+
+def _joints(
+    signals: dict[str, _Signal], robot: Robot | None, joints: Sequence[str] | None
+) -> tuple[str, ...] | None:
+    """Names of the joints in the order of the recording, where there are any."""
+    if robot is not None:
+        return robot.joint_names
+    if joints is not None:
+        return tuple(joints)
+    found = (_named(key, one.labels) for key, one in signals.items() if one.labels is not None)
+    return next((tuple(names) for names in found), None)
+
+
+def _spots(
+    key: str,
+    signal: _Signal,
+    signals: dict[str, _Signal],
+    joints: Sequence[str] | None,
+    request: Request,
+) -> list[Spot]:
+    """Each joint's column of a signal, by name where it has names."""
+    wanted, width = request.joints, signal.values.shape[1]
+    labels = signal.labels
+    if labels is None and joints is not None:
+        labels = tuple(joints)
+        if len(labels) != width:
+            raise InputError(
+                f"{request.name}: {key} has {width} columns, joints names {len(labels)}"
+            )
+    names = wanted if labels is None and width == len(wanted) else labels
+    table = Table(Path(f"{request.name}: {key}"), names, signal.values)
+    if labels is not None:
+        places = {label: k for k, label in enumerate(labels)}
+        if not {*wanted} <= places.keys():
+            places = _named(key, labels)
+        missing = [joint for joint in wanted if joint not in places]
+        if missing:
+            partly = missing if len(missing) < len(wanted) and request.robot else ()
+            raise InputError(
+                f"{request.name}: {key} has no column of joint {missing[0]!r}; there are "
+                f"{', '.join(map(repr, labels))}{checks.lock_hint(partly)}"
+            )
+        return [(table, places[joint]) for joint in wanted]
+    if width != len(wanted):
+        other = signals["q"].values.shape
+        if request.robot is None:
+            reason = f"has shape {signal.values.shape}, q has {other}"
+        else:
+            reason = (
+                f"has {width} columns, the robot has {len(wanted)} joints ({', '.join(wanted)})"
+            )
+        raise InputError(f"{request.name}: {key} {reason}")
+    for label, one in signals.items():
+        if one.labels is not None and tuple(_named(label, one.labels)) != wanted != one.labels:
+            raise InputError(
+                f"{request.name}: the columns of {label} are named and in another order than the "
+                f"joints, those of {key} are not named; give joints, their names"
+            )
+    return [(table, column) for column in range(width)]
+
+
+# time
+
+
+def _times(signals: dict[str, _Signal], time: Any, samples: int, request: Request) -> list[Spot]:
+    """Time stamps: those given, or those that the signals have."""
+    found = {f"time of {k}": one.time for k, one in signals.items() if one.time is not None}
+    if time is not None:
+        found = {"time": time}
+    spots: list[Spot] = []
+    origin: Any = None
+    for key, given in found.items():
+        try:
+            stamps = _bare(given) if hasattr(given, "to_numpy") else np.asarray(given)
+            if stamps.dtype.kind in "mM":
+                if "time" in request.units:
+                    raise TypeError("units.time is of numbers, and it has dates")
+                if origin is None:
+                    origin = stamps[~np.isnat(stamps)].ravel()[:1]
+                stamps = (stamps - origin) / np.timedelta64(1, "s")
+            column = _numbers(stamps)
+        except (AttributeError, TypeError, ValueError) as error:
+            reason = f"{key} is no array of numbers ({one_line(error)})"
+            raise InputError(f"{request.name}: {reason}") from error
+        if column.shape not in ((samples,), (samples, 1)):
+            raise InputError(
+                f"{request.name}: {key} has shape {column.shape}, q has {signals['q'].values.shape}"
+            )
+        table = Table(Path(f"{request.name}: {key}"), ("time",), column.reshape(samples, 1).view())
+        spots.append((table, 0))
+    return spots

@@ -1,0 +1,189 @@
+"""Bags of ROS 1 and ROS 2, and MCAP files: the states of joints that were published."""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.recording.readers.chunks import refuse_bombs, zstandard
+from dynident.recording.readers.table import DAMAGE, MOST_COLUMNS, Table, one_line
+
+METADATA = "metadata.yaml"
+"""What makes a folder a bag."""
+JOINT_STATE = "sensor_msgs/msg/JointState"
+FIELDS = {"q": "position", "dq": "velocity", "tau": "effort"}
+"""Signals and what messages call them."""
+MOST_ORDERS = 1000
+"""Different lists of joints that one topic may have."""
+
+
+@dataclass
+class _Kind:
+    """Messages of one topic that have the same joints, in the same order, and the same fields."""
+
+    joints: tuple[str, ...]
+    values: dict[str, array[float]]
+    numbers: array[int] = field(default_factory=lambda: array("q"))
+
+
+@dataclass
+class _Topic:
+    """What was published on a topic."""
+
+    kinds: dict[tuple[Any, ...], _Kind] = field(default_factory=dict)
+    stamps: array[int] = field(default_factory=lambda: array("q"))
+    arrivals: array[int] = field(default_factory=lambda: array("q"))
+
+
+def read_bag(path: Path) -> tuple[Table, ...]:
+    """Read the joint states of a bag: a table a topic, with its own clock.
+
+    Columns are ``time`` and, where messages have them, ``q_<joint>``, ``dq_<joint>`` and
+    ``tau_<joint>``. Joints of a topic that are not always in the same messages have tables of
+    their own. Time is that of the headers, since the earliest one of the bag.
+
+    Raises
+    ------
+    InputError
+        When rosbags is not installed, for files that are no bags, or damaged ones, for messages
+        that are not as long as their lists of joints, and bags without joint states.
+    """
+    try:
+        import apsw
+        import rosbags.rosbag1
+        import rosbags.rosbag2
+        from rosbags.serde import SerdeError
+        from rosbags.typesys import TypesysError
+    except ImportError as error:
+        raise InputError(f"{path}: needs rosbags; pip install dynident[ros]") from error
+    folder = path.parent if path.name == METADATA else path
+    damage = (
+        *DAMAGE,
+        AssertionError,
+        MemoryError,
+        struct.error,
+        apsw.Error,
+        rosbags.rosbag1.ReaderError,
+        rosbags.rosbag2.ReaderError,
+        SerdeError,
+        zstandard().ZstdError,
+        TypesysError,
+    )
+    inner = [*folder.glob("*.mcap")] if folder.is_dir() else [folder]
+    try:
+        for file in inner:
+            refuse_bombs(file)
+        old = path.suffix.lower() == ".bag"
+        reader = (rosbags.rosbag1.Reader if old else rosbags.rosbag2.Reader)(folder)
+        with reader:
+            others = sorted({f"{c.topic} ({c.msgtype})" for c in reader.connections})
+            topics = _read(path, reader, old)
+    except InputError:
+        raise
+    except damage as error:
+        raise InputError(
+            f"{path}: is not a bag, or was cut off ({one_line(error)}); convert it again"
+        ) from error
+    if not topics:
+        found = f"; its topics are {', '.join(others[:6])}" if others else ""
+        raise InputError(f"{path}: has no messages of {JOINT_STATE}{found}")
+    timed = {name: _times(path, name, topic) for name, topic in topics.items()}
+    start = min(int(time.min()) for time, _ in timed.values())
+    return tuple(
+        table
+        for name, topic in topics.items()
+        for table in _tables(path, name, topic, (timed[name][0] - start) / 1e9, timed[name][1])
+    )
+
+
+def _read(path: Path, reader: Any, old: bool) -> dict[str, _Topic]:
+    """All joint states, topic by topic."""
+    from rosbags.typesys import Stores, get_typestore
+
+    store = get_typestore(Stores.ROS1_NOETIC if old else Stores.ROS2_HUMBLE)
+    decode = store.deserialize_ros1 if old else store.deserialize_cdr
+    topics: dict[str, _Topic] = {}
+    wanted = [c for c in reader.connections if c.msgtype == JOINT_STATE]
+    for connection, arrival, raw in reader.messages(connections=wanted) if wanted else ():
+        topic = topics.setdefault(connection.topic, _Topic())
+        number = len(topic.stamps)
+        message: Any = decode(raw, JOINT_STATE)
+        stamp = message.header.stamp
+        topic.stamps.append(10**9 * int(stamp.sec) + int(stamp.nanosec))
+        topic.arrivals.append(int(arrival))
+        joints = tuple(message.name)
+        found = {key: getattr(message, name) for key, name in FIELDS.items()}
+        found = {key: values for key, values in found.items() if len(values)}
+        kind = topic.kinds.get((joints, *found))
+        if kind is None:
+            place = f"{path}, {connection.topic}, row {number + 1}"
+            _refuse_message(place, joints, found)
+            if len(topic.kinds) == MOST_ORDERS:
+                raise InputError(f"{place}: is the {MOST_ORDERS + 1}st list of joints")
+            kind = topic.kinds[(joints, *found)] = _Kind(joints, {key: array("d") for key in found})
+        for key, values in found.items():
+            if len(values) != len(joints):
+                _refuse_message(f"{path}, {connection.topic}, row {number + 1}", joints, found)
+            kind.values[key].frombytes(np.asarray(values, dtype=float).tobytes())
+        kind.numbers.append(number)
+    return topics
+
+
+def _refuse_message(place: str, joints: tuple[str, ...], found: dict[str, Any]) -> None:
+    """Refuse a message that is not as long as its list of joints."""
+    if len(joints) > MOST_COLUMNS:
+        raise InputError(f"{place}: has {len(joints)} joints, more than {MOST_COLUMNS}")
+    for name in joints:
+        if joints.count(name) > 1:
+            raise InputError(f"{place}: has joint {name!r} twice")
+    for key, values in found.items():
+        if len(values) != len(joints):
+            raise InputError(
+                f"{place}: {FIELDS[key]} has {len(values)} values for {len(joints)} joints"
+            )
+
+
+def _times(path: Path, name: str, topic: _Topic) -> tuple[Any, tuple[str, ...]]:
+    """Instants of a topic's messages [ns], and a note where headers have none."""
+    if any(topic.stamps):
+        return np.array(topic.stamps, dtype=np.int64), ()
+    note = f"{path.name}: headers of {name} have no time; that of arrival in the bag is taken"
+    return np.array(topic.arrivals, dtype=np.int64), (note,)
+
+
+def _tables(
+    path: Path, name: str, topic: _Topic, time: Array, notes: tuple[str, ...]
+) -> Iterator[Table]:
+    """A table for all joints that are in the same messages."""
+    kinds = list(topic.kinds.values())
+    within: dict[str, list[int]] = {}
+    for k, kind in enumerate(kinds):
+        for joint in kind.joints:
+            within.setdefault(joint, []).append(k)
+    blocks: dict[tuple[int, ...], list[str]] = {}
+    for joint, chosen in within.items():
+        blocks.setdefault(tuple(chosen), []).append(joint)
+    for places, joints in blocks.items():
+        own = [kinds[k] for k in places]
+        numbers = np.sort(np.concatenate([np.asarray(kind.numbers) for kind in own]))
+        signals = [key for key in FIELDS if any(key in kind.values for kind in own)]
+        values = np.full((len(numbers), 1 + len(signals) * len(joints)), np.nan)
+        values[:, 0] = time[numbers]
+        for kind in own:
+            rows = np.searchsorted(numbers, kind.numbers)
+            columns = [kind.joints.index(joint) for joint in joints]
+            for signal, key in enumerate(signals):
+                if key in kind.values:
+                    first = 1 + signal * len(joints)
+                    part = np.asarray(kind.values[key]).reshape(len(rows), -1)[:, columns]
+                    values[rows, first : first + len(joints)] = part
+        names = ("time", *(f"{key}_{joint}" for key in signals for joint in joints))
+        yield Table(path, names, values, topic=name, notes=notes)

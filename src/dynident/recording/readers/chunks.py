@@ -1,0 +1,108 @@
+"""What the packed chunks of bags unpack to, before anybody unpacks them.
+
+The layouts are those of the MCAP format and of version 2.0 of ROS 1's bags; what is not laid out
+like that is left to the reader, which refuses it.
+"""
+
+from __future__ import annotations
+
+import bz2
+import mmap
+import struct
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from dynident.recording.readers.table import refuse_bomb
+
+BLOCK = 1 << 20
+"""Bytes that are unpacked at a time."""
+MCAP, MCAP_CHUNK = b"\x89MCAP0\r\n", 0x06
+BAG, BAG_CHUNK = b"#ROSBAG V2.0\n", b"\x05"
+
+
+def zstandard() -> Any:
+    """The module that unpacks Zstandard: Python's own, or the one that rosbags takes instead."""
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    return zstd
+
+
+def refuse_bombs(path: Path) -> None:
+    """Refuse files with chunks that grow out of all proportion.
+
+    Raises
+    ------
+    InputError
+        See `refuse_bomb`.
+    struct.error, ValueError, ZstdError
+        For chunks that are not what they say.
+    """
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        for packing, start, size, unpacked in _chunks(data):
+            refuse_bomb(str(path), size, unpacked)
+            if packing == "zstd":
+                _refuse_frame(data[start : start + size], unpacked)
+            elif packing == "bz2":
+                _refuse_stream(str(path), data, start, size)
+
+
+def _chunks(data: mmap.mmap) -> Iterator[tuple[str, int, int, int]]:
+    """Packing, place, size and unpacked size of each chunk."""
+    if data[: len(MCAP)] == MCAP:
+        return _mcap_chunks(data)
+    return _bag_chunks(data) if data[: len(BAG)] == BAG else iter(())
+
+
+def _mcap_chunks(data: mmap.mmap) -> Iterator[tuple[str, int, int, int]]:
+    at = len(MCAP)
+    while at + 9 <= len(data) - len(MCAP):
+        code, size = struct.unpack_from("<BQ", data, at)
+        if code == MCAP_CHUNK:
+            unpacked, _, length = struct.unpack_from("<QII", data, at + 9 + 16)
+            start = at + 9 + 32 + length
+            packing = data[start - length : start].decode()
+            yield packing, start + 8, *struct.unpack_from("<Q", data, start), unpacked
+        at += 9 + size
+
+
+def _bag_chunks(data: mmap.mmap) -> Iterator[tuple[str, int, int, int]]:
+    at = len(BAG)
+    while at + 8 <= len(data):
+        (length,) = struct.unpack_from("<I", data, at)
+        fields: dict[bytes, bytes] = {}
+        place, at = at + 4, at + 4 + length
+        while place < at:
+            (own,) = struct.unpack_from("<I", data, place)
+            key, _, value = data[place + 4 : place + 4 + own].partition(b"=")
+            fields[key] = value
+            place += 4 + own
+        (size,) = struct.unpack_from("<I", data, at)
+        if fields.get(b"op") == BAG_CHUNK:
+            (unpacked,) = struct.unpack("<I", fields[b"size"])
+            yield fields[b"compression"].decode(), at + 4, size, unpacked
+        at += 4 + size
+
+
+def _refuse_frame(packed: bytes, unpacked: int) -> None:
+    """Refuse what is not one frame of Zstandard that says itself how long it is."""
+    zstd = zstandard()
+    says, length = zstd.get_frame_info(packed).decompressed_size, zstd.get_frame_size(packed)
+    if says != unpacked:
+        raise ValueError(f"a chunk of {unpacked} bytes does not unpack to as many")
+    if length != len(packed):
+        raise ValueError("a chunk is more than one frame of Zstandard")
+
+
+def _refuse_stream(place: str, data: mmap.mmap, start: int, size: int) -> None:
+    """Refuse what a stream of bzip2, which does not say how long it is, grows to."""
+    stream, count, end = bz2.BZ2Decompressor(), 0, start + size
+    while not stream.eof and (start < end or not stream.needs_input):
+        part = b""
+        if stream.needs_input:
+            part, start = data[start : min(start + BLOCK, end)], start + BLOCK
+        count += len(stream.decompress(part, BLOCK))
+        refuse_bomb(place, size, count)

@@ -1,0 +1,392 @@
+"""Columns of tables to a `Recording`: units, sides, one clock, and what is refused or cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dynident.core.arrays import Array, Booleans, Integers
+from dynident.core.errors import InputError
+from dynident.recording import checks
+from dynident.recording.clock import (
+    GAP,
+    Clock,
+    Clocking,
+    counted,
+    even_clock,
+    find_clock,
+    in_order,
+    onto_clock,
+)
+from dynident.recording.readers import Table
+from dynident.recording.recording import Recording
+from dynident.robot.model import Robot
+
+Units = Mapping[str, str | Sequence[str]]
+Spot = tuple[Table, int]
+Side = str | Sequence[str]
+
+OPTIONAL = ("dq", "ddq", "qref", "dqref")
+
+ANGLES = {"rad": 1.0, "deg": np.pi / 180.0, "rev": 2.0 * np.pi}
+LENGTHS = {"m": 1.0, "mm": 1e-3}
+TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+SIDES = ("joint", "motor")
+
+UNIT_OF = {"dq": "q", "ddq": "q", "qref": "q", "dqref": "qref"}
+"""Whose unit a signal has when it has none of its own."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the caller said of a log.
+
+    Attributes
+    ----------
+    name : str
+        What messages call the log.
+    joints : tuple of str
+        Names of the joints, in the order of the columns.
+    robot : Robot or None
+        Whose joints they are, where that is known.
+    rate : float or None
+        [Hz]
+    units : mapping
+    side : str or sequence of str
+    clocking : Clocking
+    named : bool
+        Whether `joints` are the joints' own names.
+
+    Raises
+    ------
+    InputError
+        For rates, units and sides that cannot be.
+    """
+
+    name: str
+    joints: tuple[str, ...]
+    robot: Robot | None
+    rate: float | None
+    units: Units
+    side: Side
+    clocking: Clocking
+    named: bool = True
+    motors: Booleans = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        checks.refuse_unknown(self.name, "units", self.units, ("time", "q", *OPTIONAL))
+        if self.rate is not None and not 0.0 < self.rate < np.inf:
+            raise InputError(f"{self.name}: rate = {self.rate} is no sample rate; give it in Hz")
+        object.__setattr__(self, "motors", checks.motor_sides(self.name, self.side, self.robot))
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the signals of a log are.
+
+    Attributes
+    ----------
+    times : sequence of (table, column)
+        Time stamps; the first ones decide, those of other tables have to agree.
+    signals : mapping of str to sequence of (table, column)
+        For ``q``, ``tau`` or ``current`` and what else there is, a column a joint.
+    notes : tuple of str
+    """
+
+    times: Sequence[Spot]
+    signals: Mapping[str, Sequence[Spot]]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Tables that share their samples, read."""
+
+    rate: float
+    signals: dict[str, Array]
+    segments: tuple[tuple[int, int], ...]
+    warnings: tuple[str, ...]
+
+
+def recorded(pieces: Sequence[Piece], request: Request) -> Recording:
+    """Pieces, one after another, as a recording.
+
+    Raises
+    ------
+    InputError
+        When rates differ, samples are few, or positions cannot be in the unit they are taken for.
+    """
+    piece = pieces[0] if len(pieces) == 1 else _follow(request.name, pieces)
+    label, robot = request.name, request.robot
+    q, tau = piece.signals["q"], piece.signals["tau"]
+    checks.refuse_short(label, len(q))
+    warnings = [*piece.warnings, *checks.check_still(label, request.joints, q)]
+    if robot is not None:
+        warnings += checks.check_positions(label, robot, q, stated="q" in request.units)
+    warnings += checks.check_dead(label, request.joints, tau)
+    if robot is not None:
+        warnings += checks.check_torques(label, robot, tau)
+    dq, ddq, qref, dqref = (piece.signals.get(signal) for signal in OPTIONAL)
+    for signal in piece.signals.values():
+        signal.setflags(write=False)  # ours, and so no recording copies them
+    return Recording(
+        label,
+        piece.rate,
+        q,
+        tau,
+        dq,
+        ddq,
+        qref,
+        dqref,
+        segments=piece.segments,
+        warnings=tuple(warnings),
+        drives=None if robot is None else robot.drives,
+        joints=request.joints if request.named else None,
+    )
+
+
+def sampled(places: Places, request: Request) -> Piece:
+    """Signals in SI units, on the joints' side, on one uniform clock.
+
+    Raises
+    ------
+    InputError
+        For bad rows that are not to be cut, and time stamps that are no clock.
+    """
+    raw, clock, notes = _taken(places, request)
+    signals = {}
+    for signal in list(raw):
+        # one signal at a time, so that a long log never stands in memory twice
+        values = onto_clock(raw.pop(signal), clock)
+        values *= _factors(signal, request)
+        signals["tau" if signal == "current" else signal] = _joint_side(values, signal, request)
+    return Piece(clock.rate, signals, clock.segments, (*notes, *clock.warnings))
+
+
+def _taken(places: Places, request: Request) -> tuple[dict[str, Array], Clock, tuple[str, ...]]:
+    """Signals as they stand in the tables, their clock, and warnings."""
+    name = request.name
+    table = places.signals["q"][0][0]
+    samples = table.samples
+    stamps = [_stamps(spot, request) for spot in places.times]
+    merger = _Merger(table, stamps[0] if stamps else None, request)
+    signals = {signal: merger.take(spots) for signal, spots in places.signals.items()}
+    columns: list[tuple[Sequence[Spot], Array, bool]] = [
+        ([spot], time[:, None], False) for spot, time in zip(places.times, stamps, strict=True)
+    ]
+    columns += [(places.signals[signal], values, True) for signal, values in signals.items()]
+    kept, cut = _kept(request, columns, merger.there, stamps[:1])
+    if len(kept) < samples:
+        stamps = [values[kept] for values in stamps]
+        columns.clear()
+        for signal in places.signals:
+            signals[signal] = signals[signal][kept]
+    for spot, other in list(zip(places.times, stamps, strict=True))[1:]:
+        checks.refuse_other_clock(stamps[0], places.times[0], other, spot, kept)
+    notes = (*places.notes, *merger.notes(), *cut)
+    if not stamps and len(kept) == samples:
+        return signals, even_clock(float(request.rate or 0.0), samples), notes
+    where, index = places.times[0] if stamps else places.signals["q"][0]
+    clock = find_clock(
+        stamps[0] if stamps else kept / float(request.rate or 0.0),
+        signals["q"],
+        name,
+        lambda sample: where.place(int(kept[sample]), index),
+        request.clocking,
+    )
+    return signals, clock, (*notes, *checks.check_rate(name, clock.rate, request.rate))
+
+
+def _stamps(spot: Spot, request: Request) -> Array:
+    """Time stamps [s]."""
+    unit = request.units.get("time", "s")
+    if not isinstance(unit, str) or unit not in TIMES:
+        raise InputError(f"{spot[0].called}: units.time = {unit!r}; known are {', '.join(TIMES)}")
+    return spot[0].take([spot[1]])[:, 0] * TIMES[unit]
+
+
+def _kept(
+    request: Request,
+    columns: Sequence[tuple[Sequence[Spot], Array, bool]],
+    there: Booleans,
+    stamps: Sequence[Array],
+) -> tuple[Integers, tuple[str, ...]]:
+    """The samples that are good, and a note on those that are not."""
+    (table, _), samples = columns[0][0][0], len(columns[0][1])
+    refuse = request.clocking.bad_rows == "refuse"
+    bad, late = np.zeros(samples, dtype=bool), np.zeros(samples, dtype=bool)
+    for origin, values, leaps in columns:
+        found = checks.bad_values(values, leaps=leaps) & there[:, None]
+        if refuse:
+            checks.refuse_bad(values, found, origin)
+        bad |= found.any(axis=1)
+    good = ~bad & there
+    if refuse:
+        return np.flatnonzero(good), ()
+    kept = np.flatnonzero(good)
+    for time in stamps:
+        late[kept[~in_order(time[kept])]] = True
+    note = checks.cut_rows(request.name, table, np.flatnonzero(bad), np.flatnonzero(late), samples)
+    return np.flatnonzero(good & ~late), note
+
+
+class _Merger:
+    """Columns of tables with other clocks on the clock of one of them.
+
+    Between two samples of a table that has a clock of its own its signals are interpolated
+    linearly. Before its first and behind its last sample, and where it pauses for more than
+    `GAP` periods, nothing is known of them: such samples are not `there`.
+    """
+
+    def __init__(self, base: Table, time: Array | None, request: Request) -> None:
+        self.base, self.time, self.request = base, time, request
+        self.there = np.ones(base.samples, dtype=bool)
+        self.others: dict[int, tuple[Table, float]] = {}
+
+    def take(self, spots: Sequence[Spot]) -> Array:
+        """Copies of columns, side by side, with as many rows as the base has."""
+        if all(table is spots[0][0] for table, _ in spots) and spots[0][0].topic is None:
+            return spots[0][0].take([index for _, index in spots])
+        values = np.empty((self.base.samples, len(spots)))
+        tables = {id(table): table for table, _ in spots}
+        for table in tables.values():
+            own = [k for k, spot in enumerate(spots) if spot[0] is table]
+            taken = table.take([spots[k][1] for k in own])
+            if table is not self.base and table.topic is not None:
+                taken = self._moved(table, taken, [spots[k] for k in own])
+            values[:, own] = taken
+        return values
+
+    def _moved(self, table: Table, values: Array, spots: Sequence[Spot]) -> Array:
+        """Signals of another clock at the base's instants."""
+        assert self.time is not None
+        clock = (table, (table.names or ()).index("time"))
+        time = _stamps(clock, self.request)
+        kept = np.arange(len(time))
+        bad = np.zeros(len(time), dtype=bool)
+        for origin, own in (([clock], time[:, None]), (spots, values)):
+            found = checks.bad_values(own, leaps=own is values)
+            if self.request.clocking.bad_rows == "refuse":
+                checks.refuse_bad(own, found, origin)
+            bad |= found.any(axis=1)
+        kept = kept[~bad]
+        kept = kept[in_order(time[kept])]
+        dropped = len(time) - len(kept)
+        if dropped and self.request.clocking.bad_rows == "refuse":
+            late = int(np.flatnonzero(~np.isin(np.arange(len(time)), kept))[0])
+            raise InputError(
+                f"{table.place(late, clock[1])}: time {time[late]!r} repeats or goes back; "
+                "set bad_rows = 'cut'"
+            )
+        if len(kept) < 2:
+            raise InputError(f"{table.called}: a clock needs two time stamps, found {len(kept)}")
+        time, values = time[kept], values[kept]
+        period = float(np.median(np.diff(time)))
+        after = np.searchsorted(time, self.time, side="left")
+        hit = time[np.minimum(after, len(time) - 1)] == self.time
+        inside = (after > 0) & (after < len(time))
+        step = time[np.clip(after, 1, len(time) - 1)] - time[np.clip(after, 1, len(time) - 1) - 1]
+        self.there &= hit | (inside & (step <= GAP * period))
+        self.others[id(table)] = (table, 1.0 / period)
+        if not self.there.any():
+            raise InputError(f"{table.called}: has no sample at the times of {self.base.called}")
+        moved = np.empty((len(self.time), values.shape[1]))
+        for column in range(values.shape[1]):
+            moved[:, column] = np.interp(self.time, time, values[:, column])
+        return moved
+
+    def notes(self) -> list[str]:
+        """What was interpolated, and how many samples are lost by it."""
+        if not self.others:
+            return []
+        lost = int(np.sum(~self.there))
+        said = ", ".join(f"{table.topic} ({rate:.4g} Hz)" for table, rate in self.others.values())
+        left = f"; {counted(lost, 'sample')} before, behind or in its gaps left out" if lost else ""
+        return [
+            f"{self.request.name}: {said} put on the clock of {self.base.topic} by linear "
+            f"interpolation{left}"
+        ]
+
+
+# units and sides
+
+
+def _factors(signal: str, request: Request) -> Array:
+    """What each joint's column is multiplied by to be in SI units or, of current, torque."""
+    name, robot, n = request.name, request.robot, len(request.joints)
+    if signal == "current":
+        assert robot is not None
+        return robot.drives.gain
+    key = signal
+    while key not in request.units and key in UNIT_OF:
+        key = UNIT_OF[key]
+    factors = np.ones(n)
+    if key not in request.units:
+        return factors
+    stated = request.units[key]
+    units = [stated] * n if isinstance(stated, str) else list(stated)
+    if len(units) != n:
+        raise InputError(f"{name}: units.{key} has {len(units)} units for {n} joints")
+    checks.refuse_unknown(name, f"units.{key}", units, (*ANGLES, *LENGTHS))
+    scales = {**ANGLES, **LENGTHS}
+    if robot is None:
+        return np.array([scales[unit] for unit in units])
+    matching = 0
+    for index, (unit, joint) in enumerate(zip(units, robot.joints, strict=True)):
+        if request.motors[index] or (unit in ANGLES) == (joint.kind == "revolute"):
+            factors[index] = scales[unit]
+            matching += 1
+        elif not isinstance(stated, str):
+            raise InputError(
+                f"{name}: units.{key} = {unit!r} for {joint.name}, a {joint.kind} joint"
+            )
+    if not matching:
+        raise InputError(
+            f"{name}: units.{key} = {stated!r}, but every joint is {robot.joints[0].kind}"
+        )
+    return factors
+
+
+def _joint_side(values: Array, signal: str, request: Request) -> Array:
+    if not request.motors.any():
+        return values
+    assert request.robot is not None
+    drives = request.robot.drives
+    if signal in ("q", "qref"):
+        found = drives.position_to_joint(values)
+    elif signal in ("tau", "current"):
+        found = drives.torque_to_joint(values)
+    else:
+        found = drives.rate_to_joint(values)
+    if not request.motors.all():
+        found = np.where(request.motors, found, values)
+    return np.ascontiguousarray(found)
+
+
+# several pieces
+
+
+def _follow(name: str, pieces: Sequence[Piece]) -> Piece:
+    """Pieces one after another, each with its own segments."""
+    rates = [piece.rate for piece in pieces]
+    if max(rates) > (1.0 + checks.SAME_RATE) * min(rates):
+        listed = ", ".join(f"{rate:.6g}" for rate in rates)
+        raise InputError(
+            f"{name}: the files' rates differ ({listed} Hz); read them as several logs"
+        )
+    warnings = [warning for piece in pieces for warning in piece.warnings]
+    counts = [len(piece.signals["q"]) for piece in pieces]
+    segments: list[tuple[int, int]] = []
+    signals = {}
+    for offset, piece in zip(np.cumsum([0, *counts[:-1]]).tolist(), pieces, strict=True):
+        segments += [(start + offset, stop + offset) for start, stop in piece.segments]
+    for signal in ("q", "tau", *OPTIONAL):
+        parts = [piece.signals.pop(signal) for piece in pieces if signal in piece.signals]
+        if len(parts) == len(pieces):
+            signals[signal] = np.concatenate(parts)
+        elif parts:
+            warnings.append(f"{name}: {signal} is in {len(parts)} of {len(pieces)} files; not used")
+    rate = float(np.average(rates, weights=counts))
+    return Piece(rate, signals, tuple(segments), tuple(dict.fromkeys(warnings)))

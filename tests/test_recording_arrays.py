@@ -1,0 +1,291 @@
+"""Arrays of several libraries into recordings, by the same checks as files."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import toy
+import xarray as xr
+from test_recording_read import ROBOT, SAMPLES, TAU, TIME, Q, make_robot, write
+from test_recording_read import refusal as file_refusal
+
+import dynident as di
+from dynident.core.errors import InputError
+from dynident.robot.drives import Drives
+
+DATES = np.datetime64("2026-01-01", "ns") + (1e9 * TIME).astype("m8[ns]")
+
+
+def refusal(*args, **kwargs):
+    with pytest.raises(InputError) as caught:
+        di.recording(*args, **kwargs)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def frame(values, names=("a", "b"), **options):
+    return pd.DataFrame(values, columns=list(names), **options)
+
+
+WHOLE = frame(np.column_stack([TIME, TAU[:, ::-1], Q]), ("time", "tau_b", "tau_a", "q_a", "q_b"))
+"""A file as it was read."""
+
+
+@pytest.mark.parametrize(
+    ("q", "tau", "options"),
+    [
+        (Q, TAU, {"rate": 100.0}),
+        (Q.tolist(), tuple(map(tuple, TAU)), {"time": TIME.tolist()}),
+        (Q[:, ::-1][:, ::-1], np.asfortranarray(TAU), {"time": TIME[:, None]}),
+        (np.ma.masked_array(Q), TAU, {"time": pd.Series(TIME)}),
+        (frame(Q), frame(TAU), {"time": pl.Series(TIME)}),
+        (frame(Q, index=pd.Index(TIME, name="time")), TAU, {}),
+        (frame(Q, index=pd.Index(TIME, name="t")), frame(TAU), {}),
+        (frame(Q, index=pd.DatetimeIndex(DATES)), TAU, {}),
+        (frame(Q, index=pd.DatetimeIndex(DATES, tz="Europe/Berlin")), TAU, {}),
+        (frame(Q), TAU, {"time": pd.to_timedelta(TIME, unit="s")}),
+        (frame(Q).convert_dtypes(), frame(TAU), {"time": DATES}),
+        (frame(np.column_stack([Q, TIME]), ("a", "b", "time")), TAU, {}),
+        (frame(Q[:, ::-1], ("q_b", "q_a")), frame(TAU, ("tau_a", "tau_b")), {"rate": 100.0}),
+        (pl.DataFrame({"b": Q[:, 1], "t": TIME, "a": Q[:, 0]}), frame(TAU), {}),
+        (pl.DataFrame({"b": Q[:, 1], "a": Q[:, 0]}), TAU[:, ::-1], {"time": TIME, "joints": "ba"}),
+        (xr.DataArray(Q.T, {"joint": ["a", "b"], "time": TIME}, ["joint", "time"]), TAU, {}),
+        (xr.DataArray(Q, {"t": DATES}, ["t", "axis"]), TAU, {}),
+        (xr.DataArray(Q.T, {"joint": ["a", "b"]}, ["joint", "sample"]), TAU, {"rate": 100.0}),
+        (WHOLE, WHOLE, {}),
+        (xr.DataArray(Q, dims=["sample", "axis"]), TAU, {"rate": 100.0}),
+    ],
+)
+def test_what_may_be_handed_over(q, tau, options):
+    joints = options.pop("joints", None)
+    recording = di.recording(
+        q, tau, robot=ROBOT, joints=None if joints is None else [*joints], **options
+    )
+    assert recording.rate == pytest.approx(100.0, rel=1e-9)
+    assert recording.joints == ("a", "b")
+    assert recording.warnings == ()
+    np.testing.assert_array_equal(recording.q, Q)
+    np.testing.assert_array_equal(recording.tau, TAU)
+
+
+def test_the_callers_arrays_are_copied_and_left_alone():
+    arrays = {"q": Q.copy(), "tau": TAU.copy(), "qref": Q.copy(), "time": TIME.copy()}
+    recording = di.recording(
+        arrays["q"], arrays["tau"], time=arrays["time"], qref=arrays["qref"], units={"q": "deg"}
+    )
+    for key, before in (("q", Q), ("tau", TAU), ("qref", Q), ("time", TIME)):
+        assert arrays[key].flags.writeable
+        np.testing.assert_array_equal(arrays[key], before)
+    arrays["q"][:] = arrays["tau"][:] = 7.0
+    np.testing.assert_allclose(recording.q, np.deg2rad(Q), rtol=1e-15)
+    np.testing.assert_array_equal(recording.tau, TAU)
+    assert not recording.q.flags.writeable
+
+
+def test_signals_have_the_units_of_a_file():
+    robot = make_robot(kinds=["revolute", "prismatic"])
+    recording = di.recording(
+        Q, TAU, dq=Q, ddq=Q, qref=Q, dqref=Q, time=1e3 * TIME, robot=robot,
+        units={"q": ["deg", "mm"], "ddq": ["rev", "m"], "time": "ms"},
+    )  # fmt: skip
+    scale = np.array([np.pi / 180.0, 1e-3])
+    for signal in (recording.q, recording.dq, recording.qref, recording.dqref):
+        np.testing.assert_allclose(signal, Q * scale, rtol=1e-15)
+    np.testing.assert_allclose(recording.ddq, Q * [2.0 * np.pi, 1.0], rtol=1e-15)
+    assert recording.rate == 100.0
+    without = di.recording(Q, TAU, rate=100, units={"q": ["deg", "mm"]})
+    np.testing.assert_array_equal(without.q, recording.q)
+    assert without.joints is None
+
+
+def test_motors():
+    drives = Drives(np.eye(2), np.diag([50.0, 1.0]), np.array([0.1, 0.0]), np.ones(2))
+    robot = make_robot(drives=drives)
+    recording = di.recording(Q, TAU, dq=Q, rate=100.0, robot=robot, side=["motor", "joint"])
+    np.testing.assert_allclose(recording.q, Q / [50.0, 1.0] + [0.1, 0.0], rtol=1e-14)
+    np.testing.assert_allclose(recording.dq, Q / [50.0, 1.0], rtol=1e-14)
+    np.testing.assert_allclose(recording.tau, TAU * [50.0, 1.0], rtol=1e-14)
+    assert "needs the robot" in refusal(Q, TAU, rate=100.0, side="motor")
+
+
+def test_a_frame_with_all_signals_needs_no_robot():
+    recording = di.recording(WHOLE, WHOLE)
+    assert recording.joints == ("a", "b")
+    np.testing.assert_array_equal(recording.tau, TAU)
+    robot = make_robot(["q_a", "q_b"])  # names that look like signals of files
+    recording = di.recording(
+        WHOLE[["q_b", "q_a"]],
+        WHOLE[["tau_a", "tau_b"]].to_numpy(),
+        rate=100.0,
+        joints=["q_a", "q_b"],
+        robot=robot,
+    )
+    np.testing.assert_array_equal(recording.q, Q)
+
+
+def test_one_joint():
+    robot = make_robot(["slide"], kinds=["prismatic"])
+    for q, tau in (
+        (Q[:, 0], TAU[:, :1]),
+        (pd.Series(Q[:, 0], name="position"), TAU[:, 0].tolist()),
+        (pl.Series(Q[:, 0]), xr.DataArray(TAU[:, 0], {"time": TIME}, ["time"])),
+    ):
+        recording = di.recording(q, tau, time=TIME, robot=robot)
+        np.testing.assert_array_equal(recording.q, Q[:, :1])
+        np.testing.assert_array_equal(recording.tau, TAU[:, :1])
+
+
+def test_the_words_are_those_of_files(tmp_path):
+    def both(q, tau, time=TIME, **options):
+        path = write(tmp_path / "log.csv", time=time, q=q, tau=tau)
+        return (
+            file_refusal(path, ROBOT, **options),
+            refusal(q, tau, time=time, robot=ROBOT, name="log", **options),
+        )
+
+    bad = TAU.copy()
+    bad[41:44, 1] = np.inf
+    in_file, in_memory = both(Q, bad)
+    assert in_memory == (
+        "log: tau, row 42, column 2 (b): inf is not a finite number of sensible size, nor are "
+        "values in 2 more rows; set bad_rows = 'cut', or split the log there"
+    )
+    assert in_file.partition(": inf is")[2] == in_memory.partition(": inf is")[2]
+    back = TIME.copy()
+    back[7] = back[6]
+    in_file, in_memory = both(Q, TAU, back)
+    assert in_memory.startswith("log: time, row 8, column 1 (time): time 0.06 repeats 0.06")
+    assert in_file.partition(": time 0.06")[2] == in_memory.partition(": time 0.06")[2]
+    for options, words in (
+        ({"units": {"q": "degrees"}}, "units.q: 'degrees' is unknown; did you mean 'deg'?"),
+        ({"rate": np.nan}, "rate = nan is no sample rate; give it in Hz"),
+        ({"clock": "quartz"}, "clock"),
+        ({"side": "drive"}, "side: 'drive' is unknown; known are joint, motor"),
+        ({"side": "motor"}, "has no transmission"),
+    ):
+        in_file, in_memory = both(Q, TAU, **options)
+        assert words in in_file
+        assert in_file.partition(": ")[2] == in_memory.partition(": ")[2]
+    in_file, in_memory = both(Q[:49], TAU[:49], TIME[:49])
+    assert in_file.partition(": ")[2] == in_memory.partition(": ")[2] != ""
+
+
+def test_bad_rows_are_cut_gaps_bridged_and_rates_compared():
+    q, time = Q.copy(), TIME.copy()
+    q[40, 0], q[60, 1], time[90] = np.nan, 1e30, -1.0
+    recording = di.recording(q, TAU, time=time, rate=50.0, bad_rows="cut")
+    assert recording.segments == ((0, SAMPLES),)
+    cut, rate, bridged = recording.warnings
+    assert "3 rows of 200 cut: 2 with values that are not finite" in cut
+    assert "(row 41, 61), 1 whose time repeats or goes back (row 91)" in cut
+    assert "rate = 50 Hz, but the time column says 100 Hz; time is used" in rate + bridged
+    np.testing.assert_allclose(recording.q, Q, atol=1e-5)
+    dates = DATES.copy()
+    dates[[0, 5]] = np.datetime64("NaT")
+    assert "2 rows of 200 cut" in di.recording(q=Q, tau=TAU, time=dates, bad_rows="cut").warnings[0]
+    missing = frame(Q)
+    missing.loc[12, "a"] = None
+    assert "q, row 13, column 1 (a): nan is not a finite number" in refusal(missing, TAU, rate=1e2)
+
+
+@pytest.mark.parametrize(
+    ("q", "tau", "options", "words"),
+    [
+        (Q, TAU, {}, "has no time; give time, or rate"),
+        (Q, TAU[:-1], {}, "tau has shape (199, 2), q has (200, 2)"),
+        (Q, TAU[:, :1], {}, "tau has shape (200, 1), q has (200, 2)"),
+        (Q, TAU[:, :1], {"robot": ROBOT}, "tau has 1 columns, the robot has 2 joints (a, b)"),
+        (Q[None], TAU, {}, "q has shape (1, 200, 2); it needs a row a sample and a column a joint"),
+        (Q[:0], TAU, {}, "q has shape (0, 2); it needs a row"),
+        (Q.astype(complex), TAU, {}, "q is no array of numbers (it is of type complex128)"),
+        (Q, [["x", "y"]] * 200, {}, "tau is no array of numbers"),
+        (Q, [[1.0], [1.0, 2.0]], {}, "tau is no array of numbers"),
+        (Q, {"a": 1.0}, {}, "tau is no array of numbers"),
+        (Q, None, {}, "tau is None; it is needed"),
+        (Q, TAU, {"time": TIME[1:]}, "time has shape (199,), q has (200, 2)"),
+        (Q, TAU, {"time": ["noon"] * 200}, "time is no array of numbers"),
+        (Q, TAU, {"time": DATES, "units": {"time": "ms"}}, "units.time is of numbers"),
+        (frame(Q, index=pd.Index(["x"] * 200, name="t")), TAU, {}, "time of q is no array of num"),
+        (
+            frame(Q, index=pd.DatetimeIndex(DATES)),
+            frame(TAU, index=pd.to_timedelta(TIME, unit="s")), {}, "time of tau is no array of num",
+        ),
+        (Q, TAU, {"time": TIME, "units": {"time": "min"}}, "units.time = 'min'; known are s, ms"),
+        (Q, TAU, {"joints": ["a"], "rate": 1.0}, "q has 2 columns, joints names 1"),
+        (Q, TAU, {"joints": ["a", "a"], "rate": 1e2}, "each needs a name of its own"),
+        (frame(Q, ("a", "a")), TAU, {"rate": 1.0}, "q has column 'a' twice; rename one"),
+        (frame(Q, ("a", "c")), TAU, {"rate": 1.0, "robot": ROBOT}, "q has no column of joint 'b'"),
+        (frame(Q, ("b", "a")), TAU, {"rate": 1.0, "robot": ROBOT}, "give joints, their names"),
+        (frame(Q), frame(TAU, ("a", "c")), {"rate": 1.0}, "tau has no column of joint 'b'"),
+        (frame(Q).astype(str) + "x", TAU, {"rate": 1.0}, "q is no array of numbers"),
+        (
+            xr.DataArray(Q[None], dims=["run", "time", "joint"]), TAU, {}, "q has shape (1, 200, 2)"
+        ),
+    ],
+)  # fmt: skip
+def test_refused_arrays(q, tau, options, words):
+    message = refusal(q, tau, **options)
+    assert message.startswith("recording: ")
+    assert words in message
+
+
+def test_signals_of_other_times_are_refused():
+    late = frame(TAU, index=pd.Index(TIME + 0.5, name="time"))
+    message = refusal(frame(Q, index=pd.Index(TIME, name="time")), late)
+    assert (
+        "time of tau, row 1, column 1 (time): is 0.5 s off the time in recording: time of q"
+        in message
+    )
+    assert di.recording(frame(Q), late, time=TIME).rate == 100.0
+
+
+def test_a_joint_that_is_not_in_the_log_may_be_locked():
+    message = refusal(frame(Q[:, :1], ["a"]), frame(TAU), rate=100.0, robot=ROBOT)
+    assert "q has no column of joint 'b'; there are 'a'" in message
+    assert (
+        "if b did not move, lock it (--locked b, or locked = { b = 0.0 } of the robot)" in message
+    )
+
+
+def test_a_problem_takes_the_columns_of_its_robots_joints_by_name():
+    robot = toy.arm(2)
+    model = di.build_idim(robot)
+    q, dq, ddq = toy.motion(2, 4.0, 0, 200.0)
+    tau = model.torque(toy.true_parameters(model, robot.nominal), q, dq, ddq)
+    first, second = robot.joint_names
+    swapped = [second, "gripper", first]
+    spread = lambda x: frame(np.column_stack([x[:, 1], x[:, 0] + x[:, 1], x[:, 0]]), swapped)  # noqa: E731
+
+    def fitted(recording, **options):
+        return di.identify(di.Problem(robot, di.prepare(recording, **options)), "ols")
+
+    straight = fitted(di.recording(q, tau, rate=200.0), bandwidth=(5.0, 6.0))
+    named = di.recording(spread(q), spread(tau), rate=200.0)
+    assert named.joints == tuple(swapped)
+    by_name = fitted(named, bandwidth=(6.0, 9.0, 5.0))
+    np.testing.assert_allclose(by_name.estimate.beta, straight.estimate.beta, rtol=1e-8)
+    at_once = fitted(
+        di.recording(spread(q), spread(tau), rate=200.0, robot=robot), bandwidth=(5.0, 6.0)
+    )
+    np.testing.assert_allclose(at_once.estimate.beta, straight.estimate.beta, rtol=1e-8)
+    other = di.recording(frame(q, ["shoulder", "x"]), tau, rate=200.0)
+    with pytest.raises(InputError, match=f"recording: no column of joint '{first}'; there are"):
+        fitted(other, bandwidth=5.0)
+
+
+def test_the_libraries_are_not_imported():
+    """The room can be called although it is a module, and loads nobody's frames."""
+    import subprocess
+
+    code = (
+        "import sys, dynident as di, numpy as np; import dynident.recording.read as read;"
+        "t = np.arange(100) / 100; x = np.sin(np.outer(t, [1.0, 2.0]));"
+        "r = di.recording(x, x, rate=100.0); assert isinstance(r, di.Recording) and read.read_log;"
+        "sys.exit(len({'pandas', 'xarray', 'polars', 'h5py', 'rosbags'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
