@@ -10,6 +10,7 @@ from dynident.estimators.estimate import Estimate
 from dynident.estimators.instrumental import idim_iv, two_stage_least_squares
 from dynident.estimators.least_squares import irls, ols, wls
 from dynident.estimators.output_error import clie, cloe
+from dynident.estimators.recursive import kf, rls
 
 ESTIMATORS: dict[str, Callable[..., Estimate]] = {
     "ols": ols,
@@ -24,6 +25,8 @@ ESTIMATORS: dict[str, Callable[..., Estimate]] = {
     "pc-idim-iv": pc_idim_iv,
     "pc-didim": pc_didim,
     "pc-clie": pc_clie,
+    "rls": rls,
+    "kf": kf,
 }
 
 __all__ = ["ESTIMATORS", "Estimate"]
