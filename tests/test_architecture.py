@@ -32,7 +32,7 @@ ROOMS: dict[str, set[str]] = {
     "consistency": {"core", "conic", "robot", "dynamics", "regression"},
     "simulation": {"core", "robot", "recording", "friction", "dynamics", "regression"},
     "estimators": {
-        "core", "conic", "robot", "recording", "dynamics", "regression", "consistency",
+        "core", "conic", "robot", "recording", "friction", "dynamics", "regression", "consistency",
         "simulation",
     },
     "diagnosis": {

@@ -37,7 +37,8 @@ DIFFUSE = 1e6
 """Standard deviations of a prior that knows nothing, over the natural sizes. Its pull on an
 answer is of the order of 1e-9 of the answer's own standard deviation."""
 BOUND = 1.0
-"""Standard deviations to which forgetting lets parameters grow, over the natural sizes."""
+"""Standard deviations to which forgetting lets parameters grow, over the natural sizes; those that
+forget start there, for an estimate that means nothing yet is nothing to be held about."""
 
 
 class Rule(NamedTuple):
@@ -137,6 +138,11 @@ def natural_size(base: BaseParameters, sigma: Array) -> Array:
     W = base.idim.regressor(*states, random_conditions(base.idim, samples, 0))[:, :, base.kept]
     weighted = W / np.asarray(sigma)[:, None]
     return np.asarray(REACH / np.sqrt(np.mean(np.sum(weighted**2, axis=1), axis=0)))
+
+
+def widest(ageing: Rule) -> Array:
+    """Standard deviations of parameters of which nothing is known, by how they age."""
+    return ageing.size * np.where(np.isfinite(ageing.memory), BOUND, DIFFUSE)
 
 
 def friction_columns(base: BaseParameters) -> np.ndarray:
@@ -308,8 +314,9 @@ def follow(  # type: ignore[no-untyped-def]
 ):
     """Absorb rows in order of time; squares of their normalised innovations into `squares`.
 
-    rows is (r, p + 1), of unit variance; elapsed is the time since the row before: what is
-    positive begins a new instant, before which what is known ages.
+    beta belongs to R when it comes, and when it goes. rows is (r, p + 1), of unit variance; elapsed
+    is the time since the row before: what is positive begins a new instant, before which what is
+    known ages.
     """
     image = np.empty(len(R) + 1)
     step = 0.0
@@ -317,7 +324,8 @@ def follow(  # type: ignore[no-untyped-def]
         if elapsed[t] > 0.0:
             step = elapsed[t]
             if len(rule.turns) > 0:
-                solve(R, beta)
+                if t > 0:
+                    solve(R, beta)
                 age(rule, R, beta, due, place, row, image, step)
             place[1] = (place[1] + 1) % groups
         if rule.directional < np.inf and group[t] == place[1]:

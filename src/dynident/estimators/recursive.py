@@ -25,13 +25,13 @@ from dynident.estimators.covariance import ErrorBars, Spread, named
 from dynident.estimators.estimate import Estimate, Track
 from dynident.estimators.least_squares import Weighted, finish
 from dynident.estimators.recursion import (
-    DIFFUSE,
     Recursion,
     Rule,
     follow,
     friction_columns,
     natural_size,
     rule,
+    widest,
 )
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import Rows
@@ -242,7 +242,7 @@ def run(problem: Regression, sigma: Array, ageing: Rule) -> tuple[Recursion, Tra
     rows : int
     """
     p = problem.base.count
-    state = Recursion.start(np.zeros(p), np.diag(1.0 / (DIFFUSE * ageing.size)))
+    state = Recursion.start(np.zeros(p), np.diag(1.0 / widest(ageing)))
     every = max(1, -(-problem.factors.rows // INSTANTS))
     times: list[float] = []
     betas: list[Array] = []
