@@ -16,8 +16,8 @@ from dynident.consistency.feasible_set import FeasiblePoint
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
-from dynident.core.options import NotNegatives, Options, per_joint
-from dynident.core.schema import Number
+from dynident.core.options import NotNegatives, Options, Positives, per_joint
+from dynident.core.schema import Flag, Number
 from dynident.dynamics.base import BaseParameters
 from dynident.estimators.consistent import ConsistentAnswer
 from dynident.estimators.online import (
@@ -67,6 +67,25 @@ class Alarm(Options):
     false_alarms: Annotated[
         Annotated[Number, Field(gt=0.0, le=1e3)], "how many are admitted in an hour of motion"
     ] = 0.1
+
+
+@dataclass(frozen=True)
+class Tracking(Options):
+    """What a tracker beside a stream is told."""
+
+    sigma: Annotated[
+        Positives | None,
+        "standard deviation of the joints' torque errors; unless told otherwise that of the result "
+        "it starts from, or of least squares on the study's own log [Nm or N]",
+    ] = None
+    cutoff: Annotated[
+        Positive | None,
+        "of the causal filter of all signals; 2 bandwidths unless told otherwise [Hz]",
+    ] = None
+    every: Annotated[Positive, "time between two estimates that are written [s]"] = 1.0
+    consistent: Annotated[
+        Flag, "follow physically consistent parameters, under the default prior, too"
+    ] = False
 
 
 @dataclass(frozen=True)
@@ -276,6 +295,11 @@ class Tracker:
     def _recursion(self) -> Recursion:
         memory = self._memory
         return Recursion(memory.R, memory.beta, memory.due, memory.place, np.empty(0))
+
+    @property
+    def consistent(self) -> bool:
+        """Whether `theta` is followed."""
+        return self._answer is not None
 
     @property
     def theta(self) -> Array:

@@ -151,6 +151,60 @@ def read_log(
 
 
 @dataclass(frozen=True)
+class Layout:
+    """Which columns of a table are what, for rows that are yet to come.
+
+    Attributes
+    ----------
+    places : dict of str to tuple of int
+        Columns of each signal, time among them where there is one.
+    factors : dict of str to ndarray
+        What they are multiplied by to be in SI units.
+    request : _Request
+    """
+
+    places: dict[str, tuple[int, ...]]
+    factors: dict[str, Array]
+    request: _Request
+
+    def signals(self, values: Array) -> dict[str, Array]:
+        """SI units on the joints' side of rows, shape (samples, columns); time as a column."""
+        found = {}
+        for signal, columns in self.places.items():
+            scaled = values[:, columns] * self.factors[signal]
+            key = "tau" if signal == "current" else signal
+            found[key] = scaled if key == "time" else _joint_side(scaled, signal, self.request)
+        return found
+
+
+def layout_of(
+    table: Table,
+    robot: Robot,
+    columns: Columns | None = None,
+    units: Units | None = None,
+    side: str = "joint",
+) -> Layout:
+    """Which columns of a table are what, by its names: as `read_log` takes them.
+
+    Raises
+    ------
+    InputError
+        When columns are missing or ambiguous, or units do not fit.
+    """
+    name = str(table.path)
+    request = _Request(robot, None, columns or {}, units or {}, side, Clocking())
+    checks.refuse_unknown(name, "columns", request.columns, SIGNALS)
+    checks.refuse_unknown(name, "units", request.units, ("time", "q", *OPTIONAL))
+    time = _time_spot([table], request)
+    spots, _ = _spots([table], time, name, request)
+    places = {signal: tuple(index for _, index in found) for signal, found in spots.items()}
+    factors = {signal: _factors(name, signal, request) for signal in spots}
+    if time is not None:
+        places["time"], factors["time"] = (time[1],), np.array([_unit_of_time(time, request)])
+    return Layout(places, factors, request)
+
+
+@dataclass(frozen=True)
 class _Request:
     """What the caller said of the files."""
 
