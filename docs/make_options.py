@@ -22,6 +22,7 @@ from dynident.estimators.options import every_option, methods_with
 from dynident.recording.clock import Clocking
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Preparation
+from dynident.study.study import TRACKING
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE / "options.md"
@@ -58,6 +59,7 @@ EXPLAINED = {
     "directional": "online.md#forgetting",
     "walk": "online.md#the-kalman-filter",
     "walk_friction": "online.md#the-kalman-filter",
+    "shape_std": "online.md#the-extended-kalman-filter",
     "rows": "closed-loop.md#rows",
     "lowpass_hz": "conventions.md#relative-error",
     "bandwidth": "preparation.md#the-keys",
@@ -209,6 +211,12 @@ def page() -> str:
         "for the methods that simulate. They have no flags.",
         "",
         *rows(HEAD, of_family(Simulation)),
+        "",
+        "## Tracking",
+        "",
+        "Keys of `[track]` in a study, for [`dynident track`](online.md); most have a flag.",
+        "",
+        *rows(HEAD, [row for family in TRACKING for row in of_family(family)]),
         "",
         "## Objects",
         "",

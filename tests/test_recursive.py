@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import toy
+from frictions import registered, values  # noqa: F401
 from robots import EXAMPLES, SHARED
 
 from dynident.core.errors import ComputationError, InputError
+from dynident.dynamics.idim import build_idim
 from dynident.estimators import ESTIMATORS
+from dynident.estimators.covariance import ErrorBars
+from dynident.estimators.ekf import ekf
 from dynident.estimators.options import estimate
 from dynident.estimators.recursion import BOUND, DIFFUSE, Recursion, follow, rule
 from dynident.estimators.recursive import Drift, Forgetting, Weights, kf, rls
+from dynident.friction.models import FRICTIONS
 from dynident.recording.prepare import prepare
 from dynident.recording.read import read_log
 from dynident.regression.problem import Problem
@@ -241,3 +248,45 @@ def test_what_is_refused():
     quiet = Problem(robot, samples.along(still, still, still))
     with pytest.raises(ComputationError, match="does not excite"):
         kf(quiet)
+
+
+@pytest.mark.usefixtures("registered")
+@pytest.mark.parametrize("coupled", [False, True])
+def test_the_extended_filter_finds_shapes_and_keeps_their_bounds(coupled):
+    robot = toy.arm(2, coupled=coupled)
+    idim = build_idim(robot, "stribeck")
+    truth = np.array(idim.shape) * np.linspace(1.6, 0.7, len(idim.shape))
+    idim = idim.shaped(truth)
+    theta = values(idim)
+    recording, _ = toy.log(robot, seconds=30.0)
+    samples = toy.on_its_motion(recording, 40.0)
+    tau = idim.torque(theta, samples.q, samples.dq, samples.ddq)
+    tau = tau + 0.02 * np.random.default_rng(0).normal(size=tau.shape)
+    problem = Problem(robot, samples.driven(tau), "stribeck")
+    found = ekf(problem)
+    assert found.shape is not None
+    away = (found.shape.values - truth) / found.shape.std
+    assert np.all(np.abs(found.shape.values - truth) < 0.1 * truth + 6.0 * found.shape.std), away
+    beta = problem.base.matrix @ theta
+    usual = kf(problem)
+    error = [np.sum(e**2) for e in found.residuals.error]
+    assert np.all(np.array(error) < [np.sum(e**2) for e in usual.residuals.error])
+    assert np.linalg.norm(found.beta - beta) < 0.3 * np.linalg.norm(usual.beta - beta)
+    # a shape that would be beyond its bound ends on it
+    tight = replace(FRICTIONS["stribeck"].shape[0], upper=0.25)
+    bounds = replace(FRICTIONS["stribeck"], shape=(tight,))
+    FRICTIONS["stribeck"] = bounds
+    held = ekf(Problem(robot, samples.driven(tau), "stribeck"))
+    assert held.shape is not None
+    assert np.all(held.shape.values <= 0.25)
+    assert held.shape.values[0] == 0.25
+
+
+@pytest.mark.usefixtures("registered")
+def test_what_the_extended_filter_does_not_follow():
+    recording, _ = toy.log(toy.arm(1), seconds=4.0, noise=0.1)
+    samples = toy.on_its_motion(recording)
+    with pytest.raises(InputError, match="more than the motion"):
+        ekf(Problem(toy.arm(1), samples, "loaded"))
+    with pytest.raises(InputError, match="not of ekf"):
+        ekf(Problem(toy.arm(1), samples), bars=ErrorBars("hac"))

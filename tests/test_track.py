@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from itertools import count
+from threading import Timer
 
 import numpy as np
 import pytest
@@ -16,7 +17,6 @@ from robots import EXAMPLES
 import dynident as di
 from dynident.cli import run
 from dynident.core.errors import InputError
-from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.estimators import ESTIMATORS
 from dynident.recording.causal import CausalFilter
@@ -140,18 +140,17 @@ def tracked(path=None, source=None, **options):
 
 
 def test_a_log_ends_near_its_batch_answer(desk):
+    """As far as filters that differ let it: the torques of both agree."""
     found, follower = tracked()
     assert all(isinstance(each, Row) for each in found)
     assert len(found) == 9
-    study = read_study("study.toml")
-    problem = di.Problem(
-        di.load_robot("arm.toml"), di.prepare(di.read_log("run.csv", di.load_robot("arm.toml")), 6.0)
-    )
+    robot = di.load_robot("arm.toml")
+    problem = di.Problem(robot, di.prepare(di.read_log("run.csv", robot), 6.0))
     batch = ESTIMATORS["wls"](problem)
-    last = found[-1]
-    away = np.abs(last.beta - batch.beta) / np.hypot(last.std, batch.covariance.std)
-    assert np.all(away < 4.0)
-    assert study.track.every == 2.0
+    motion = toy.motion(2, 20.0, rate=RATE)
+    X = problem.idim.regressor(*motion)[:, :, problem.base.kept]
+    torque = X @ batch.beta
+    assert np.linalg.norm(X @ found[-1].beta - torque) < 0.03 * np.linalg.norm(torque)
     assert follower.taken == 4000
 
 
@@ -209,7 +208,7 @@ def test_a_load_is_told(desk, capsys):
     tau[4000:] = idim.torque(heavy, q, dq, ddq)[4000:]
     tau = tau + np.array([0.3, 0.1]) * np.random.default_rng(1).normal(size=q.shape)
     write("load.csv", q, tau)
-    flags = ["--study", "study.toml", "--sigma", "0.15", "--every", "1"]
+    flags = ["--study", "study.toml", "--sigma", "0.15", "--every", "1", "--bandwidth", "20"]
     assert run(["track", "load.csv", *flags]) == 0
     out, notes = capsys.readouterr()
     assert notes.startswith("note: 20.")
@@ -358,17 +357,23 @@ def test_a_growing_file_is_followed_until_told_to_stop(desk, number):
         file.write(lines[1500][:9])
     argv = [sys.executable, "-m", "dynident", "track", "grow.csv", "--study", "study.toml"]
     argv += ["--sigma", "0.2", "--rate", "200", "--follow", "--state", "g.npz"]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
+        limit = Timer(60.0, process.kill)
+        limit.start()
         for _ in range(4):
             process.stdout.readline()
         with open("grow.csv", "a") as file:
             file.write(lines[1500][9:])
             file.writelines(lines[1501:3000])
-        while not process.stdout.readline().startswith("13."):
-            pass
+        for line in process.stdout:
+            if line.startswith("14."):
+                break
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
+        limit.cancel()
     assert process.returncode == 0
     assert "state written to g.npz" in errors
     with open("grow.csv", "a") as file:

@@ -111,6 +111,11 @@ FLAGS = (
         "Of kf: the same of the drives' friction.",
     ),
     Flag(
+        "shape_std",
+        "number",
+        "Of ekf: standard deviation of each shape parameter before the log, over its usual value.",
+    ),
+    Flag(
         "rows",
         "word",
         "Of every method: what is fitted: decimated rows, all samples, or those of a "

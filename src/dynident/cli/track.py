@@ -84,6 +84,7 @@ def track(
 ) -> None:
     """Follow a robot's parameters and load; estimates go to stdout as they come."""
     from dynident.core.files import refuse_overwriting, refuse_unwritable
+    from dynident.study.study import inputs_of
     from dynident.study.track import Noticed, setting
     from dynident.study.track import track as run
 
@@ -102,7 +103,8 @@ def track(
     if state is not None:
         refuse_unwritable(state.parent)
         inputs = [each for each in (place, start) if each is not None]
-        refuse_overwriting([state], inputs if own or source == PIPE else [*inputs, source])
+        log = [] if own or source == PIPE else source.split(",")
+        refuse_overwriting([state], [*inputs, *log, *inputs_of(chosen)])
     with of_study(place):
         tracked = setting(chosen, chosen.log[0] if chosen.log else None, result)
     write = writer(tracked.base, json)

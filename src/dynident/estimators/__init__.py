@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from dynident.estimators.constrained import pc_clie, pc_didim, pc_idim_iv, pc_idim_ls
 from dynident.estimators.didim import didim
+from dynident.estimators.ekf import ekf
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.instrumental import idim_iv, two_stage_least_squares
 from dynident.estimators.least_squares import irls, ols, wls
@@ -27,6 +28,7 @@ ESTIMATORS: dict[str, Callable[..., Estimate]] = {
     "pc-clie": pc_clie,
     "rls": rls,
     "kf": kf,
+    "ekf": ekf,
 }
 
 __all__ = ["ESTIMATORS", "Estimate"]
