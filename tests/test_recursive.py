@@ -287,6 +287,6 @@ def test_what_the_extended_filter_does_not_follow():
     recording, _ = toy.log(toy.arm(1), seconds=4.0, noise=0.1)
     samples = toy.on_its_motion(recording)
     with pytest.raises(InputError, match="more than the motion"):
-        ekf(Problem(toy.arm(1), samples, "loaded"))
+        ekf(Problem(toy.arm(1), samples, "dahl"))
     with pytest.raises(InputError, match="not of ekf"):
-        ekf(Problem(toy.arm(1), samples), bars=ErrorBars("hac"))
+        ekf(Problem(toy.arm(1), samples, "stribeck"), bars=ErrorBars("hac"))

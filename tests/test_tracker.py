@@ -268,3 +268,20 @@ def test_trackers_of_other_robots_and_options_are_told_apart():
         Tracker(emps, [1.0], RATE),
     ]
     assert len({tracker.fingerprint for tracker in others}) == len(others)
+
+
+def test_a_reset_keeps_the_estimate_and_believes_it_less():
+    base, sigma, theta, samples = stream(2, 8.0)
+    tracker = Tracker(base, sigma, RATE)
+    fed(tracker, samples, 0, 3000)
+    beta, std = tracker.beta, tracker.std
+    tracker.reset(1e-4)
+    np.testing.assert_array_equal(tracker.beta, beta)
+    np.testing.assert_allclose(tracker.std, 100.0 * std, rtol=1e-3)
+    fed(tracker, samples, 3000)
+    fresh = Tracker(base, sigma, RATE)
+    fed(fresh, samples, 3000)
+    np.testing.assert_allclose(tracker.std, fresh.std, rtol=0.05)
+    assert np.all(np.abs(tracker.beta - base.matrix @ theta) < 5.0 * tracker.std)
+    with pytest.raises(InputError, match="above 0"):
+        tracker.reset(0.0)

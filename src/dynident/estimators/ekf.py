@@ -29,7 +29,7 @@ from dynident.dynamics.base import BaseParameters
 from dynident.estimators.covariance import ErrorBars, Spread, named
 from dynident.estimators.estimate import Estimate, Shape, Track
 from dynident.estimators.recursion import Recursion, follow, natural_size, rule
-from dynident.estimators.recursive import Weights, weighed
+from dynident.estimators.recursive import Weights, kf, weighed
 from dynident.recording.prepare import Samples
 from dynident.regression.decimate import GroupDecimator
 from dynident.regression.problem import Problem
@@ -81,6 +81,8 @@ def ekf(
         When the log does not excite all base parameters or sigma does not settle.
     """
     idim, p = problem.idim, problem.base.count
+    if not idim.shape_parameters:
+        return kf(problem, weights=weights, bars=bars)
     for friction in idim.frictions:
         if friction.model.state or friction.model.needs:
             raise InputError(
@@ -134,7 +136,7 @@ def ekf(
     track = Track(np.array(times)[::every], np.array(betas)[::every], np.array(stds)[::every])
     return Estimate(
         state.beta[:p].copy(), None, sigma, spread, errors, count,
-        f"{count} rows in order of time, each in its tangent", shape=found if names else None,
+        f"{count} rows in order of time, each in its tangent", shape=found,
         track=track,
     )  # fmt: skip
 

@@ -40,7 +40,9 @@ from dynident.estimators.online import (
     vectors,
 )
 from dynident.estimators.recursion import (
+    DIFFUSE,
     Recursion,
+    absorb,
     friction_columns,
     natural_size,
     widest,
@@ -265,6 +267,36 @@ class Tracker:
         total = self._memory.total
         kind = "load" if outcome == CHANGED else "released"
         return Event(kind, self.samples, float(total[STATISTIC]), float(total[THRESHOLD]))
+
+    def reset(self, weight: float = 1e-4) -> None:
+        """Let all samples so far weigh less: the estimate stays, its covariance grows.
+
+        For what is known to have changed: an exchanged gear, a robot that was mounted anew. What
+        was carried is forgotten.
+
+        Parameters
+        ----------
+        weight : float
+            Of what was learnt, from 1 to all but 0: the covariance grows by its inverse, but for
+            standard deviations of no more than those of a diffuse prior.
+
+        Raises
+        ------
+        InputError
+            When the weight is none.
+        """
+        if not 0.0 < weight <= 1.0:
+            raise InputError(f"weight = {weight} has to be above 0 and at most 1")
+        memory = self._memory
+        memory.R[:] *= np.sqrt(weight)
+        least = 1.0 / (DIFFUSE * natural_size(self.base, self.sigma))
+        for k, floor in enumerate(least):
+            row = np.zeros(self.base.count + 1)
+            row[k], row[-1] = floor, floor * memory.beta[k]
+            absorb(memory.R, row, k)
+        for k in range(2):
+            memory.kept_factor[k], memory.kept_beta[k] = memory.R, memory.beta
+        memory.counts[MODE] = 0
 
     @property
     def samples(self) -> int:
