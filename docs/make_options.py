@@ -26,6 +26,7 @@ from dynident.recording.mend import Mending
 from dynident.recording.prepare import Preparation
 from dynident.simulation.controller import CONTROLLERS
 from dynident.study.loop import JOINTS, MADE
+from dynident.study.study import TRACKING
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE / "options.md"
@@ -57,6 +58,12 @@ EXPLAINED = {
     "parametrisation": "consistency.md#log-cholesky-parameters",
     "bootstrap": "consistency.md#error-bars-on-a-boundary",
     "seed": "consistency.md#error-bars-on-a-boundary",
+    "memory": "online.md#forgetting",
+    "memory_friction": "online.md#forgetting",
+    "directional": "online.md#forgetting",
+    "walk": "online.md#the-kalman-filter",
+    "walk_friction": "online.md#the-kalman-filter",
+    "shape_std": "online.md#the-extended-kalman-filter",
     "rows": "closed-loop.md#rows",
     "lowpass_hz": "conventions.md#relative-error",
     "bandwidth": "preparation.md#the-keys",
@@ -220,6 +227,12 @@ def page() -> str:
         "for the methods that simulate. They have no flags.",
         "",
         *rows(HEAD, of_family(Simulation)),
+        "",
+        "## Tracking",
+        "",
+        "Keys of `[track]` in a study, for [`dynident track`](online.md); most have a flag.",
+        "",
+        *rows(HEAD, [row for family in TRACKING for row in of_family(family)]),
         "",
         "## Kinds",
         "",

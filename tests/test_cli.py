@@ -280,7 +280,7 @@ def test_help_and_version(capfd):
     assert "Example: dynident identify" in out
     commands = re.findall(r"^  (\w+)  ", out.partition("Commands:")[2], re.M)
     expected = ["identify", "doctor", "base", "validate", "export"]
-    expected += ["repair", "simulate", "reproduce"]
+    expected += ["repair", "simulate", "reproduce", "track"]
     assert commands == expected
     assert run(["--version"]) == 0
     assert re.fullmatch(r"dynident \d+\.\d+\.\d+\n", capfd.readouterr().out)
@@ -1278,7 +1278,7 @@ def test_results_under_constraints_are_read_again(place, capfd, name):
         ('kind = "symmetric"\nleft = "link_1"\nright = "lnk_2"', ("'lnk_2'", "'link_2'")),
         (
             'kind = "symmetric"\nleft = "link_1"\nright = "link_2"\nplane = "zx"',
-            ("constraint[1].plane", "xz, xy, yz"),
+            ("constraint[1].plane", "xy, xz, yz"),
         ),
         ('kind = "payload"\nmass = 0.5', ("payload", "needs 'link'")),
         ('kind = "payload"\nlink = "link_5"\nmass = 0.5', ("'link_5' is no link",)),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dynident.dynamics.base import base_parameters as base_parameters
     from dynident.dynamics.idim import build_idim as build_idim
     from dynident.estimators.closed_loop import Simulation as Simulation
+    from dynident.estimators.tracker import Tracker as Tracker
     from dynident.recording.arrays import recording as recording
     from dynident.recording.prepare import Samples as Samples
     from dynident.recording.prepare import prepare as prepare
@@ -62,6 +63,7 @@ _PUBLIC = {
     "Samples": "dynident.recording.prepare",
     "Simulation": "dynident.estimators.closed_loop",
     "Study": "dynident.study.study",
+    "Tracker": "dynident.estimators.tracker",
     "base_parameters": "dynident.dynamics.base",
     "build_idim": "dynident.dynamics.idim",
     "consistent_witness": "dynident.consistency.nearest",

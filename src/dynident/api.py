@@ -25,7 +25,7 @@ from dynident.diagnosis.verdict import (
     negative_reasons,
     verdict,
 )
-from dynident.estimators import Estimate
+from dynident.estimators import OWN_SHAPES, Estimate
 from dynident.estimators.closed_loop import (
     SimulatedFigure,
     auxiliary_model,
@@ -118,7 +118,7 @@ def identify(
     def estimated(fitted: Problem, **other: Any) -> Estimate:
         return estimate(fitted, method, **{**given, **other})
 
-    if problem.idim.nonlinear:
+    if problem.idim.nonlinear and method not in OWN_SHAPES:
         progress("shapes", 0.0)
         plainly = {"bootstrap": 0} if Bootstrap in families(method).values() else {}
         problem, found = with_shapes(
@@ -137,6 +137,10 @@ def identify(
         watch.lap("rows")
         progress("estimate", 0.0)
         found = estimated(fitted)
+        if found.shape is not None:
+            problem = problem.shaped(found.shape.values)
+            fitted = rows(problem)
+            factors = fitted.factors
         watch.lap("estimate")
 
     progress("validation", 0.0)

@@ -81,6 +81,41 @@ FLAGS = (
         "Of pc-*: of the bootstrap's random numbers.",
     ),
     Flag(
+        "memory",
+        "number",
+        "Of rls: time after which a sample weighs 1/e; nothing is forgotten unless it is "
+        "given [s].",
+    ),
+    Flag(
+        "memory_friction",
+        "number",
+        "Of rls: the same for the drives' friction alone, whose parameters then forget "
+        "otherwise than the bodies' and rotors' [s].",
+    ),
+    Flag(
+        "directional",
+        "switch",
+        "Of rls: forget only along the directions in parameter space that new rows see; "
+        "all of them together are then forgotten about as many times more slowly as "
+        "there are parameters.",
+    ),
+    Flag(
+        "walk",
+        "number",
+        "Of kf: standard deviation of the bodies' and rotors' parameters after a second "
+        "of a random walk, over the value that moves the torques by 100 sigma.",
+    ),
+    Flag(
+        "walk_friction",
+        "number",
+        "Of kf: the same of the drives' friction.",
+    ),
+    Flag(
+        "shape_std",
+        "number",
+        "Of ekf: standard deviation of each shape parameter before the log, over its usual value.",
+    ),
+    Flag(
         "rows",
         "word",
         "Of every method: what is fitted: decimated rows, all samples, or those of a "

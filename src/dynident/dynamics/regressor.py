@@ -49,7 +49,8 @@ def screw_entries(l0, l1, l2, x, y, z, motion, e):  # type: ignore[no-untyped-de
 
 
 @jit
-def _regressor(tree, quaternion, position, trigonometry, dq, ddq, slot, out):  # type: ignore[no-untyped-def]
+def regressor_kernel(tree, quaternion, position, trigonometry, dq, ddq, slot, out):  # type: ignore[no-untyped-def]
+    """Entries of the regressor that `slot` asks for, sample by sample: see `fill_regressor`."""
     kind, parent, row, axis, g = tree.kind, tree.parent, tree.row, tree.axis, tree.gravity
     lengths = tree.path_length
     bodies = len(kind)
@@ -135,7 +136,7 @@ def fill_regressor(tree: Tree, slot: Integers, q: Array, dq: Array, ddq: Array, 
         Columns that no slot names are left alone.
     """
     floating = bool(tree.kind[0] == 2)
-    _regressor(tree, *joint_functions(q, floating), dq, ddq, slot, out)
+    regressor_kernel(tree, *joint_functions(q, floating), dq, ddq, slot, out)
 
 
 def regressor(tree: Tree, q: Array, dq: Array, ddq: Array) -> Array:

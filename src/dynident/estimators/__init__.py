@@ -6,10 +6,12 @@ from collections.abc import Callable
 
 from dynident.estimators.constrained import pc_clie, pc_didim, pc_idim_iv, pc_idim_ls
 from dynident.estimators.didim import didim
+from dynident.estimators.ekf import ekf
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.instrumental import idim_iv, two_stage_least_squares
 from dynident.estimators.least_squares import irls, ols, wls
 from dynident.estimators.output_error import clie, cloe
+from dynident.estimators.recursive import kf, rls
 
 ESTIMATORS: dict[str, Callable[..., Estimate]] = {
     "ols": ols,
@@ -24,6 +26,12 @@ ESTIMATORS: dict[str, Callable[..., Estimate]] = {
     "pc-idim-iv": pc_idim_iv,
     "pc-didim": pc_didim,
     "pc-clie": pc_clie,
+    "rls": rls,
+    "kf": kf,
+    "ekf": ekf,
 }
 
-__all__ = ["ESTIMATORS", "Estimate"]
+OWN_SHAPES = frozenset({"ekf"})
+"""Methods that estimate shapes of friction themselves; others have them linearised."""
+
+__all__ = ["ESTIMATORS", "OWN_SHAPES", "Estimate"]

@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.recording import checks
 from dynident.recording.clock import Clocking
@@ -23,6 +24,7 @@ from dynident.recording.signals import (
     Side,
     Spot,
     Units,
+    in_units,
     recorded,
     sampled,
 )
@@ -123,6 +125,57 @@ def read_log(
     groups = [paths] if stack == "side" else [[path] for path in paths]
     pieces = [sampled(_places(group, mapping), request) for group in groups]
     return recorded(pieces, request)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which columns of a table are what, for rows that are yet to come.
+
+    Attributes
+    ----------
+    places : dict of str to tuple of int
+        Columns of each signal, time among them where there is one.
+    request : Request
+    """
+
+    places: dict[str, tuple[int, ...]]
+    request: Request
+
+    def signals(self, values: Array) -> dict[str, Array]:
+        """SI units on the joints' side of rows, shape (samples, columns); time as a column."""
+        found = {}
+        for signal, columns in self.places.items():
+            key = "tau" if signal == "current" else signal
+            found[key] = in_units(values[:, columns], signal, self.request)
+        return found
+
+
+def layout_of(
+    table: Table,
+    robot: Robot,
+    columns: Columns | None = None,
+    units: Units | None = None,
+    side: Side = "joint",
+) -> Layout:
+    """Which columns of a table are what, by its names: as `read_log` takes them.
+
+    Raises
+    ------
+    InputError
+        When columns are missing or ambiguous, or units do not fit.
+    """
+    name = str(table.path)
+    request = Request(name, robot.joint_names, robot, None, units or {}, side, Clocking())
+    mapping = _Mapping(request, robot, columns or {})
+    checks.refuse_unknown(name, "columns", mapping.columns, SIGNALS)
+    time = _time_spot([table], mapping)
+    spots, _ = _spots([table], time, mapping)
+    places = {signal: tuple(index for _, index in found) for signal, found in spots.items()}
+    if time is not None:
+        places["time"] = (time[1],)
+    layout = Layout(places, request)
+    layout.signals(np.zeros((1, table.width)))  # units that cannot be are refused here
+    return layout
 
 
 @dataclass(frozen=True)

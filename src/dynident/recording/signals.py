@@ -160,8 +160,7 @@ def sampled(places: Places, request: Request) -> Piece:
     for signal in list(raw):
         # one signal at a time, so that a long log never stands in memory twice
         values = onto_clock(raw.pop(signal), clock)
-        values *= _factors(signal, request)
-        signals["tau" if signal == "current" else signal] = _joint_side(values, signal, request)
+        signals["tau" if signal == "current" else signal] = in_units(values, signal, request)
     return Piece(clock.rate, signals, clock.segments, (*notes, *clock.warnings))
 
 
@@ -201,10 +200,14 @@ def _taken(places: Places, request: Request) -> tuple[dict[str, Array], Clock, t
 
 def _stamps(spot: Spot, request: Request) -> Array:
     """Time stamps [s]."""
+    return spot[0].take([spot[1]])[:, 0] * _unit_of_time(spot[0].called, request)
+
+
+def _unit_of_time(called: str, request: Request) -> float:
     unit = request.units.get("time", "s")
     if not isinstance(unit, str) or unit not in TIMES:
-        raise InputError(f"{spot[0].called}: units.time = {unit!r}; known are {', '.join(TIMES)}")
-    return spot[0].take([spot[1]])[:, 0] * TIMES[unit]
+        raise InputError(f"{called}: units.time = {unit!r}; known are {', '.join(TIMES)}")
+    return TIMES[unit]
 
 
 def _kept(
@@ -311,6 +314,20 @@ class _Merger:
 
 
 # units and sides
+
+
+def in_units(values: Array, signal: str, request: Request) -> Array:
+    """A signal in SI units on the joints' side; `values` are the caller's to give away.
+
+    Raises
+    ------
+    InputError
+        For units that cannot be.
+    """
+    if signal == "time":
+        return values * _unit_of_time(request.name, request)
+    values *= _factors(signal, request)
+    return _joint_side(values, signal, request)
 
 
 def _factors(signal: str, request: Request) -> Array:

@@ -197,6 +197,11 @@ class Problem(Regression):
         """The same model on other logs."""
         return Problem.of(self.base, samples)
 
+    def shaped(self, values: Array) -> Problem:
+        """The same logs at other shapes of the friction."""
+        base = replace(self.base, idim=self.idim.shaped(values))
+        return Problem.of(base, self.samples)
+
     def linearised(self, theta: Array) -> Problem:
         """The same logs, the shapes of the friction as parameters, about a full set."""
         base = self.base.linearised(theta)

@@ -79,6 +79,7 @@ class StoredSettings(Part):
     """What shaped the result."""
 
     study: dict[str, Any]
+    sigma: tuple[Finite, ...] | None = None
     lowpass_hz: Annotated[Number, Field(gt=0.0)]
 
 
@@ -114,6 +115,13 @@ class StoredResult:
     def idim(self) -> Idim:
         """The model."""
         return self.base.idim
+
+    def sigma(self) -> Array | None:
+        """Standard deviation of each joint's torque error, where the result tells it."""
+        found = self.document.settings.sigma
+        if found is None or len(found) != self.idim.robot.n or min(found) <= 0.0:
+            return None
+        return np.array(found, dtype=float)
 
     def theta(self) -> Array:
         """Standard parameters with the stored model's torques."""

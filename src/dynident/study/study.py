@@ -10,15 +10,18 @@ from pydantic import AfterValidator, Field
 
 from dynident.api import EVERY_METHOD
 from dynident.core.errors import InputError
-from dynident.core.options import chosen, option_section, table
+from dynident.core.options import Options, chosen, option_section, table
 from dynident.core.schema import Flag, Name, Number, Spec, Vector3, one_of, read_toml, validated
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.options import every_option, names_of
+from dynident.estimators.recursive import Drift, Forgetting
+from dynident.estimators.tracker import Alarm, Tracking
 from dynident.friction.models import FRICTIONS
 from dynident.recording.clock import Clocking
 from dynident.recording.mend import Mending, mend
 from dynident.recording.prepare import MOST, Preparation, Samples, prepare
 from dynident.recording.read import read_log
+from dynident.recording.recording import Recording
 from dynident.robot import load_robot
 from dynident.robot.model import Robot
 from dynident.robot.spec import DriveSpec, TransmissionSpec
@@ -32,6 +35,9 @@ def in_order(rows: tuple[int, int]) -> tuple[int, int]:
         raise ValueError(f"is [first, one after the last], got {list(rows)}")
     return rows
 
+
+TRACKING: tuple[type[Options], ...] = (Tracking, Forgetting, Drift, Alarm)
+"""Families of options of `dynident track`."""
 
 Row = Annotated[int, Field(strict=True, ge=0, le=MOST)]
 Side = Literal["joint", "motor"]
@@ -135,12 +141,14 @@ if TYPE_CHECKING:
     LogSection = LogFiles
     PrepareSection = Spec
     IdentifySection = MethodSection
+    TrackSection = Spec
 else:
     LogSection = option_section("LogSection", LogFiles, table([Clocking, Mending]))
     PrepareSection = option_section("PrepareSection", Spec, table([Preparation]))
     IdentifySection = option_section(
         "IdentifySection", MethodSection, {**every_option(), **table(EVERY_METHOD)}
     )
+    TrackSection = option_section("TrackSection", Spec, table(TRACKING))
 
 
 class Study(Spec):
@@ -160,6 +168,8 @@ class Study(Spec):
     noise : NoiseSection
         Of `dynident simulate`.
     simulation : SimulationSection
+    track : TrackSection
+        Of `dynident track`.
     """
 
     robot: RobotSection
@@ -171,6 +181,7 @@ class Study(Spec):
     reference: ReferenceSection = ReferenceSection()
     noise: NoiseSection = NoiseSection()
     simulation: SimulationSection = SimulationSection()
+    track: TrackSection = TrackSection()
 
 
 def read_study(path: str | Path, use: str | None = "identify") -> Study:
@@ -260,6 +271,16 @@ def study_samples(section: LogSection, robot: Robot, settings: PrepareSection) -
     ------
     InputError
     """
+    return prepare(study_recording(section, robot), **settings.model_dump(exclude_none=True))
+
+
+def study_recording(section: LogSection, robot: Robot) -> Recording:
+    """Read and mend one log of a study.
+
+    Raises
+    ------
+    InputError
+    """
     recording = read_log(
         listed(section.files),
         robot,
@@ -274,4 +295,4 @@ def study_samples(section: LogSection, robot: Robot, settings: PrepareSection) -
     recording = mend(recording, section.mending())
     if section.rows is not None:
         recording = recording.rows(*section.rows)
-    return prepare(recording, **settings.model_dump(exclude_none=True))
+    return recording

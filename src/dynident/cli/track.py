@@ -1,0 +1,252 @@
+"""``dynident track``: parameters while the robot moves, from a log, a growing file or a pipe."""
+
+from __future__ import annotations
+
+import json as jsons
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dynident.cli.options import (
+    BandwidthOption,
+    FrictionOption,
+    RateOption,
+    RobotOption,
+    app,
+    positive,
+)
+from dynident.core.errors import InputError, of_study
+
+if TYPE_CHECKING:
+    from dynident.dynamics.base import BaseParameters
+    from dynident.study.stored import StoredResult
+    from dynident.study.study import Study
+    from dynident.study.track import Noticed, Row
+
+PIPE = "-"
+
+
+@app.command(epilog="Example: dynident track - --start out/result.json --every 5 < stream.csv")
+def track(
+    source: Annotated[
+        str,
+        typer.Argument(metavar="STUDY|LOG|-", help="A study, a log, or - for standard input."),
+    ],
+    study: Annotated[
+        Path | None, typer.Option("--study", help="Whose robot and settings a log or stream has.")
+    ] = None,
+    start: Annotated[
+        Path | None,
+        typer.Option("--start", help="A result.json to start from, with its robot and settings."),
+    ] = None,
+    robot: RobotOption = None,
+    friction: FrictionOption = None,
+    bandwidth: BandwidthOption = None,
+    rate: RateOption = None,
+    sigma: Annotated[
+        float | None,
+        typer.Option("--sigma", callback=positive, help="Of all joints' torque errors [Nm or N]."),
+    ] = None,
+    memory: Annotated[
+        float | None, typer.Option("--memory", help="Time after which samples weigh 1/e [s].")
+    ] = None,
+    memory_friction: Annotated[
+        float | None, typer.Option("--memory-friction", help="The same of friction alone [s].")
+    ] = None,
+    walk: Annotated[
+        float | None, typer.Option("--walk", help="Random walk of bodies and rotors after 1 s.")
+    ] = None,
+    walk_friction: Annotated[
+        float | None, typer.Option("--walk-friction", help="The same of friction.")
+    ] = None,
+    consistent: Annotated[
+        bool | None,
+        typer.Option("--consistent/--no-consistent", help="Follow consistent parameters, too."),
+    ] = None,
+    every: Annotated[
+        float | None,
+        typer.Option("--every", callback=positive, help="Time between estimates [s]; 1."),
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Wait for more at the end of the log.")
+    ] = False,
+    state: Annotated[
+        Path | None,
+        typer.Option("--state", help="Go on from this file, where it exists; written at the end."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV.")] = False,
+) -> None:
+    """Follow a robot's parameters and load; estimates go to stdout as they come."""
+    from dynident.core.files import refuse_overwriting, refuse_unwritable
+    from dynident.study.study import inputs_of
+    from dynident.study.track import Noticed, setting
+    from dynident.study.track import track as run
+
+    given = {
+        "sigma": sigma,
+        "memory": memory,
+        "memory_friction": memory_friction,
+        "walk": walk,
+        "walk_friction": walk_friction,
+        "consistent": consistent,
+        "every": every,
+    }
+    own = source.endswith(".toml")
+    chosen, result, place = settings_of(Path(source) if own else study, start, robot, own)
+    chosen = overridden(chosen, friction, bandwidth, given)
+    if state is not None:
+        refuse_unwritable(state.parent)
+        inputs = [each for each in (place, start) if each is not None]
+        log = [] if own or source == PIPE else source.split(",")
+        refuse_overwriting([state], [*inputs, *log, *inputs_of(chosen)])
+    with of_study(place):
+        tracked = setting(chosen, chosen.log[0] if chosen.log else None, result)
+    write = writer(tracked.base, json)
+
+    def told(each: Row | Noticed) -> None:
+        write(each)
+        sys.stdout.flush()
+        if isinstance(each, Noticed) and not json:
+            typer.echo(f"note: {words(each)}", err=True)
+
+    with stopping() as stopped, of_study(place):
+        follower = run(
+            tracked,
+            None if own or source == PIPE else source,
+            told,
+            stream=sys.stdin.buffer if source == PIPE else None,
+            follow=follow,
+            rate=rate,
+            state=state,
+            stopped=stopped,
+        )
+    if stopped():
+        typer.echo(f"stopped after {follower.taken} samples", err=True)
+        if state is None:
+            raise typer.Exit(130)
+    if state is not None:
+        typer.echo(f"state written to {state}", err=True)
+
+
+def settings_of(
+    study: Path | None, start: Path | None, robot: Path | None, own: bool
+) -> tuple[Study, StoredResult | None, Path | None]:
+    """The study whose settings count, the result to start from, and the study's place."""
+    from dynident.core.schema import validated
+    from dynident.study.stored import read_result
+    from dynident.study.study import Study, read_study
+
+    if sum(each is not None for each in (study, robot)) > 1 or (robot is not None and start):
+        raise InputError("give one of a study, --start and --robot")
+    result = None if start is None else read_result(start)
+    if study is not None:
+        return read_study(study, use="identify" if own else None), result, study
+    if result is not None:
+        return result.study, result, None
+    if robot is None:
+        raise InputError(
+            "give a study, or with a log --study, --start or --robot; see track --help"
+        )
+    plain = validated(Study, {"robot": {"file": str(robot)}}, "command line")
+    return plain, None, None
+
+
+def overridden(
+    study: Study, friction: str | None, bandwidth: float | None, track: Mapping[str, object]
+) -> Study:
+    """The study with what the command line says instead."""
+    from dynident.cli.identify import overridden as changed
+    from dynident.core.schema import validated
+    from dynident.study.study import TrackSection
+
+    study = changed(study, friction=friction, bandwidth=bandwidth, locked=None, identify={})
+    given = {key: value for key, value in track.items() if value is not None}
+    section = validated(
+        TrackSection, {**study.track.model_dump(exclude_none=True), **given}, "command line"
+    )
+    return study.model_copy(update={"track": section})
+
+
+def writer(base: BaseParameters, json: bool) -> Callable[[Row | Noticed], None]:
+    """Writes estimates to stdout."""
+    from dynident.study.track import Noticed, Row
+
+    names = base.names
+    begun = False
+
+    def table(each: Row | Noticed) -> None:
+        nonlocal begun
+        if isinstance(each, Noticed):
+            return
+        if not begun:
+            head = [*names, *(f"std_{name}" for name in names)]
+            theta = () if each.theta is None else base.idim.names
+            head += [*(f"consistent_{name}" for name in theta), "load", "std_load"]
+            sys.stdout.write(",".join(["time", "samples", *head]) + "\n")
+            begun = True
+        load = ("", "") if each.load is None else each.load
+        cells = [each.time, each.samples, *each.beta, *each.std]
+        cells += [*(() if each.theta is None else each.theta), *load]
+        shown = (c if isinstance(c, str) else f"{c:.9g}" for c in cells)
+        sys.stdout.write(",".join(shown) + "\n")
+
+    def lines(each: Row | Noticed) -> None:
+        if isinstance(each, Noticed):
+            found: dict[str, object] = {
+                "time": each.time,
+                "event": each.event.kind,
+                "statistic": each.event.statistic,
+                "threshold": each.event.threshold,
+            }
+        else:
+            assert isinstance(each, Row)
+            found = {
+                "time": each.time,
+                "samples": each.samples,
+                "beta": dict(zip(names, each.beta.tolist(), strict=True)),
+                "std": dict(zip(names, each.std.tolist(), strict=True)),
+                "load": None
+                if each.load is None
+                else dict(zip(("mass", "std"), each.load, strict=True)),
+            }
+            if each.theta is not None:
+                found["consistent"] = dict(zip(base.idim.names, each.theta.tolist(), strict=True))
+        sys.stdout.write(jsons.dumps(found) + "\n")
+
+    return lines if json else table
+
+
+def words(noticed: Noticed) -> str:
+    """An event as a note."""
+    event = noticed.event
+    what = {
+        "load": "another load than before",
+        "released": "no load beside the model's any more",
+    }[event.kind]
+    return (
+        f"{noticed.time:.3f} s: {what} (squared innovations {event.statistic:.0f}, "
+        f"expected below {event.threshold:.0f})"
+    )
+
+
+@contextmanager
+def stopping() -> Iterator[Callable[[], bool]]:
+    """Whether SIGINT or SIGTERM came; they end nothing in between."""
+    asked = False
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        asked = True
+
+    kept = {each: signal.signal(each, ask) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: asked
+    finally:
+        for each, before in kept.items():
+            signal.signal(each, before)

@@ -1,0 +1,204 @@
+"""The extended Kalman filter on friction that is not linear in all of its parameters.
+
+Base parameters b and shape parameters s are estimated jointly (zhang2018, eq. 20 and 21). A row
+``y = x(s) b`` is absorbed in its tangent at what is known before it,
+
+    [x(s0) | g] [b; s] = y + g s0,     g = d(x(s) b0) / ds,
+
+by the square-root recursion of linear rows. Rows are made anew at the shape that each `STRETCH` of
+instants begins with, through the filters of the batch, so that they are its rows there. Shapes are
+the last of the unknowns: with one of them at a bound the others' least squares is that of their
+own triangle, and the base parameters follow from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+from scipy import linalg, optimize
+
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.options import Options
+from dynident.core.schema import Number
+from dynident.dynamics.base import BaseParameters
+from dynident.estimators.covariance import ErrorBars, Spread, named
+from dynident.estimators.estimate import Estimate, Shape, Track
+from dynident.estimators.recursion import Recursion, follow, natural_size, rule
+from dynident.estimators.recursive import Weights, kf, weighed
+from dynident.recording.prepare import Samples
+from dynident.regression.decimate import GroupDecimator
+from dynident.regression.problem import Problem
+from dynident.regression.statistics import long_run_ratio, residuals, whiteness_rejected
+from dynident.regression.weighted import literature_std
+
+STRETCH = 8
+"""Instants whose rows share a tangent."""
+
+WIDER = 30.0
+"""Standard deviations of least squares that the start is uncertain by, at least."""
+
+Relative = Annotated[Number, Field(gt=0.0, le=1e3)]
+
+
+@dataclass(frozen=True)
+class Belief(Options):
+    """What is believed of shapes before the log."""
+
+    shape_std: Annotated[
+        Relative, "standard deviation of each shape parameter before the log, over its usual value"
+    ] = 1.0
+
+
+def ekf(
+    problem: Problem,
+    belief: Belief = Belief(),
+    weights: Weights = Weights(),
+    bars: ErrorBars = ErrorBars(),
+) -> Estimate:
+    """The extended Kalman filter on linear and shape parameters (zhang2018, eq. 21).
+
+    Without shape parameters it is `kf` without a walk.
+
+    Parameters
+    ----------
+    problem : Problem
+    belief : Belief
+    weights : Weights
+        By default sigma is that of wls at the friction's usual shape.
+    bars : ErrorBars
+
+    Raises
+    ------
+    InputError
+        When the friction has a memory or depends on load or temperature, or another covariance
+        than the filter's own is asked for.
+    ComputationError
+        When the log does not excite all base parameters or sigma does not settle.
+    """
+    idim, p = problem.idim, problem.base.count
+    if not idim.shape_parameters:
+        return kf(problem, weights=weights, bars=bars)
+    for friction in idim.frictions:
+        if friction.model.state or friction.model.needs:
+            raise InputError(
+                f"friction {idim.friction!r} depends on more than the motion of an instant, which "
+                "ekf does not follow"
+            )
+    if bars.covariance is not None:
+        raise InputError(f"covariance {bars.covariance!r} is not of ekf, whose own is of its rows")
+    sigma = weighed(problem, weights)
+    shape = np.array(idim.shape)
+    lower = np.array([each.bounds.lower for each in idim.shape_parameters])
+    upper = np.array([each.bounds.upper for each in idim.shape_parameters])
+    std = belief.shape_std * np.maximum(np.abs(shape), 1e-3 * (upper - lower))
+    ageing = rule(np.concatenate([natural_size(problem.base, sigma), std]))
+    # a tangent at parameters that mean nothing yet would tell nonsense of the shapes, and for good:
+    # the linear ones start where least squares ends at the usual shape, each within its own size
+    system = problem.factors.weighted(sigma)
+    linear = system.solve()
+    wide = np.concatenate([np.maximum(np.abs(linear), WIDER * literature_std(system)), std])
+    state = Recursion.start(np.concatenate([linear, shape]), np.diag(1.0 / wide))
+    times, betas, stds = [], [], []
+    count, now = 0, 0.0
+    for log in problem.samples:
+        for segment, length in stretches(log):
+            base = replace(problem.base, idim=idim.shaped(state.beta[p:]))
+            rows, group, last = tangents(base, log, segment, length, state.beta, sigma)
+            if not len(rows):
+                continue
+            first = np.zeros(len(rows), dtype=np.int64)
+            follow(
+                ageing, state.R, state.beta, state.due, state.place, state.row, rows, first,
+                group, len(sigma), np.zeros(len(rows)), np.empty(len(rows)),
+            )  # fmt: skip
+            bounded(state, lower, upper)
+            count += len(rows)
+            times.append(now + last / log.rate)
+            betas.append(state.beta[:p].copy())
+            stds.append(state.std[:p])
+        now += len(log.q) / log.rate
+    shaped = Problem.of(replace(problem.base, idim=idim.shaped(state.beta[p:])), problem.samples)
+    errors = residuals(shaped, state.beta[:p])
+    covariance, words = state.covariance, "white errors, a sigma per group"
+    if whiteness_rejected(errors.error):
+        covariance = covariance * long_run_ratio(errors.error)
+        words = "long-run variance of the residuals (they are not white)"
+    literature = literature_std(shaped.factors.weighted(sigma))
+    spread = named("extended Kalman filter", Spread(words, covariance[:p, :p]), literature)
+    names = tuple(each.name for each in idim.shape_parameters)
+    found = Shape(names, state.beta[p:].copy(), np.sqrt(np.diag(covariance)[p:]))
+    every = max(1, len(times) // 400)
+    track = Track(np.array(times)[::every], np.array(betas)[::every], np.array(stds)[::every])
+    return Estimate(
+        state.beta[:p].copy(), None, sigma, spread, errors, count,
+        f"{count} rows in order of time, each in its tangent", shape=found,
+        track=track,
+    )  # fmt: skip
+
+
+def stretches(log: Samples) -> Iterator[tuple[tuple[int, int], int]]:
+    """Runs of samples that make `STRETCH` instants each, and how many of them are their own."""
+    step = int(np.lcm.reduce([f.step for f in log.filters]))
+    length = step * max(1, STRETCH * min(f.step for f in log.filters) // step)
+    reach = 2 * max(f.half for f in log.filters)
+    for start, stop in log.segments:
+        for begin in range(start, stop, length):
+            yield (begin, min(stop, begin + length + reach)), length
+
+
+def tangents(
+    base: BaseParameters,
+    log: Samples,
+    segment: tuple[int, int],
+    length: int,
+    known: Array,
+    sigma: Array,
+) -> tuple[Array, np.ndarray, int]:
+    """Rows ``[x | g | y + g s]`` of a stretch in order of time, of unit variance."""
+    start, stop = segment
+    linear = base.linearised(base.standard(known[: base.count]))
+    packing = linear.idim.packing(linear.kept)
+    packed = np.empty((stop - start, packing.width))
+    linear.idim.fill(packing, log.q[start:stop], log.dq[start:stop], log.ddq[start:stop], packed)
+    widths = [entries.stop - entries.start + 1 for entries, _ in packing.joints]
+    blocks = [
+        (packed[:, entries], log.tau[start:stop, j : j + 1])
+        for j, (entries, _) in enumerate(packing.joints)
+    ]
+    found, sample = GroupDecimator(log, start, stop, widths).push(start, blocks)
+    rows, times = [], []
+    groups: list[int] = []
+    for j, (_, columns) in enumerate(packing.joints):
+        # instants of the next stretch are its own
+        kept = sample[j] < start + log.filters[j].half + length
+        full = np.zeros((int(kept.sum()), len(known) + 1))
+        block = found[j][kept] / sigma[j]
+        full[:, columns] = block[:, :-1]
+        full[:, -1] = block[:, -1] + block[:, :-1] @ linear.shift[columns]
+        rows.append(full)
+        groups += [j] * len(full)
+        times.append(sample[j][kept])
+    at = np.concatenate(times)
+    group = np.array(groups, dtype=np.int64)
+    order = np.lexsort((group, at))
+    last = int(at[order[-1]]) if len(at) else start
+    return np.vstack(rows)[order], group[order], last
+
+
+def bounded(state: Recursion, lower: Array, upper: Array) -> None:
+    """Shapes within their bounds: the least squares of what is known under them."""
+    p = len(state.beta) - len(lower)
+    shape = state.beta[p:]
+    if np.all((shape >= lower) & (shape <= upper)):
+        return
+    full = len(state.beta)
+    R, z = state.R[:, :full], state.R[:, full]
+    found = optimize.lsq_linear(R[p:, p:], z[p:], (lower, upper), method="bvls")
+    shape = np.clip(found.x, lower, upper)
+    state.beta[p:] = shape
+    state.beta[:p] = linalg.solve_triangular(R[:p, :p], z[:p] - R[:p, p:] @ shape)

@@ -1,0 +1,523 @@
+"""One sample at a time: rows, their absorption and the test for a change, in one compiled function.
+
+What a tracker is told once (`Model`) and what it remembers (`Memory`) lie one after another in a
+vector of whole and one of real numbers each: a call hands over four arrays and not fifty, whose
+handing over would take longer than the update, and a memory is stored by storing two vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dynident.core.arrays import Array, Integers
+from dynident.core.jit import inner, jit
+from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.idim import DriveColumn
+from dynident.dynamics.regressor import regressor_kernel
+from dynident.dynamics.tree import Tree
+from dynident.estimators.recursion import Rule, absorb, follow, solve
+from dynident.friction.kernel import BY_STATE, VALUE, At, address, consult
+
+LOAD = 10
+"""Parameters of a load."""
+ROTOR, WEIGHTED, LAW = 0, 1, 2
+"""Kinds of a drive's columns."""
+LEARNT = 60.0
+"""Time constant of what is learnt of the innovations [s]."""
+RELEASED = 3.0
+"""Normal quantile below which a load is none."""
+
+
+class Model(NamedTuple):
+    """What a tracker is told: the robot, its drives' columns, weights and ageing.
+
+    Attributes
+    ----------
+    kind ... gravity
+        The tree's arrays, with the slots of its packed regressor.
+    start, stop, column : ndarray of int
+        Entries of each joint's packed row, and which column each of them is.
+    entry, weight : ndarray, shapes (e, 5), (e, 4)
+        The drives' entries: kind, gear, law, row of the law, slot; the friction's column as
+        ``a + b v + c s(v)`` and the factor with which it acts.
+    turns : ndarray, shape (gears, n)
+    law, shape : ndarray, shapes (laws, 3), (laws, most shapes)
+        Address, gear, rows of each nonlinear friction law; its shape parameters.
+    gate, slow : ndarray, shapes (n, n), (n,)
+        Speeds of coupled drives at their own joint; thresholds [rad/s or m/s].
+    sigma : ndarray, shape (n,)
+    first : ndarray of int, shape (n,)
+        The first column of each joint's row.
+    memory ... turn
+        The `Rule`.
+    load : ndarray of int, shape (LOAD,)
+        Columns of the last link's own parameters.
+    load_std : ndarray, shape (LOAD,)
+        What is believed of a load.
+    """
+
+    kind: Integers
+    parent: Integers
+    row: Integers
+    path: Integers
+    path_length: Integers
+    slot: Integers
+    start: Integers
+    stop: Integers
+    column: Integers
+    entry: Integers
+    law: Integers
+    first: Integers
+    turn: Integers
+    load: Integers
+    rotation: Array
+    translation: Array
+    axis: Array
+    gravity: Array
+    weight: Array
+    turns: Array
+    shape: Array
+    gate: Array
+    slow: Array
+    sigma: Array
+    memory: Array
+    walk: Array
+    floor: Array
+    size: Array
+    load_std: Array
+
+
+class Sizes(NamedTuple):
+    """How many there are of everything: the head of the vector of whole numbers."""
+
+    bodies: int
+    longest: int
+    joints: int
+    width: int
+    entries: int
+    gears: int
+    laws: int
+    shapes: int
+    p: int
+    wide: int
+    turns: int
+    share: int
+    half: int
+    settle: int
+
+
+class Pace(NamedTuple):
+    """Numbers at the head of the vector of real ones.
+
+    Attributes
+    ----------
+    period : float
+        Between samples [s].
+    directional : float
+        Memory of directional forgetting [s].
+    quantile : float
+        Normal quantile of the test's threshold.
+    """
+
+    period: float
+    directional: float
+    quantile: float
+
+
+class Memory(NamedTuple):
+    """What a tracker remembers.
+
+    Attributes
+    ----------
+    place : ndarray of int, shape (2,)
+    kept_place : ndarray of int, shape (2, 2)
+    counts : ndarray of int, shape (COUNTS,)
+    R, beta, due : ndarray
+        The recursion.
+    load_factor, load_beta : ndarray, shapes (LOAD, LOAD + 1), (LOAD,)
+        That of a load.
+    kept_factor, kept_beta, kept_due : ndarray
+        The recursion at the ends of the last two half windows, the older first.
+    total : ndarray, shape (TOTALS,)
+    """
+
+    place: Integers
+    kept_place: Integers
+    counts: Integers
+    R: Array
+    beta: Array
+    due: Array
+    load_factor: Array
+    load_beta: Array
+    kept_factor: Array
+    kept_beta: Array
+    kept_due: Array
+    total: Array
+
+
+SAMPLES, MODE, IN_HALF, ROWS, ROWS_BEFORE, QUIET, MODE_AGE, COUNTS = 0, 1, 2, 3, 4, 5, 6, 7
+"""What is counted: samples, whether a load is carried, samples and rows of the present half
+window, rows of the one before, quiet halves so far, half windows in this mode."""
+SUM, SUM_BEFORE, LEVEL, SCATTER, STATISTIC, THRESHOLD, FREEDOM, TOTALS = 0, 1, 2, 3, 4, 5, 6, 7
+"""Sums of squared innovations, their mean and scatter as learnt, the last test."""
+QUIETLY, BAD, CHANGED, RELEASE = 0, 1, 2, 3
+"""What a step comes back with."""
+
+
+def vectors(*parts: NamedTuple) -> tuple[Integers, Array]:
+    """All arrays and numbers of some tuples in two vectors, whole and real, in their order."""
+    every = [np.asarray(each) for part in parts for each in part]
+    whole = [a.ravel() for a in every if np.issubdtype(a.dtype, np.integer)]
+    real = [a.ravel() for a in every if not np.issubdtype(a.dtype, np.integer)]
+    return (
+        np.ascontiguousarray(np.concatenate(whole), dtype=np.int64),
+        np.ascontiguousarray(np.concatenate(real), dtype=np.float64),
+    )
+
+
+def memory_sizes(p: int) -> tuple[int, int]:
+    """Lengths of the two vectors of a memory."""
+    return 2 + 4 + COUNTS, 3 * (p * (p + 1) + 2 * p) + LOAD * (LOAD + 2) + TOTALS
+
+
+@jit
+def unpack_memory(whole, real, p):  # type: ignore[no-untyped-def]
+    """The memory as arrays that share the vectors' storage."""
+    square = p * (p + 1)
+    R = real[:square].reshape((p, p + 1))
+    at = square
+    beta = real[at : at + p]
+    due = real[at + p : at + 2 * p]
+    at += 2 * p
+    load_factor = real[at : at + LOAD * (LOAD + 1)].reshape((LOAD, LOAD + 1))
+    at += LOAD * (LOAD + 1)
+    load_beta = real[at : at + LOAD]
+    at += LOAD
+    kept_factor = real[at : at + 2 * square].reshape((2, p, p + 1))
+    at += 2 * square
+    kept_beta = real[at : at + 2 * p].reshape((2, p))
+    at += 2 * p
+    kept_due = real[at : at + 2 * p].reshape((2, p))
+    at += 2 * p
+    return Memory(
+        whole[:2], whole[2:6].reshape((2, 2)), whole[6 : 6 + COUNTS], R, beta, due, load_factor,
+        load_beta, kept_factor, kept_beta, kept_due, real[at : at + TOTALS],
+    )  # fmt: skip
+
+
+@jit
+def unpack_model(whole, real):  # type: ignore[no-untyped-def]
+    """Sizes, pace and model of the vectors that `vectors` made of them."""
+    s = Sizes(
+        whole[0], whole[1], whole[2], whole[3], whole[4], whole[5], whole[6], whole[7], whole[8],
+        whole[9], whole[10], whole[11], whole[12], whole[13],
+    )  # fmt: skip
+    b, n = s.bodies, s.joints
+    at = 14
+    kind = whole[at : at + b]
+    parent = whole[at + b : at + 2 * b]
+    row = whole[at + 2 * b : at + 3 * b]
+    at += 3 * b
+    path = whole[at : at + b * s.longest].reshape((b, s.longest))
+    at += b * s.longest
+    path_length = whole[at : at + b]
+    at += b
+    slot = whole[at : at + b * s.longest * 10].reshape((b, s.longest, 10))
+    at += b * s.longest * 10
+    start = whole[at : at + n]
+    stop = whole[at + n : at + 2 * n]
+    at += 2 * n
+    column = whole[at : at + s.width]
+    at += s.width
+    entry = whole[at : at + 5 * s.entries].reshape((s.entries, 5))
+    at += 5 * s.entries
+    law = whole[at : at + 3 * s.laws].reshape((s.laws, 3))
+    at += 3 * s.laws
+    first = whole[at : at + n]
+    at += n
+    turn = whole[at : at + s.turns]
+    at += s.turns
+    load = whole[at : at + LOAD]
+    pace = Pace(real[0], real[1], real[2])
+    at = 3
+    rotation = real[at : at + 27 * b].reshape((b, 3, 3, 3))
+    at += 27 * b
+    translation = real[at : at + 3 * b].reshape((b, 3))
+    at += 3 * b
+    axis = real[at : at + 3 * b].reshape((b, 3))
+    at += 3 * b
+    gravity = real[at : at + 3]
+    at += 3
+    weight = real[at : at + 4 * s.entries].reshape((s.entries, 4))
+    at += 4 * s.entries
+    turns = real[at : at + s.gears * n].reshape((s.gears, n))
+    at += s.gears * n
+    shape = real[at : at + s.laws * s.shapes].reshape((s.laws, s.shapes))
+    at += s.laws * s.shapes
+    gate = real[at : at + n * n].reshape((n, n))
+    at += n * n
+    slow = real[at : at + n]
+    sigma = real[at + n : at + 2 * n]
+    at += 2 * n
+    p = s.p
+    memory = real[at : at + p]
+    walk = real[at + p : at + 2 * p]
+    floor = real[at + 2 * p : at + 3 * p]
+    size = real[at + 3 * p : at + 4 * p]
+    at += 4 * p
+    model = Model(
+        kind, parent, row, path, path_length, slot, start, stop, column, entry, law, first, turn,
+        load, rotation, translation, axis, gravity, weight, turns, shape, gate, slow, sigma,
+        memory, walk, floor, size, real[at : at + LOAD],
+    )  # fmt: skip
+    return s, pace, model
+
+
+@jit
+def fill_rows(s, m, q, dq, ddq, tau, rows):  # type: ignore[no-untyped-def]
+    """``[X | y]`` of every joint in units of its sigma, shape (n, wide + 1)."""
+    n = s.joints
+    packed = np.empty((1, s.width))
+    trigonometry = np.empty((1, 2, n))
+    for j in range(n):
+        trigonometry[0, 0, j] = np.sin(q[j])
+        trigonometry[0, 1, j] = 1.0 - np.cos(q[j])
+    tree = Tree(
+        m.kind, m.parent, m.row, m.rotation, m.translation, m.axis, m.path, m.path_length,
+        m.gravity,
+    )  # fmt: skip
+    one_q, one_dq, one_ddq = q.reshape((1, n)), dq.reshape((1, n)), ddq.reshape((1, n))
+    regressor_kernel(tree, one_q[:, :0], one_q, trigonometry, one_dq, one_ddq, m.slot, packed)
+    motion = np.zeros((3, s.gears))
+    for g in range(s.gears):
+        for j in range(n):
+            turns = m.turns[g, j]
+            motion[0, g] += turns * q[j]
+            motion[1, g] += turns * dq[j]
+            motion[2, g] += turns * ddq[j]
+    most = 0
+    for f in range(s.laws):
+        most = max(most, m.law[f, 2])
+    table = np.zeros((s.laws, most, BY_STATE + s.shapes))
+    none = np.empty(0)
+    for f in range(s.laws):
+        g = m.law[f, 1]
+        at = At(motion[1, g], motion[0, g], np.sign(motion[1, g]), 0.0, 0.0, 0.0, 0.0)
+        consult(m.law[f, 0], at, m.shape[f], none, table[f])
+    for e in range(s.entries):
+        g = m.entry[e, 1]
+        if m.entry[e, 0] == ROTOR:
+            value = motion[2, g]
+        elif m.entry[e, 0] == WEIGHTED:
+            a, b, c = m.weight[e, 0], m.weight[e, 1], m.weight[e, 2]
+            sign = np.sign(motion[1, g])
+            value = b * motion[1, g] + c * sign
+            if a != 0.0:
+                value += a * abs(sign) if c != 0.0 else a
+        else:
+            value = table[m.entry[e, 2], m.entry[e, 3], VALUE]
+        packed[0, m.entry[e, 4]] = value * m.weight[e, 3]
+    for j in range(n):
+        scale = 1.0 / m.sigma[j]
+        for k in range(s.wide):
+            rows[j, k] = 0.0
+        for k in range(m.start[j], m.stop[j]):
+            rows[j, m.column[k]] = packed[0, k] * scale
+        rows[j, s.wide] = tau[j] * scale
+
+
+@inner
+def moves(m, dq, j):  # type: ignore[no-untyped-def]
+    """Whether all that rubs on a joint is fast enough for the sign of its speed to be known."""
+    if abs(dq[j]) < m.slow[j]:
+        return False
+    for i in range(len(dq)):
+        if m.gate[i, j] != 0.0:
+            speed = 0.0
+            for k in range(len(dq)):
+                speed += m.gate[i, k] * dq[k]
+            if abs(speed) < m.slow[i]:
+                return False
+    return True
+
+
+@inner
+def threshold(freedom, quantile):  # type: ignore[no-untyped-def]
+    """Quantile of chi-squared (Wilson and Hilferty 1931)."""
+    part = 2.0 / (9.0 * freedom)
+    return freedom * (1.0 - part + quantile * np.sqrt(part)) ** 3
+
+
+@jit
+def begin_load(m, memory):  # type: ignore[no-untyped-def]
+    """Forget what was carried."""
+    for k in range(LOAD):
+        memory.load_beta[k] = 0.0
+        for j in range(LOAD + 1):
+            memory.load_factor[k, j] = 0.0
+        memory.load_factor[k, k] = 1.0 / m.load_std[k]
+
+
+@jit
+def keep(memory, which):  # type: ignore[no-untyped-def]
+    """Remember the recursion as it is."""
+    memory.kept_factor[which] = memory.R
+    memory.kept_beta[which] = memory.beta
+    memory.kept_due[which] = memory.due
+    memory.kept_place[which] = memory.place
+
+
+@jit
+def examine(s, pace, m, memory):  # type: ignore[no-untyped-def]
+    """The test at the end of half a window."""
+    count, total = memory.counts, memory.total
+    outcome = QUIETLY
+    level, spread = max(1.0, total[LEVEL]), max(1.0, total[SCATTER])
+    rows = count[ROWS] + count[ROWS_BEFORE]
+    count[MODE_AGE] += 1
+    if count[QUIET] >= s.settle and count[ROWS_BEFORE] > 0 and count[ROWS] > 0:
+        total[FREEDOM] = rows / spread
+        total[STATISTIC] = (total[SUM] + total[SUM_BEFORE]) / (level * spread)
+        total[THRESHOLD] = threshold(total[FREEDOM], pace.quantile)
+        if total[STATISTIC] > total[THRESHOLD]:
+            if count[MODE] == 0:
+                # what was learnt since the change may have begun is taken back
+                memory.R[:] = memory.kept_factor[0]
+                memory.beta[:] = memory.kept_beta[0]
+                memory.due[:] = memory.kept_due[0]
+                memory.place[:] = memory.kept_place[0]
+            begin_load(m, memory)
+            count[MODE], count[MODE_AGE] = 1, 0
+            count[ROWS] = count[ROWS_BEFORE] = 0
+            total[SUM] = total[SUM_BEFORE] = 0.0
+            return CHANGED
+    if count[ROWS] > 0:
+        count[QUIET] += 1
+        gain = max(1.0 / count[QUIET], s.half * pace.period / LEARNT)
+        total[LEVEL] += gain * (total[SUM] / count[ROWS] - total[LEVEL])
+        away = total[SUM] / max(1.0, total[LEVEL]) - count[ROWS]
+        total[SCATTER] += gain * (away * away / (2.0 * count[ROWS]) - total[SCATTER])
+    if count[MODE] == 1 and count[MODE_AGE] >= 4:
+        seen = 0.0
+        for k in range(LOAD):
+            seen += memory.load_factor[k, LOAD] ** 2
+        if seen / (level * spread) < threshold(float(LOAD), RELEASED):
+            count[MODE], count[MODE_AGE] = 0, 0
+            keep(memory, 0)
+            keep(memory, 1)
+            outcome = RELEASE
+    if count[MODE] == 0 and outcome == QUIETLY:
+        memory.kept_factor[0] = memory.kept_factor[1]
+        memory.kept_beta[0] = memory.kept_beta[1]
+        memory.kept_due[0] = memory.kept_due[1]
+        memory.kept_place[0] = memory.kept_place[1]
+        keep(memory, 1)
+    count[ROWS_BEFORE], count[ROWS] = count[ROWS], 0
+    total[SUM_BEFORE], total[SUM] = total[SUM], 0.0
+    return outcome
+
+
+@jit
+def step(whole, real, memory_whole, memory_real, sample):  # type: ignore[no-untyped-def]
+    """Take in one sample ``[q | dq | ddq | tau]``; what it comes to.
+
+    A sample with a number that is none leaves the memory as it was.
+    """
+    for k in range(len(sample)):
+        if not np.isfinite(sample[k]):
+            return BAD
+    s, pace, m = unpack_model(whole, real)
+    n, p = s.joints, s.p
+    memory = unpack_memory(memory_whole, memory_real, p)
+    q, dq = sample[:n], sample[n : 2 * n]
+    rows = np.empty((n, s.wide + 1))
+    fill_rows(s, m, q, dq, sample[2 * n : 3 * n], sample[3 * n :], rows)
+    count, total = memory.counts, memory.total
+    moving = np.empty(n, np.int64)
+    kept = 0
+    for j in range(n):
+        if moves(m, dq, j):
+            moving[kept] = j
+            kept += 1
+    squares = np.zeros(n)
+    if count[MODE] == 0:
+        work, row = np.empty((kept, p + 1)), np.empty(p + 1)
+        elapsed = np.zeros(kept)
+        if kept > 0 and count[SAMPLES] > 0:
+            elapsed[0] = pace.period
+        first = np.empty(kept, np.int64)
+        for i in range(kept):
+            j = moving[i]
+            first[i] = m.first[j]
+            for k in range(p):
+                work[i, k] = rows[j, k]
+            work[i, p] = rows[j, s.wide]
+        rule = Rule(m.memory, pace.directional, m.walk, m.floor, m.size, m.turn, s.share)
+        follow(
+            rule, memory.R, memory.beta, memory.due, memory.place, row, work, first,
+            moving[:kept], n, elapsed, squares,
+        )  # fmt: skip
+    else:
+        row = np.empty(LOAD + 1)
+        for i in range(kept):
+            j = moving[i]
+            rest = rows[j, s.wide]
+            for k in range(m.first[j], p):
+                rest -= rows[j, k] * memory.beta[k]
+            for k in range(LOAD):
+                row[k] = rows[j, m.load[k]]
+            row[LOAD] = rest
+            e = absorb(memory.load_factor, row, 0)
+            squares[i] = e * e
+        solve(memory.load_factor, memory.load_beta)
+    for i in range(kept):
+        total[SUM] += squares[i]
+    count[ROWS] += kept
+    count[IN_HALF] += 1
+    count[SAMPLES] += 1
+    if count[IN_HALF] < s.half:
+        return QUIETLY
+    count[IN_HALF] = 0
+    return examine(s, pace, m, memory)
+
+
+def friction_tables(
+    base: BaseParameters, drive: Sequence[tuple[DriveColumn, int, int]]
+) -> tuple[Integers, Array, Integers, Array]:
+    """Entries, weights, laws and shapes of the drives' columns, as `Model` has them."""
+    idim = base.idim
+    laws: dict[int, int] = {}
+    law: list[list[int]] = []
+    shape: list[list[float]] = []
+    entry: list[list[int]] = []
+    weight: list[list[float]] = []
+    most = max((len(each.model.shape) for each in idim.frictions), default=0)
+    for column, joint, slot in drive:
+        factor = float(column.turns[joint])
+        if column.friction is None:
+            entry.append([ROTOR, column.gear, 0, 0, slot])
+            weight.append([0.0, 0.0, 0.0, factor])
+            continue
+        assert column.term is not None
+        model = idim.frictions[column.friction].model
+        weights = model.parameters[column.term].weights
+        if weights is not None:
+            entry.append([WEIGHTED, column.gear, 0, 0, slot])
+            weight.append([*weights, factor])
+            continue
+        if column.friction not in laws:
+            laws[column.friction] = len(law)
+            law.append([address(model.law), column.gear, len(model.rows)])
+            own = idim.shape[idim.frictions[column.friction].shape]
+            shape.append([*own, *(0.0,) * (most - len(own))])
+        entry.append([LAW, column.gear, laws[column.friction], model.rows.index(column.term), slot])
+        weight.append([0.0, 0.0, 0.0, factor])
+    return (
+        np.array(entry, dtype=np.int64).reshape(-1, 5),
+        np.array(weight, dtype=float).reshape(-1, 4),
+        np.array(law, dtype=np.int64).reshape(-1, 3),
+        np.array(shape, dtype=float).reshape(len(law), most),
+    )

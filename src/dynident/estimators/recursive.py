@@ -1,0 +1,311 @@
+"""Recursive least squares and the Kalman filter over the rows of logs, in order of time.
+
+Both go over the same rows as weighted least squares with the same sigma of each group's torque,
+once and forwards. The sigma is no unknown of a recursion: a row's weight has to be known when it
+comes. It is that of weighted least squares on the whole log unless it is given, as it is where a
+recursion runs beside a robot (`dynident.estimators.tracker`). Without forgetting and walks both
+end where weighted least squares ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from dynident.core.arrays import Array, Integers
+from dynident.core.errors import InputError
+from dynident.core.options import InPython, Options
+from dynident.core.schema import Flag as Truth
+from dynident.core.schema import Number
+from dynident.estimators.covariance import ErrorBars, Spread, named
+from dynident.estimators.estimate import Estimate, Track
+from dynident.estimators.least_squares import Weighted, finish
+from dynident.estimators.recursion import (
+    Recursion,
+    Rule,
+    follow,
+    friction_columns,
+    natural_size,
+    rule,
+    widest,
+)
+from dynident.regression.problem import Problem, Regression
+from dynident.regression.rows import Rows
+from dynident.regression.statistics import long_run_ratio, residuals, whiteness_rejected
+from dynident.regression.weighted import (
+    literature_std,
+    require_excitation,
+    weighted_solution,
+)
+
+INSTANTS = 400
+"""Of a track, at most."""
+SHORTEST_MEMORY = 1e-3
+
+Seconds = Annotated[Number, Field(ge=SHORTEST_MEMORY)]
+Walk = Annotated[Number, Field(ge=0.0, le=1e6)]
+
+
+@dataclass(frozen=True)
+class Weights(Options):
+    """How the rows of a recursion are weighed."""
+
+    torque_noise: Annotated[
+        tuple[float, ...] | None,
+        InPython(),
+        "sigma of each group's torque; that of wls on the same rows unless given",
+    ] = None
+
+
+@dataclass(frozen=True)
+class Forgetting(Options):
+    """How samples lose their weight."""
+
+    memory: Annotated[
+        Seconds | None,
+        "time after which a sample weighs 1/e; nothing is forgotten unless it is given [s]",
+    ] = None
+    memory_friction: Annotated[
+        Seconds | None,
+        "the same for the drives' friction alone, whose parameters then forget otherwise than the "
+        "bodies' and rotors' [s]",
+    ] = None
+    directional: Annotated[
+        Truth,
+        "forget only along the directions in parameter space that new rows see; all of them "
+        "together are then forgotten about as many times more slowly as there are parameters",
+    ] = False
+
+    def rule(self, size: Array, rubs: np.ndarray, share: int) -> Rule:
+        """How parameters of these natural sizes age.
+
+        Raises
+        ------
+        InputError
+            When directions are to be forgotten with two memories, or with none.
+        """
+        memory = np.inf if self.memory is None else self.memory
+        if self.directional:
+            if self.memory is None or self.memory_friction is not None:
+                raise InputError("directional forgetting has one memory: give memory alone")
+            return rule(size, directional=memory, share=share)
+        friction = memory if self.memory_friction is None else self.memory_friction
+        return rule(size, memory=np.where(rubs, friction, memory), share=share)
+
+    @property
+    def forgets(self) -> bool:
+        """Whether anything is forgotten."""
+        return self.memory is not None or self.memory_friction is not None
+
+
+@dataclass(frozen=True)
+class Drift(Options):
+    """How parameters walk at random."""
+
+    walk: Annotated[
+        Walk,
+        "standard deviation of the bodies' and rotors' parameters after a second of a random walk, "
+        "over the value that moves the torques by 100 sigma",
+    ] = 0.0
+    walk_friction: Annotated[Walk, "the same of the drives' friction"] = 0.0
+
+    def rule(self, size: Array, rubs: np.ndarray, share: int) -> Rule:
+        """How parameters of these natural sizes age."""
+        return rule(size, walk=np.where(rubs, self.walk_friction, self.walk), share=share)
+
+    @property
+    def walks(self) -> bool:
+        """Whether anything does."""
+        return self.walk > 0.0 or self.walk_friction > 0.0
+
+
+def rls(
+    problem: Problem,
+    forgetting: Forgetting = Forgetting(),
+    weights: Weights = Weights(),
+    bars: ErrorBars = ErrorBars(),
+) -> Estimate:
+    """Recursive least squares with exponential forgetting (zhang2018, eq. 22 and 23).
+
+    The factor mu of the literature is ``exp(-step / memory)`` with the time between two rows as
+    the step.
+
+    Parameters
+    ----------
+    problem : Problem
+    forgetting : Forgetting
+    weights : Weights
+    bars : ErrorBars
+
+    Raises
+    ------
+    InputError
+        For options that contradict each other.
+    ComputationError
+        When the log does not excite all base parameters or sigma does not settle.
+    """
+    sigma = weighed(problem, weights)
+    size = natural_size(problem.base, sigma)
+    ageing = forgetting.rule(size, friction_columns(problem.base), 0)
+    return followed(problem, sigma, ageing, forgetting.forgets, "forgetting", bars)
+
+
+def kf(
+    problem: Problem,
+    drift: Drift = Drift(),
+    weights: Weights = Weights(),
+    bars: ErrorBars = ErrorBars(),
+) -> Estimate:
+    """The Kalman filter on parameters that walk at random (zhang2018, eq. 19).
+
+    Parameters
+    ----------
+    problem : Problem
+    drift : Drift
+    weights : Weights
+    bars : ErrorBars
+
+    Raises
+    ------
+    InputError
+        For options that contradict each other.
+    ComputationError
+        When the log does not excite all base parameters or sigma does not settle.
+    """
+    sigma = weighed(problem, weights)
+    size = natural_size(problem.base, sigma)
+    ageing = drift.rule(size, friction_columns(problem.base), 0)
+    return followed(problem, sigma, ageing, drift.walks, "a random walk", bars)
+
+
+def weighed(problem: Problem, weights: Weights) -> Array:
+    """Sigma of each group of rows.
+
+    Raises
+    ------
+    InputError
+        When there is not one positive number for each group.
+    ComputationError
+        When the log does not excite all base parameters or sigma does not settle.
+    """
+    factors = problem.factors
+    require_excitation(problem, factors.weighted(factors.ones))
+    if weights.torque_noise is None:
+        return weighted_solution(factors)[1]
+    sigma = np.asarray(weights.torque_noise, dtype=float)
+    if sigma.shape != (len(problem.groups),) or not np.all((sigma > 0.0) & np.isfinite(sigma)):
+        raise InputError(
+            f"torque_noise needs a positive number for each of {len(problem.groups)} groups of rows"
+        )
+    return sigma
+
+
+def followed(
+    problem: Problem, sigma: Array, ageing: Rule, ages: bool, what: str, bars: ErrorBars
+) -> Estimate:
+    """The estimate at the end of the logs, with its track."""
+    if ages and bars.covariance is not None:
+        raise InputError(
+            f"covariance {bars.covariance!r} is of rows that weigh alike, not of {what}; "
+            "leave it out"
+        )
+    state, track, rows = run(problem, sigma, ageing)
+    message = f"{rows} rows in order of time"
+    if not ages:
+        estimate = finish(problem, Weighted(state.beta, sigma, sigma, rows, message), bars)
+        return replace(estimate, track=track)
+    errors = residuals(problem, state.beta)
+    matrix, words = state.covariance, "white errors, a sigma per group"
+    if whiteness_rejected(errors.error):
+        # rows that are correlated inform less than their number says
+        matrix = matrix * long_run_ratio(errors.error)
+        words = "long-run variance of the residuals (they are not white)"
+    spread = Spread(words, matrix)
+    covariance = named(
+        f"recursion with {what}", spread, literature_std(problem.factors.weighted(sigma))
+    )
+    return Estimate(state.beta.copy(), None, sigma, covariance, errors, rows, message, track=track)
+
+
+def run(problem: Regression, sigma: Array, ageing: Rule) -> tuple[Recursion, Track, int]:
+    """Everything that the rows tell, from a diffuse prior on.
+
+    Returns
+    -------
+    state : Recursion
+    track : Track
+        At `INSTANTS` instants at most. Logs follow one another.
+    rows : int
+    """
+    p = problem.base.count
+    state = Recursion.start(np.zeros(p), np.diag(1.0 / widest(ageing)))
+    every = max(1, -(-problem.factors.rows // INSTANTS))
+    times: list[float] = []
+    betas: list[Array] = []
+    stds: list[Array] = []
+    now, count = 0.0, 0
+    for log, passed in zip(problem.samples, problem.passes(), strict=True):
+        start, last = now, 0
+        for stretch in passed:
+            for part in merged(problem, stretch, sigma, every):
+                at = part.sample / log.rate
+                elapsed = np.diff(at, prepend=last / log.rate)
+                elapsed = np.maximum(elapsed, 0.0)
+                squares = np.empty(len(at))
+                follow(
+                    ageing, state.R, state.beta, state.due, state.place, state.row, part.rows,
+                    part.first, part.group, len(sigma), elapsed, squares,
+                )  # fmt: skip
+                last = int(part.sample[-1])
+                count += len(at)
+                times.append(start + last / log.rate)
+                betas.append(state.beta.copy())
+                stds.append(state.std)
+        now = start + len(log.q) / log.rate
+    return state, Track(np.array(times), np.array(betas), np.array(stds)), count
+
+
+@dataclass(frozen=True)
+class Merged:
+    """Rows of all groups in order of time, ``[x | y]`` of unit variance.
+
+    Attributes
+    ----------
+    rows : ndarray, shape (r, p + 1)
+    sample, group, first : ndarray of int, shape (r,)
+        Where they are from, and the first column that is not zero.
+    """
+
+    rows: Array
+    sample: Integers
+    group: Integers
+    first: Integers
+
+
+def merged(problem: Regression, rows: Rows, sigma: Array, most: int) -> Iterator[Merged]:
+    """The rows of a stretch, at most so many at a time; rows of an instant stay together."""
+    p = problem.base.count
+    sample = np.concatenate(rows.sample)
+    if not len(sample):
+        return
+    group = np.concatenate([np.full(len(y), g) for g, y in enumerate(rows.y)])
+    full = np.zeros((len(sample), p + 1))
+    stop = 0
+    for X, y, columns, s in zip(rows.X, rows.y, problem.columns, sigma, strict=True):
+        start, stop = stop, stop + len(y)
+        full[start:stop, columns] = X / s
+        full[start:stop, p] = y / s
+    first = np.array([columns.min() if len(columns) else p for columns in problem.columns])
+    order = np.lexsort((group, sample))
+    full, sample, group = full[order], sample[order], group[order]
+    starts = np.flatnonzero(np.diff(sample, prepend=-1))
+    begin = 0
+    while begin < len(sample):
+        later = starts[starts >= begin + most]
+        end = int(later[0]) if len(later) else len(sample)
+        yield Merged(full[begin:end], sample[begin:end], group[begin:end], first[group[begin:end]])
+        begin = end

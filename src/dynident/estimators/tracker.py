@@ -1,0 +1,504 @@
+"""A robot's parameters while it moves: one sample in, estimate and covariance out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+from scipy import linalg, special
+
+from dynident.consistency.feasible_set import FeasiblePoint
+from dynident.consistency.knowledge import Knowledge
+from dynident.core.arrays import Array, Integers
+from dynident.core.errors import InputError
+from dynident.core.options import NotNegatives, Options, Positives, per_joint
+from dynident.core.schema import Flag, Number
+from dynident.dynamics.base import BaseParameters
+from dynident.estimators.consistent import ConsistentAnswer
+from dynident.estimators.online import (
+    BAD,
+    CHANGED,
+    LOAD,
+    MODE,
+    QUIETLY,
+    SAMPLES,
+    STATISTIC,
+    THRESHOLD,
+    Memory,
+    Model,
+    Pace,
+    Sizes,
+    friction_tables,
+    memory_sizes,
+    step,
+    unpack_memory,
+    vectors,
+)
+from dynident.estimators.recursion import (
+    DIFFUSE,
+    Recursion,
+    absorb,
+    friction_columns,
+    natural_size,
+    widest,
+)
+from dynident.estimators.recursive import Drift, Forgetting
+
+HEAVY, FAR = 50.0, 0.5
+"""Size of what is believed of a load before it is seen [kg], [m]."""
+HOUR = 3600.0
+
+Positive = Annotated[Number, Field(gt=0.0, le=1e9)]
+
+
+@dataclass(frozen=True)
+class Alarm(Options):
+    """When a change of the load is told."""
+
+    window: Annotated[
+        Positive, "over which innovations are summed; the test is made twice in it [s]"
+    ] = 0.25
+    settle: Annotated[
+        Positive, "time of motion in which the innovations' own level is learnt, without tests [s]"
+    ] = 3.0
+    false_alarms: Annotated[
+        Annotated[Number, Field(gt=0.0, le=1e3)], "how many are admitted in an hour of motion"
+    ] = 0.1
+
+
+@dataclass(frozen=True)
+class Tracking(Options):
+    """What a tracker beside a stream is told."""
+
+    sigma: Annotated[
+        Positives | None,
+        "standard deviation of the joints' torque errors; unless told otherwise that of the result "
+        "it starts from, or of least squares on the study's own log [Nm or N]",
+    ] = None
+    cutoff: Annotated[
+        Positive | None,
+        "of the causal filter of all signals; 2 bandwidths unless told otherwise [Hz]",
+    ] = None
+    every: Annotated[Positive, "time between two estimates that are written [s]"] = 1.0
+    consistent: Annotated[
+        Flag, "follow physically consistent parameters, under the default prior, too"
+    ] = False
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that a tracker noticed.
+
+    Attributes
+    ----------
+    kind : {"load", "released"}
+        Another load is carried than the model has, or that of the model again.
+    sample : int
+        After which, counted from 1.
+    statistic, threshold : float
+        The sum of squared innovations of the window over what they usually are, and the
+        quantile of chi-squared that it is held against.
+    """
+
+    kind: str
+    sample: int
+    statistic: float
+    threshold: float
+
+
+@dataclass(frozen=True)
+class LoadEstimate:
+    """What is carried beside the model's last link.
+
+    Attributes
+    ----------
+    phi, std : ndarray, shape (10,)
+        Its inertial parameters in the frame of the last link.
+    covariance : ndarray, shape (10, 10)
+    """
+
+    phi: Array
+    std: Array
+    covariance: Array
+
+    @property
+    def mass(self) -> float:
+        """[kg]"""
+        return float(self.phi[0])
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known before the first sample.
+
+    Attributes
+    ----------
+    beta : ndarray, shape (base parameters,)
+    covariance : ndarray, shape (base parameters, base parameters)
+
+    Raises
+    ------
+    InputError
+        When the covariance is not positive definite or shapes do not fit.
+    """
+
+    beta: Array
+    covariance: Array
+
+    def factor(self, base: BaseParameters) -> Array:
+        """``R`` with ``R^T R = covariance^-1``, upper triangular with a positive diagonal."""
+        if self.beta.shape != (base.count,) or self.covariance.shape != (base.count,) * 2:
+            raise InputError(
+                f"{base.idim.robot.name}: a start needs {base.count} base parameters and their "
+                "covariance"
+            )
+        size = np.sqrt(np.maximum(np.diag(self.covariance), 1e-300))
+        try:
+            L = np.linalg.cholesky(self.covariance / np.outer(size, size))
+        except np.linalg.LinAlgError as error:
+            raise InputError(
+                f"{base.idim.robot.name}: the covariance of the start is not positive definite"
+            ) from error
+        R = np.linalg.qr(linalg.solve_triangular(L, np.diag(1.0 / size), lower=True), mode="r")
+        return np.asarray(R * np.sign(np.diag(R))[:, None])
+
+
+class Tracker:
+    """A robot's base parameters, followed sample by sample.
+
+    Parameters
+    ----------
+    base : BaseParameters
+        Of the model that is followed.
+    sigma : sequence of float
+        Standard deviation of each joint's torque error [Nm or N]: it weighs the samples.
+    rate : float
+        Samples a second [Hz].
+    forgetting : Forgetting
+    drift : Drift
+    alarm : Alarm
+    drop_below : float or sequence of float
+        A joint's row is left out where the joint, or a coupled drive on it, is slower
+        [rad/s or m/s].
+    start : Known, optional
+        A diffuse prior by default.
+    knowledge : Knowledge, optional
+        Follow a physically consistent set of standard parameters, too, by this prior.
+
+    Raises
+    ------
+    InputError
+        When options contradict each other, the robot has a floating base, or its friction a
+        memory or a dependence on load or temperature.
+    """
+
+    def __init__(
+        self,
+        base: BaseParameters,
+        sigma: Sequence[float] | Array,
+        rate: float,
+        *,
+        forgetting: Forgetting = Forgetting(),
+        drift: Drift = Drift(),
+        alarm: Alarm = Alarm(),
+        drop_below: NotNegatives = 0.0,
+        start: Known | None = None,
+        knowledge: Knowledge | None = None,
+    ) -> None:
+        refuse(base, sigma, rate)
+        self.base, self.rate = base, float(rate)
+        self.sigma = np.array(sigma, dtype=float)
+        self.options = {**asdict(forgetting), **asdict(drift), **asdict(alarm)}
+        slow = per_joint(drop_below, base.idim.robot.n, "drop_below")
+        self._model = model_vectors(base, self.sigma, self.rate, forgetting, drift, alarm, slow)
+        whole, real = memory_sizes(base.count)
+        self._whole, self._real = np.zeros(whole, dtype=np.int64), np.zeros(real)
+        self._memory: Memory = unpack_memory(self._whole, self._real, base.count)
+        if start is None:
+            ageing = forgetting.rule(natural_size(base, self.sigma), friction_columns(base), 1)
+            first = Recursion.start(np.zeros(base.count), np.diag(1.0 / widest(ageing)))
+        else:
+            first = Recursion.start(np.asarray(start.beta, dtype=float), start.factor(base))
+        memory = self._memory
+        memory.R[:], memory.beta[:] = first.R, first.beta
+        for k in range(2):
+            memory.kept_factor[k], memory.kept_beta[k] = first.R, first.beta
+        self._sample = np.empty(4 * base.idim.robot.n)
+        self._answer = None
+        if knowledge is not None:
+            self._answer = ConsistentAnswer(base, self.sigma, knowledge)
+
+    def update(
+        self, q: npt.ArrayLike, dq: npt.ArrayLike, ddq: npt.ArrayLike, tau: npt.ArrayLike
+    ) -> Event | None:
+        """Take in one sample.
+
+        Parameters
+        ----------
+        q, dq, ddq, tau : array_like, shape (n,)
+
+        Returns
+        -------
+        Event or None
+            What was noticed.
+
+        Raises
+        ------
+        InputError
+            When a value is not finite; the tracker is then as it was.
+        """
+        n, sample = len(self.sigma), self._sample
+        sample[:n], sample[n : 2 * n], sample[2 * n : 3 * n], sample[3 * n :] = q, dq, ddq, tau
+        outcome = step(*self._model, self._whole, self._real, sample)
+        if self._answer is not None and outcome != BAD:
+            self._answer.update(self._memory.R)
+        if outcome == QUIETLY:
+            return None
+        if outcome == BAD:
+            bad = int(np.flatnonzero(~np.isfinite(sample))[0])
+            signal = ("q", "dq", "ddq", "tau")[bad // n]
+            joint = self.base.idim.robot.joint_names[bad % n]
+            raise InputError(f"sample {self.samples + 1}: {signal}_{joint} is {sample[bad]}")
+        total = self._memory.total
+        kind = "load" if outcome == CHANGED else "released"
+        return Event(kind, self.samples, float(total[STATISTIC]), float(total[THRESHOLD]))
+
+    def reset(self, weight: float = 1e-4) -> None:
+        """Let all samples so far weigh less: the estimate stays, its covariance grows.
+
+        For what is known to have changed: an exchanged gear, a robot that was mounted anew. What
+        was carried is forgotten.
+
+        Parameters
+        ----------
+        weight : float
+            Of what was learnt, from 1 to all but 0: the covariance grows by its inverse, but for
+            standard deviations of no more than those of a diffuse prior.
+
+        Raises
+        ------
+        InputError
+            When the weight is none.
+        """
+        if not 0.0 < weight <= 1.0:
+            raise InputError(f"weight = {weight} has to be above 0 and at most 1")
+        memory = self._memory
+        memory.R[:] *= np.sqrt(weight)
+        least = 1.0 / (DIFFUSE * natural_size(self.base, self.sigma))
+        for k, floor in enumerate(least):
+            row = np.zeros(self.base.count + 1)
+            row[k], row[-1] = floor, floor * memory.beta[k]
+            absorb(memory.R, row, k)
+        for k in range(2):
+            memory.kept_factor[k], memory.kept_beta[k] = memory.R, memory.beta
+        memory.counts[MODE] = 0
+
+    @property
+    def samples(self) -> int:
+        """Samples so far."""
+        return int(self._memory.counts[SAMPLES])
+
+    @property
+    def beta(self) -> Array:
+        """Base parameters, shape (p,); a copy."""
+        return self._memory.beta.copy()
+
+    @property
+    def half(self) -> Array:
+        """``R^-1``: its rows' squares sum to the variances, shape (p, p)."""
+        return self._recursion.half
+
+    @property
+    def covariance(self) -> Array:
+        """Of the base parameters, shape (p, p)."""
+        return self._recursion.covariance
+
+    @property
+    def std(self) -> Array:
+        """Standard deviations of the base parameters, shape (p,)."""
+        return self._recursion.std
+
+    @property
+    def _recursion(self) -> Recursion:
+        memory = self._memory
+        return Recursion(memory.R, memory.beta, memory.due, memory.place, np.empty(0))
+
+    @property
+    def consistent(self) -> bool:
+        """Whether `theta` is followed."""
+        return self._answer is not None
+
+    @property
+    def theta(self) -> Array:
+        """Consistent standard parameters; certified by Cholesky factors at each sample.
+
+        Raises
+        ------
+        InputError
+            When none are followed: the tracker was made without `knowledge`.
+        """
+        return self._followed.theta
+
+    @property
+    def gap(self) -> float:
+        """By how much `theta`, at rest, may miss the constrained minimum, in squared sigmas."""
+        return self._followed.gap
+
+    def projected(self) -> FeasiblePoint:
+        """The constrained minimum itself, by the cone solver, with its certificate.
+
+        Raises
+        ------
+        InputError
+            As `theta`.
+        ComputationError
+            When no certified answer was reached.
+        """
+        return self._followed.projected(self._memory.R)
+
+    @property
+    def _followed(self) -> ConsistentAnswer:
+        if self._answer is None:
+            raise InputError("no consistent parameters are followed; give the tracker knowledge")
+        return self._answer
+
+    @property
+    def loaded(self) -> bool:
+        """Whether something is carried that the model does not have."""
+        return bool(self._memory.counts[MODE])
+
+    @property
+    def load(self) -> LoadEstimate | None:
+        """What is carried, where something is."""
+        if not self.loaded:
+            return None
+        R = self._memory.load_factor[:, :LOAD]
+        half = linalg.solve_triangular(R, np.eye(LOAD))
+        std = np.sqrt(np.sum(half**2, axis=1))
+        return LoadEstimate(self._memory.load_beta.copy(), std, half @ half.T)
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the robot, the model, the options and the rate: a state fits where it is the same."""
+        whole, real = self._model
+        text = ",".join((self.base.idim.robot.name, *self.base.names))
+        head = whole.copy()
+        head[self._addresses()] = 0  # where a law is compiled to differs from run to run
+        answer = b"" if self._answer is None else self._answer.identity
+        parts = (text.encode(), head.tobytes(), real.tobytes(), answer)
+        return hashlib.sha256(b"".join(parts)).hexdigest()
+
+    def _addresses(self) -> Integers:
+        """Places of addresses in the vector of whole numbers."""
+        s = Sizes(*self._model[0][: len(Sizes._fields)].tolist())
+        before = len(Sizes._fields) + 3 * s.bodies + s.bodies * s.longest + s.bodies
+        before += s.bodies * s.longest * 10 + 2 * s.joints + s.width + 5 * s.entries
+        return np.asarray(before + 3 * np.arange(s.laws), dtype=np.int64)
+
+    def state(self) -> dict[str, npt.NDArray[np.generic]]:
+        """All that it remembers, as arrays; copies."""
+        return {name: array.copy() for name, array in self._arrays().items()}
+
+    def _arrays(self) -> dict[str, npt.NDArray[np.generic]]:
+        own: dict[str, npt.NDArray[np.generic]] = {"whole": self._whole, "real": self._real}
+        if self._answer is not None:
+            answer = self._answer
+            own |= {"x": answer.x, "factor": answer.factor, "weight": answer.weight}
+            own["count"] = answer.count
+        return own
+
+    def restore(self, state: dict[str, npt.NDArray[np.generic]]) -> None:
+        """Go on from what `state` gave, of a tracker of the same `fingerprint`.
+
+        Raises
+        ------
+        InputError
+            When the state does not fit.
+        """
+        arrays = self._arrays()
+        if set(state) != set(arrays):
+            raise InputError("the state is not that of such a tracker")
+        for name, own in arrays.items():
+            if state[name].shape != own.shape or state[name].dtype != own.dtype:
+                raise InputError("the state is not that of such a tracker")
+        for name, own in arrays.items():
+            own[:] = state[name]
+
+
+def refuse(base: BaseParameters, sigma: Sequence[float] | Array, rate: float) -> None:
+    """Refuse what no tracker can be made of.
+
+    Raises
+    ------
+    InputError
+    """
+    idim, n = base.idim, base.idim.robot.n
+    if idim.robot.floating:
+        raise InputError(f"{idim.robot.name}: a floating base cannot be tracked yet")
+    given = np.asarray(sigma, dtype=float)
+    if given.shape != (n,) or not np.all((given > 0.0) & np.isfinite(given)):
+        raise InputError(f"{idim.robot.name}: sigma needs a positive number for each of {n} joints")
+    if not 0.0 < rate < np.inf:
+        raise InputError(f"rate = {rate} is no sample rate; give it in Hz")
+    for friction in idim.frictions:
+        if friction.model.state or friction.model.needs:
+            raise InputError(
+                f"{idim.robot.name}: friction {idim.friction!r} depends on more than the motion of "
+                "an instant, which a tracker does not follow; identify it from a log"
+            )
+
+
+def model_vectors(
+    base: BaseParameters,
+    sigma: Array,
+    rate: float,
+    forgetting: Forgetting,
+    drift: Drift,
+    alarm: Alarm,
+    slow: tuple[float, ...],
+) -> tuple[Integers, Array]:
+    """What a tracker is told, as two vectors."""
+    idim, p = base.idim, base.count
+    n, tree = idim.robot.n, idim.tree
+    last = 10 * (tree.bodies - 1) + np.arange(LOAD)
+    columns = [*base.kept.tolist(), *(k for k in last.tolist() if k not in base.kept)]
+    packing = idim.packing(columns)
+    entry, weight, law, shape = friction_tables(base, packing.drive)
+    size = natural_size(base, sigma)
+    rubs = friction_columns(base)
+    fading, walking = forgetting.rule(size, rubs, 1), drift.rule(size, rubs, 1)
+    turns = np.union1d(fading.turns, walking.turns)
+    half = max(1, round(0.5 * alarm.window * rate))
+    settle = max(2, int(np.ceil(alarm.settle * rate / half)))
+    error = min(0.5, alarm.false_alarms * half / rate / HOUR)
+    load_std = HEAVY * np.array([1.0] + [FAR] * 3 + [FAR**2] * 6)
+    drives = idim.robot.drives
+    gate = np.array([
+        drives.turns[i] / drives.turns[i, i] if drives.coupled(i) and slow[i] > 0.0 else np.zeros(n)
+        for i in range(n)
+    ])  # fmt: skip
+    model = Model(
+        tree.kind, tree.parent, tree.row, tree.path, tree.path_length, packing.slot,
+        np.array([entries.start for entries, _ in packing.joints]),
+        np.array([entries.stop for entries, _ in packing.joints]),
+        np.concatenate([place for _, place in packing.joints]),
+        entry, law,
+        np.array([min([*place[place < p].tolist(), p]) for _, place in packing.joints]),
+        np.asarray(turns, dtype=np.int64),
+        np.array([columns.index(k) for k in last.tolist()]),
+        tree.rotation, tree.translation, tree.axis, tree.gravity, weight,
+        np.array([gear.turns for gear in idim.gears]),
+        shape, gate, np.array(slow), sigma,
+        fading.memory, walking.walk, fading.floor, size, load_std,
+    )  # fmt: skip
+    sizes = Sizes(
+        tree.bodies, tree.path.shape[1], n, packing.width, len(entry), len(idim.gears), len(law),
+        shape.shape[1], p, len(columns), len(turns), 1, half, settle,
+    )  # fmt: skip
+    pace = Pace(1.0 / rate, fading.directional, float(special.ndtri(1.0 - error)))
+    return vectors(sizes, pace, model)

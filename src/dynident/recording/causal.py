@@ -1,0 +1,149 @@
+"""Filters that know no future: motion and torque of a stream, with one stated lag.
+
+A stream brings positions and torques, and its rows cannot wait for the end of the log. The same
+Butterworth low-pass of order 4 goes over all of them, forwards alone, and the positions are then
+differentiated by the central differences of `differences`, for which two more samples are waited;
+so do the others. Below the cutoff such a filter is a delay: every signal comes out as it was a lag
+ago, the same lag for all, and the model holds among them as it held then. What it does not do is
+what the parallel filter of the batch does: it filters the motion and not the regressor's columns,
+which for a motion well below the cutoff is the same.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynident.core.arrays import Array, Integers
+from dynident.core.compiled import compiled
+from dynident.core.errors import InputError
+from dynident.recording.filters import butterworth, edge
+
+AHEAD = 2
+"""Samples that central differences look ahead."""
+KEPT = 2 * AHEAD + 1
+SIGNALS = 4
+"""Positions, velocities, accelerations and torques."""
+
+
+class CausalFilter:
+    """Filtered motion and torque, sample by sample.
+
+    Parameters
+    ----------
+    n : int
+        Joints.
+    cutoff, rate : float
+        [Hz]
+    measured : bool
+        Take the stream's own velocities and accelerations, filtered alike, and no differences.
+
+    Raises
+    ------
+    InputError
+        When the cutoff is not below the Nyquist frequency.
+    """
+
+    def __init__(self, n: int, cutoff: float, rate: float, measured: bool = False) -> None:
+        if not 0.0 < cutoff < 0.5 * rate:
+            raise InputError(
+                f"a causal filter at {cutoff:g} Hz needs more than {2.0 * cutoff:g} samples a "
+                f"second, got {rate:g}"
+            )
+        self.rate, self.measured = rate, measured
+        self._sections = butterworth(cutoff, rate)
+        self.settling = edge(cutoff, rate) + KEPT
+        """Samples that feel the start."""
+        width = SIGNALS * n
+        self._state = np.zeros((len(self._sections), 2, width))
+        self._past = np.zeros((KEPT, width))
+        self._count = np.zeros(1, dtype=np.int64)
+        self._out = np.empty(width)
+
+    @property
+    def lag(self) -> float:
+        """How late what comes out is, well below the cutoff [s].
+
+        The group delay of each section at zero frequency, ``sum k b_k / sum b_k - sum k a_k / sum
+        a_k``, and the samples that differences wait for.
+        """
+        samples = float(AHEAD)
+        for b0, b1, b2, a1, a2 in self._sections:
+            samples += (b1 + 2.0 * b2) / (b0 + b1 + b2) - (a1 + 2.0 * a2) / (1.0 + a1 + a2)
+        return samples / self.rate
+
+    def push(self, sample: Array) -> Array | None:
+        """Take in ``[q | dq | ddq | tau]``; the same as it was a lag ago.
+
+        Parameters
+        ----------
+        sample : ndarray, shape (4 n,)
+            Of which dq and ddq count where they are taken as measured.
+
+        Returns
+        -------
+        ndarray, shape (4 n,), or None
+            None while the filter feels its start.
+        """
+        n = len(sample) // SIGNALS
+        filter_sample(
+            self._sections, self._state, self._past, self._count, sample, self.rate, n,
+            self.measured, self._out,
+        )  # fmt: skip
+        return self._out if self._count[0] > self.settling else None
+
+    def restart(self) -> None:
+        """Forget the past, as after a gap."""
+        self._count[0] = 0
+
+    def state(self) -> dict[str, Array | Integers]:
+        """All that it remembers; copies."""
+        return {
+            "filter": self._state.copy(), "past": self._past.copy(), "filtered": self._count.copy()
+        }  # fmt: skip
+
+    def restore(self, state: dict[str, Array | Integers]) -> None:
+        """Go on from what `state` gave.
+
+        Raises
+        ------
+        InputError
+            When it is another filter's.
+        """
+        own = {"filter": self._state, "past": self._past, "filtered": self._count}
+        for name, array in own.items():
+            if name not in state or state[name].shape != array.shape:
+                raise InputError("the state is not that of such a filter")
+        for name, array in own.items():
+            array[:] = state[name]
+
+
+@compiled(nogil=True, error_model="numpy")
+def filter_sample(sections, state, past, count, sample, rate, n, measured, out):  # type: ignore[no-untyped-def]
+    """One sample through the sections, into the past, and what the past says of its middle."""
+    width = len(sample)
+    kept = len(past)
+    for k in range(kept - 1):
+        for j in range(width):
+            past[k, j] = past[k + 1, j]
+    for j in range(width):
+        value = sample[j]
+        for section in range(len(sections)):
+            b0, b1, b2 = sections[section, 0], sections[section, 1], sections[section, 2]
+            a1, a2 = sections[section, 3], sections[section, 4]
+            if count[0] == 0:
+                # as if it had rested at the first sample
+                state[section, 0, j] = (1.0 - b0) * value
+                state[section, 1, j] = (b2 - a2) * value
+            filtered = b0 * value + state[section, 0, j]
+            state[section, 0, j] = b1 * value - a1 * filtered + state[section, 1, j]
+            state[section, 1, j] = b2 * value - a2 * filtered
+            value = filtered
+        past[kept - 1, j] = value
+    count[0] += 1
+    for j in range(width):
+        out[j] = past[2, j]
+    if not measured:
+        for j in range(n):
+            a, b, c, d, e = past[0, j], past[1, j], past[2, j], past[3, j], past[4, j]
+            out[n + j] = (8.0 * (d - b) + a - e) * rate / 12.0
+            out[2 * n + j] = (16.0 * (b + d) - a - e - 30.0 * c) * rate * rate / 12.0

@@ -1,0 +1,386 @@
+"""``dynident track``: streams, stops and resumes, bad input; the causal filter behind it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from itertools import count
+from threading import Timer
+
+import numpy as np
+import pytest
+import toy
+from robots import EXAMPLES
+
+import dynident as di
+from dynident.cli import run
+from dynident.core.errors import InputError
+from dynident.dynamics.idim import build_idim
+from dynident.estimators import ESTIMATORS
+from dynident.recording.causal import CausalFilter
+from dynident.recording.filters import differences, zero_phase_lowpass
+from dynident.study.stored import read_result
+from dynident.study.study import read_study
+from dynident.study.track import Row, setting, track
+
+RATE = 200.0
+EMPS = EXAMPLES / "emps" / "emps.toml"
+
+
+# ---- the filter
+
+
+def test_a_causal_filter_is_the_zero_phase_one_some_lag_later():
+    t = np.arange(6000) / 1000.0
+    q = np.column_stack([np.sin(2 * np.pi * t), 0.5 * np.cos(2 * np.pi * 1.7 * t)])
+    tau = np.column_stack([np.cos(2 * np.pi * 2.0 * t), q[:, 0] * q[:, 1]])
+    causal = CausalFilter(2, 20.0, 1000.0)
+    outputs = []
+    for each in np.column_stack([q, 0.0 * q, 0.0 * q, tau]):
+        out = causal.push(each)
+        outputs.append(np.full(8, np.nan) if out is None else out.copy())
+    found = np.array(outputs)
+    settled = np.isfinite(found[:, 0])
+    assert settled.sum() == len(t) - causal.settling
+    smooth = zero_phase_lowpass(q, 20.0, 1000.0)
+    dq, ddq = differences(smooth, 1000.0)
+    reference = np.column_stack([smooth, dq, ddq, zero_phase_lowpass(tau, 20.0, 1000.0)])
+    inner = settled & (t > 1.0) & (t < 5.0)
+    for j in range(8):
+        late = np.interp(t - causal.lag, t, reference[:, j])
+        error = np.abs(found[:, j] - late)[inner].max() / np.abs(reference[:, j]).max()
+        assert error < 6e-3
+        early = np.abs(found[:, j] - reference[:, j])[inner].max() / np.abs(reference[:, j]).max()
+        assert early > 5.0 * error
+    assert 0.02 < causal.lag < 0.025
+
+
+def test_the_lag_is_the_delay_of_a_ramp():
+    causal = CausalFilter(1, 5.0, 100.0, measured=True)
+    for k in range(400):
+        out = causal.push(np.full(4, 3.0 * k / 100.0))
+    assert out is not None
+    np.testing.assert_allclose(out, 3.0 * (399 / 100.0 - causal.lag), rtol=1e-9)
+
+
+def test_a_filter_resumes_and_refuses():
+    rng = np.random.default_rng(0)
+    samples = rng.normal(size=(300, 4))
+    whole, first = CausalFilter(1, 10.0, 100.0), CausalFilter(1, 10.0, 100.0)
+    for each in samples:
+        expected = whole.push(each)
+    for each in samples[:123]:
+        first.push(each)
+    second = CausalFilter(1, 10.0, 100.0)
+    second.restore(first.state())
+    for each in samples[123:]:
+        found = second.push(each)
+    np.testing.assert_array_equal(found, expected)
+    with pytest.raises(InputError, match="samples a second"):
+        CausalFilter(1, 60.0, 100.0)
+    with pytest.raises(InputError, match="not that of such a filter"):
+        second.restore({"filter": np.zeros(3)})
+
+
+# ---- the command
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    """A two-joint arm, a log of it, a study and a result."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "arm.toml").write_text(ARM)
+    robot = di.load_robot("arm.toml")
+    idim = build_idim(robot)
+    theta = toy.true_parameters(idim, robot.nominal)
+    q, dq, ddq = toy.motion(2, 20.0, rate=RATE)
+    tau = idim.torque(theta, q, dq, ddq)
+    tau = tau + np.array([0.3, 0.1]) * np.random.default_rng(0).normal(size=q.shape)
+    write("run.csv", q, tau)
+    (tmp_path / "study.toml").write_text(
+        '[robot]\nfile = "arm.toml"\n[[log]]\nfiles = "run.csv"\n[prepare]\nbandwidth = 6.0\n'
+        "[track]\nevery = 2.0\nmemory = 100.0\n"
+    )
+    return tmp_path
+
+
+ARM = """
+name = "arm"
+convention = "modified"
+[[joint]]
+name = "one"
+d = 0.3
+inertial = { mass = 4.0, com = [0.05, 0.0, 0.1], inertia = [0.05, 0.0, 0.05, 0.0, 0.0, 0.02] }
+[[joint]]
+name = "two"
+alpha = 1.5707963267948966
+a = 0.1
+inertial = { mass = 2.0, com = [0.2, 0.0, 0.0], inertia = [0.01, 0.0, 0.03, 0.0, 0.0, 0.03] }
+"""
+
+
+def write(path, q, tau, start=0):
+    t = (start + np.arange(len(q))) / RATE
+    rows = "".join(
+        f"{at:.6f},{','.join(f'{v:.12g}' for v in (*a, *b))}\n"
+        for at, a, b in zip(t, q, tau, strict=True)
+    )
+    with open(path, "w") as file:
+        file.write("time,q_one,q_two,tau_one,tau_two\n" + rows)
+
+
+def tracked(path=None, source=None, **options):
+    """What a run writes, and its follower."""
+    study = read_study("study.toml")
+    written = []
+    follower = track(setting(study, study.log[0], None), source, written.append, **options)
+    return written, follower
+
+
+def test_a_log_ends_near_its_batch_answer(desk):
+    """As far as filters that differ let it: the torques of both agree."""
+    found, follower = tracked()
+    assert all(isinstance(each, Row) for each in found)
+    assert len(found) == 9
+    robot = di.load_robot("arm.toml")
+    problem = di.Problem(robot, di.prepare(di.read_log("run.csv", robot), 6.0))
+    batch = ESTIMATORS["wls"](problem)
+    motion = toy.motion(2, 20.0, rate=RATE)
+    X = problem.idim.regressor(*motion)[:, :, problem.base.kept]
+    torque = X @ batch.beta
+    assert np.linalg.norm(X @ found[-1].beta - torque) < 0.03 * np.linalg.norm(torque)
+    assert follower.taken == 4000
+
+
+@pytest.mark.parametrize("consistent", [False, True])
+@pytest.mark.parametrize("kind", ["log", "pipe"])
+def test_stopped_and_resumed_is_as_if_it_had_not_been(desk, kind, consistent):
+    if consistent:
+        with open("study.toml", "a") as file:
+            file.write("consistent = true\n")
+    text = (desk / "run.csv").read_text().splitlines(keepends=True)
+    study = read_study("study.toml")
+    given = study.track.model_copy(update={"sigma": 0.2})
+    study = study.model_copy(update={"track": given})
+
+    def go(written, stop, state, taken=0):
+        """Until `stop` samples are taken."""
+        seen = count()
+        options = {"state": state, "stopped": lambda: stop is not None and next(seen) > stop}
+        tracked = setting(study, study.log[0], None)
+        if kind == "pipe":
+            with open("part.csv", "w") as file:
+                file.writelines([text[0], *text[1 + taken :]])
+            with open("part.csv", "rb") as file:
+                return track(tracked, None, written.append, stream=file, **options)
+        return track(tracked, None, written.append, **options)
+
+    whole, parts = [], []
+    end = go(whole, None, desk / "whole.npz")
+    taken = 0
+    for stop in (3, 700, 1501, None):
+        taken = go(parts, stop, desk / "parts.npz", taken).taken
+    assert taken == 4000
+    with np.load("whole.npz") as a, np.load("parts.npz") as b:
+        assert set(a.files) == set(b.files)
+        for name in a.files:
+            np.testing.assert_array_equal(a[name], b[name])
+    assert len(whole) == len(parts) == 9
+    for one, other in zip(whole, parts, strict=True):
+        assert one.time == other.time
+        np.testing.assert_array_equal(one.beta, other.beta)
+        np.testing.assert_array_equal(one.std, other.std)
+        if consistent:
+            np.testing.assert_array_equal(one.theta, other.theta)
+    assert end.taken == 4000
+
+
+def test_a_load_is_told(desk, capsys):
+    robot = di.load_robot("arm.toml")
+    idim = build_idim(robot)
+    theta = toy.true_parameters(idim, robot.nominal)
+    q, dq, ddq = toy.motion(2, 30.0, rate=RATE)
+    heavy = theta.copy()
+    heavy[10:20] += [1.0, 0.25, 0.0, 0.0, 0.005, 0.0, 0.07, 0.0, 0.0, 0.07]
+    tau = idim.torque(theta, q, dq, ddq)
+    tau[4000:] = idim.torque(heavy, q, dq, ddq)[4000:]
+    tau = tau + np.array([0.3, 0.1]) * np.random.default_rng(1).normal(size=q.shape)
+    write("load.csv", q, tau)
+    flags = ["--study", "study.toml", "--sigma", "0.15", "--every", "1", "--bandwidth", "20"]
+    assert run(["track", "load.csv", *flags]) == 0
+    out, notes = capsys.readouterr()
+    assert notes.startswith("note: 20.")
+    assert "another load than before" in notes
+    rows = [line.split(",") for line in out.splitlines()]
+    assert rows[0][-2:] == ["load", "std_load"]
+    loads = [row[-2] for row in rows[1:]]
+    assert not any(loads[:19])
+    assert abs(float(loads[-1]) - 1.0) < 0.1
+    assert run(["track", "load.csv", *flags, "--json"]) == 0
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    (told,) = [each for each in events if "event" in each]
+    assert told["event"] == "load"
+    assert 20.0 < told["time"] < 20.6
+
+
+def start_from(result):
+    assert run(["identify", "study.toml", "--method", "wls", "-o", result, "--no-report"]) == 0
+
+
+def test_a_result_is_a_start(desk, capsys):
+    start_from("out")
+    stored = read_result(desk / "out" / "result.json")
+    capsys.readouterr()
+    assert run(["track", "run.csv", "--start", "out/result.json", "--every", "0.5"]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    first = np.array([float(cell) for cell in rows[1].split(",")[2 : 2 + stored.base.count]])
+    values = np.array([row.value for row in stored.document.parameters])
+    std = np.array([row.std for row in stored.document.parameters])
+    assert np.all(np.abs(first - values) < 5.0 * std)
+
+
+def refusal(argv, capsys, code=2):
+    """The one line with which a command refuses."""
+    assert run(argv) == code
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error")]
+    assert len(lines) == 1
+    return lines[0]
+
+
+def piped(text, *flags):
+    """A run on standard input."""
+    return subprocess.run(
+        [sys.executable, "-m", "dynident", "track", "-", *flags],
+        input=text, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+HEADER = "time,q_one,q_two,tau_one,tau_two\n"
+GOOD = "".join(f"{k / 200:.3f},{0.01 * k},0.2,1.0,2.0\n" for k in range(40))
+BAD = {
+    "cut off": (HEADER + GOOD + "0.2,0.1,0.2,1", "line 42: stops in the middle of the line"),
+    "short": (HEADER + GOOD + "0.2,0.1,0.2\n", "line 42: has 3 columns where the first has 5"),
+    "a word": (HEADER + GOOD + "0.2,x,0.2,1,2\n", "line 42, column 2 (q_one): 'x' is not a number"),
+    "no number": (HEADER + GOOD + "0.2,0.1,0.2,nan,2\n", "line 42, column 4 (tau_one): nan is not"),
+    "empty cell": (HEADER + GOOD + "0.2,0.1,,1,2\n", "line 42, column 3 (q_two): is empty"),
+    "backward": (HEADER + GOOD + "0.1,0.1,0.1,1,2\n", "line 42: time goes from 0.195 s to 0.1 s"),
+    "nothing": ("", "needs"),
+    "another robot's": ("time,q_a,tau_a\n0,0,0\n", "q_one"),
+    "no object": ('{"time": 0, "q": [0, 0], "tau"\n', "line 1: is not a JSON object of numbers"),
+    "short list": ('{"time": 0, "q": [0], "tau": [0, 0]}\n', "line 1: q has 1 values for 2 joints"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_streams_are_refused_with_their_place(desk, name):
+    text, reason = BAD[name]
+    found = piped(text, "--study", "study.toml", "--sigma", "0.2")
+    errors = found.stderr.splitlines()
+    assert found.returncode == 2
+    assert len(errors) == 1
+    assert errors[0].startswith("error: ")
+    if name != "nothing":
+        assert "standard input" in errors[0]
+        assert reason in errors[0]
+
+
+def test_json_lines_are_read_like_a_table(desk):
+    lines = (desk / "run.csv").read_text().splitlines()[1:2000]
+    numbers = [[float(cell) for cell in line.split(",")] for line in lines]
+    table = HEADER + "\n".join(lines) + "\n"
+    objects = "".join(
+        json.dumps({"time": a[0], "q": a[1:3], "tau": a[3:5]}) + "\n" for a in numbers
+    )
+    flags = ("--study", "study.toml", "--sigma", "0.2")
+    one, other = piped(table, *flags), piped(objects, *flags)
+    assert one.returncode == other.returncode == 0
+    assert one.stdout == other.stdout
+    assert len(one.stdout.splitlines()) > 3
+
+
+def test_states_that_do_not_fit_are_refused(desk, capsys):
+    assert run(["track", "study.toml", "--state", "s.npz"]) == 0
+    capsys.readouterr()
+    line = refusal(["track", "study.toml", "--state", "s.npz", "--memory", "5"], capsys)
+    assert "s.npz: was written under other options" in line
+    emps = ["track", "-", "--robot", str(EMPS), "--sigma", "1", "--rate", "10", "--state", "s.npz"]
+    found = subprocess.run(
+        [sys.executable, "-m", "dynident", *emps],
+        input=slider(), capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert found.returncode == 2
+    assert "s.npz: is the state of arm" in found.stderr
+    (desk / "bad.npz").write_bytes(b"PK nonsense")
+    line = refusal(["track", "study.toml", "--state", "bad.npz"], capsys)
+    assert "bad.npz: is no state file" in line
+    np.savez("other.npz", x=np.zeros(3))
+    line = refusal(["track", "study.toml", "--state", "other.npz"], capsys)
+    assert "other.npz: is no state file" in line
+    line = refusal(["track", "study.toml", "--state", "run.csv"], capsys)
+    assert "input of this command" in line
+
+
+def slider():
+    """A stream of the EMPS."""
+    (name,) = di.load_robot(EMPS).joint_names
+    return f"q_{name},tau_{name}\n" + "0.0,0.0\n" * 5
+
+
+def test_what_is_missing_is_said(desk, capsys):
+    assert "--start or --robot" in refusal(["track", "run.csv"], capsys)
+    assert "sigma" in refusal(["track", "run.csv", "--robot", "arm.toml", "--follow"], capsys)
+    line = refusal(["track", "run.csv", "--robot", "arm.toml", "--start", "x.json"], capsys)
+    assert "give one of" in line
+    line = refusal(["track", "study.toml", "--memory", "-1"], capsys)
+    assert "memory" in line
+    line = refusal(["track", "no.csv", "--study", "study.toml", "--sigma", "1", "--follow"], capsys)
+    assert "no.csv: cannot be read" in line
+
+
+def test_a_log_without_study_needs_a_robot_alone(desk, capsys):
+    assert run(["track", "run.csv", "--robot", "arm.toml", "--bandwidth", "6", "--every", "5"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 4
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_growing_file_is_followed_until_told_to_stop(desk, number):
+    lines = (desk / "run.csv").read_text().splitlines(keepends=True)
+    whole, follower = [], None
+    study = read_study("study.toml")
+    study = study.model_copy(update={"track": study.track.model_copy(update={"sigma": 0.2})})
+    follower = track(setting(study, study.log[0], None), None, whole.append, state=desk / "w.npz")
+    with open("grow.csv", "w") as file:
+        file.writelines(lines[:1500])
+        file.write(lines[1500][:9])
+    argv = [sys.executable, "-m", "dynident", "track", "grow.csv", "--study", "study.toml"]
+    argv += ["--sigma", "0.2", "--rate", "200", "--follow", "--state", "g.npz"]
+    with subprocess.Popen(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        limit = Timer(60.0, process.kill)
+        limit.start()
+        for _ in range(4):
+            process.stdout.readline()
+        with open("grow.csv", "a") as file:
+            file.write(lines[1500][9:])
+            file.writelines(lines[1501:3000])
+        for line in process.stdout:
+            if line.startswith("14."):
+                break
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+        limit.cancel()
+    assert process.returncode == 0
+    assert "state written to g.npz" in errors
+    with open("grow.csv", "a") as file:
+        file.writelines(lines[3000:])
+    argv.remove("--follow")
+    found = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert found.stdout.splitlines()[-1].split(",")[1] == str(whole[-1].samples)
+    with np.load("w.npz") as a, np.load("g.npz") as b:
+        np.testing.assert_array_equal(a["real"], b["real"])
+    assert follower.taken == 4000

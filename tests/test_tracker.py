@@ -1,0 +1,287 @@
+"""The tracker: the batch answer sample by sample, consistency, loads, false alarms, its state."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+import toy
+from frictions import registered  # noqa: F401
+from robots import EXAMPLES, urdf
+
+from dynident.consistency.knowledge import Knowledge
+from dynident.core.errors import InputError
+from dynident.core.inertia import from_com
+from dynident.dynamics.base import base_parameters
+from dynident.dynamics.idim import build_idim
+from dynident.estimators.recursive import Drift, Forgetting
+from dynident.estimators.tracker import Alarm, Known, Tracker
+from dynident.robot import load_robot
+
+RATE = 500.0
+
+
+@cache
+def stream(n=3, seconds=12.0, coupled=False, friction="coulomb-viscous", seed=0, noise=1.0):
+    """A base, sigma, the true standard parameters and samples with white torque noise."""
+    robot = toy.arm(n, coupled=coupled)
+    base = base_parameters(build_idim(robot, friction))
+    theta = toy.true_parameters(base.idim, robot.nominal)
+    sigma = np.linspace(0.8, 0.2, n)
+    q, dq, ddq = toy.motion(n, seconds, seed, RATE)
+    tau = base.idim.torque(theta, q, dq, ddq)
+    tau = tau + noise * sigma * np.random.default_rng(seed).normal(size=q.shape)
+    return base, sigma, theta, (q, dq, ddq, tau)
+
+
+def fed(tracker, samples, start=0, stop=None):
+    """The tracker after some samples, and its events."""
+    found = [tracker.update(*each) for each in zip(*(s[start:stop] for s in samples), strict=True)]
+    return [event for event in found if event is not None]
+
+
+@pytest.mark.parametrize("coupled", [False, True])
+@pytest.mark.parametrize("friction", ["coulomb-viscous", "coulomb-viscous-asymmetric", "stribeck"])
+@pytest.mark.usefixtures("registered")
+def test_sample_by_sample_it_is_least_squares(friction, coupled):
+    """Rows, friction of every kind and coupled drives included, with slow rows left out."""
+    robot = toy.arm(3, coupled=coupled)
+    base = base_parameters(build_idim(robot, friction))
+    sigma, rng = np.array([1.0, 0.5, 0.2]), np.random.default_rng(5)
+    q, dq, ddq = toy.motion(3, 3.0, rate=RATE)
+    tau = rng.normal(size=q.shape)
+    slow = np.array([0.1, 0.3, 0.2])
+    tracker = Tracker(base, sigma, RATE, drop_below=slow.tolist())
+    fed(tracker, (q, dq, ddq, tau))
+    from dynident.recording.prepare import moving_joints
+
+    moving = moving_joints(dq, tuple(slow), robot.drives)
+    assert 0.5 < np.mean(moving) < 0.99
+    X = base.idim.regressor(q, dq, ddq)[:, :, base.kept] / sigma[:, None]
+    A, b = X[moving], (tau / sigma)[moving]
+    expected = np.linalg.lstsq(A, b, rcond=None)[0]
+    std = np.sqrt(np.diag(np.linalg.inv(A.T @ A)))
+    np.testing.assert_allclose(tracker.beta / std, expected / std, atol=1e-6)
+    np.testing.assert_allclose(tracker.std, std, rtol=1e-6)
+    np.testing.assert_allclose(tracker.covariance @ (A.T @ A), np.eye(base.count), atol=1e-5)
+
+
+def test_a_start_is_what_was_known():
+    base, sigma, _, samples = stream()
+    whole, first = Tracker(base, sigma, RATE), Tracker(base, sigma, RATE)
+    fed(whole, samples)
+    fed(first, samples, 0, 3000)
+    second = Tracker(base, sigma, RATE, start=Known(first.beta, first.covariance))
+    fed(second, samples, 3000)
+    np.testing.assert_allclose(second.beta, whole.beta, atol=1e-6 * np.abs(whole.beta).max())
+    np.testing.assert_allclose(second.std, whole.std, rtol=1e-6)
+
+
+def test_it_never_leaves_what_can_exist_and_ends_where_the_cone_problem_ends():
+    """A diffuse start, noise that pulls least squares out of the cones."""
+    base, sigma, _, samples = stream(3, 6.0, noise=3.0)
+    tracker = Tracker(base, sigma, RATE, knowledge=Knowledge(prior="none"))
+    for k, each in enumerate(zip(*samples, strict=True)):
+        tracker.update(*each)
+        if k < 300 or k % 50 == 0:
+            assert base.idim.is_consistent(tracker.theta)
+    point = tracker.projected()
+    assert not base.idim.is_consistent(base.standard(tracker.beta))
+    R, z = tracker._memory.R[:, : base.count], tracker._memory.R[:, base.count]
+
+    def cost(beta):
+        return np.sum((R @ beta - z) ** 2)
+
+    own = base.matrix @ tracker.theta
+    assert cost(own) - cost(point.beta) < 2.0 * tracker.gap + 0.01
+    assert np.linalg.norm(R @ (own - point.beta)) < 0.1 * np.sqrt(base.count)
+
+
+def test_a_long_run_does_not_drift():
+    """Two hundred thousand updates of a robot that repeats its motion."""
+    base, sigma, theta, samples = stream(1, 4.0, noise=0.0)
+    rng = np.random.default_rng(0)
+    tracker = Tracker(
+        base, sigma, RATE, forgetting=Forgetting(memory=5.0), knowledge=Knowledge(prior="none")
+    )
+    truth = base.matrix @ theta
+    q, dq, ddq, tau = samples
+    for _ in range(100):
+        noisy = tau + sigma * rng.normal(size=tau.shape)
+        fed(tracker, (q, dq, ddq, noisy))
+        assert np.all(np.diag(tracker._memory.R[:, : base.count]) > 0.0)
+        assert np.all(np.abs(tracker.beta - truth) < 6.0 * tracker.std)
+        assert base.idim.is_consistent(tracker.theta)
+    point = tracker.projected()
+    R = tracker._memory.R[:, : base.count]
+    assert np.linalg.norm(R @ (base.matrix @ tracker.theta - point.beta)) < 0.1
+
+
+def carrying(seconds=24.0, seed=0, mass=1.0):
+    """A robot that picks up a load after half of the time."""
+    base, sigma, theta, (q, dq, ddq, _) = stream(6, seconds, seed=seed)
+    loaded = theta.copy()
+    body = 10 * (base.idim.tree.bodies - 1)
+    phi = from_com(mass, [0.02, -0.01, 0.08], 2e-3 * np.eye(3))
+    loaded[body : body + 10] += phi
+    half = len(q) // 2
+    tau = np.vstack([
+        base.idim.torque(theta, q[:half], dq[:half], ddq[:half]),
+        base.idim.torque(loaded, q[half:], dq[half:], ddq[half:]),
+    ])  # fmt: skip
+    tau = tau + sigma * np.random.default_rng(seed + 1).normal(size=q.shape)
+    return base, sigma, theta, _, half, (q, dq, ddq, tau)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_load_picked_up_is_noticed_and_weighed(seed):
+    base, sigma, _, _, half, samples = carrying(seed=seed)
+    tracker = Tracker(base, sigma, RATE, drift=Drift(walk_friction=1e-4))
+    assert fed(tracker, samples, 0, half) == []
+    before, error = tracker.beta, tracker.std
+    (event,) = fed(tracker, samples, half, half + int(5 * RATE))
+    assert event.kind == "load"
+    assert half < event.sample <= half + 0.5 * RATE
+    assert event.statistic > event.threshold
+    found = tracker.load
+    assert found is not None
+    assert abs(found.mass - 1.0) < 0.05
+    assert abs(found.mass - 1.0) < 5.0 * found.std[0] + 0.02
+    # the model is not taken along: what it learnt of the load is taken back
+    assert np.all(np.abs(tracker.beta - before) < 3.0 * error)
+
+
+def test_a_load_put_down_is_noticed():
+    base, sigma, theta, _, half, (q, dq, ddq, tau) = carrying()
+    tracker = Tracker(base, sigma, RATE)
+    later = half + int(4 * RATE)
+    tau = tau.copy()
+    rng = np.random.default_rng(9)
+    rest = base.idim.torque(theta, q[later:], dq[later:], ddq[later:])
+    tau[later:] = rest + sigma * rng.normal(size=rest.shape)
+    events = fed(tracker, (q, dq, ddq, tau))
+    assert [event.kind for event in events] == ["load", "load", "released"]
+    assert later < events[1].sample <= later + 0.5 * RATE
+    assert not tracker.loaded
+    assert tracker.load is None
+
+
+def test_false_alarms_are_as_rare_as_was_said():
+    """White errors: 900 an hour for 8 minutes, and none at the usual one."""
+    base, sigma, theta, (q, dq, ddq, _) = stream(2, 60.0)
+    clean = base.idim.torque(theta, q, dq, ddq)
+    rng = np.random.default_rng(2)
+    for often in (900.0, 0.1):
+        start = Known(base.matrix @ theta, 1e-12 * np.diag((base.matrix @ theta) ** 2 + 1.0))
+        tracker = Tracker(base, sigma, RATE, alarm=Alarm(false_alarms=often), start=start)
+        count = 0
+        for _ in range(8):
+            tau = clean + sigma * rng.normal(size=q.shape)
+            count += sum(event.kind == "load" for event in fed(tracker, (q, dq, ddq, tau)))
+        expected = often / 3600.0 * 8 * 60.0
+        if often > 1.0:
+            assert 0.05 * expected < count < 1.3 * expected
+        else:
+            assert count == 0
+
+
+@pytest.mark.parametrize("knowledge", [None, Knowledge(prior="none")])
+def test_stopped_and_resumed_is_as_if_it_had_not_been(knowledge):
+    base, sigma, _, _, half, samples = carrying(8.0)
+    options = {"forgetting": Forgetting(memory=20.0), "drift": Drift(walk=1e-3)}
+    options |= {"alarm": Alarm(settle=1.0), "knowledge": knowledge}
+    whole = Tracker(base, sigma, RATE, **options)
+    events = fed(whole, samples)
+    parts = []
+    state = None
+    cuts = ((0, 1), (1, 777), (777, half + 40), (half + 40, None))
+    for start, stop in cuts:
+        tracker = Tracker(base, sigma, RATE, **options)
+        assert tracker.fingerprint == whole.fingerprint
+        if state is not None:
+            tracker.restore(state)
+        parts += fed(tracker, samples, start, stop)
+        state = tracker.state()
+    assert parts == events
+    for name, array in whole.state().items():
+        np.testing.assert_array_equal(state[name], array)
+
+
+def test_a_sample_that_is_none_changes_nothing():
+    base, sigma, _, samples = stream(2, 2.0)
+    tracker = Tracker(base, sigma, RATE, knowledge=Knowledge(prior="none"))
+    fed(tracker, samples, 0, 100)
+    before = tracker.state()
+    bad = np.array([0.1, np.nan])
+    with pytest.raises(InputError, match=r"sample 101: ddq_joint_2 is nan"):
+        tracker.update(samples[0][100], samples[1][100], bad, samples[3][100])
+    for name, array in tracker.state().items():
+        np.testing.assert_array_equal(array, before[name])
+
+
+def test_what_no_tracker_can_be_made_of():
+    base, sigma, _, _ = stream(2, 2.0)
+    with pytest.raises(InputError, match="sigma needs a positive number for each of 2 joints"):
+        Tracker(base, [1.0], RATE)
+    with pytest.raises(InputError, match="rate"):
+        Tracker(base, sigma, 0.0)
+    with pytest.raises(InputError, match="not positive definite"):
+        Tracker(base, sigma, RATE, start=Known(np.zeros(base.count), np.zeros((base.count,) * 2)))
+    with pytest.raises(InputError, match=r"needs .* base parameters"):
+        Tracker(base, sigma, RATE, start=Known(np.zeros(2), np.eye(2)))
+    with pytest.raises(InputError, match="one memory"):
+        Tracker(base, sigma, RATE, forgetting=Forgetting(directional=True))
+    with pytest.raises(InputError, match="other"):
+        Tracker(base, sigma, RATE, knowledge=Knowledge(consistency="base"))
+    with pytest.raises(InputError, match="metric"):
+        Tracker(base, sigma, RATE, knowledge=Knowledge(metric="entropic"))
+    tracker = Tracker(base, sigma, RATE)
+    with pytest.raises(InputError, match="give the tracker knowledge"):
+        _ = tracker.theta
+    with pytest.raises(InputError, match="not that of such a tracker"):
+        tracker.restore({"whole": np.zeros(3)})
+    robot = load_robot(urdf("solo12"), floating=True)
+    floating = base_parameters(build_idim(robot, "none"))
+    with pytest.raises(InputError, match="floating base"):
+        Tracker(floating, np.ones(robot.n), RATE)
+
+
+@pytest.mark.usefixtures("registered")
+@pytest.mark.parametrize("friction", ["dahl", "load"])
+def test_friction_with_a_memory_is_refused(friction):
+    base = base_parameters(build_idim(toy.arm(1), friction))
+    with pytest.raises(InputError, match="more than the motion of an instant"):
+        Tracker(base, [1.0], RATE)
+
+
+def test_trackers_of_other_robots_and_options_are_told_apart():
+    base, sigma, _, _ = stream(2, 2.0)
+    emps = base_parameters(build_idim(load_robot(EXAMPLES / "emps" / "emps.toml")))
+    others = [
+        Tracker(base, sigma, RATE),
+        Tracker(base, 2.0 * sigma, RATE),
+        Tracker(base, sigma, 2.0 * RATE),
+        Tracker(base, sigma, RATE, forgetting=Forgetting(memory=3.0)),
+        Tracker(base, sigma, RATE, knowledge=Knowledge(prior="none")),
+        Tracker(base, sigma, RATE, knowledge=Knowledge(prior="nominal")),
+        Tracker(emps, [1.0], RATE),
+    ]
+    assert len({tracker.fingerprint for tracker in others}) == len(others)
+
+
+def test_a_reset_keeps_the_estimate_and_believes_it_less():
+    base, sigma, theta, samples = stream(2, 8.0)
+    tracker = Tracker(base, sigma, RATE)
+    fed(tracker, samples, 0, 3000)
+    beta, std = tracker.beta, tracker.std
+    tracker.reset(1e-4)
+    np.testing.assert_array_equal(tracker.beta, beta)
+    np.testing.assert_allclose(tracker.std, 100.0 * std, rtol=1e-3)
+    fed(tracker, samples, 3000)
+    fresh = Tracker(base, sigma, RATE)
+    fed(fresh, samples, 3000)
+    np.testing.assert_allclose(tracker.std, fresh.std, rtol=0.05)
+    assert np.all(np.abs(tracker.beta - base.matrix @ theta) < 5.0 * tracker.std)
+    with pytest.raises(InputError, match="above 0"):
+        tracker.reset(0.0)
