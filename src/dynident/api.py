@@ -134,7 +134,7 @@ def identify(
     findings: tuple[Finding, ...] = ()
     if doctor.doctor:
         progress("doctor", 0.0)
-        findings = tuple(f for log in problem.samples for f in examine(base, log))
+        findings = tuple(f for own in examine(base, problem.samples, validation) for f in own)
         watch.lap("doctor")
 
     system = factors.weighted(found.sigma)

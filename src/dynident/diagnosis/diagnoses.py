@@ -15,7 +15,9 @@ import numpy as np
 from scipy import signal
 
 from dynident.core.arrays import Array
-from dynident.diagnosis.moments import Moments, moments
+from dynident.core.errors import ComputationError
+from dynident.core.inertia import INERTIAL
+from dynident.diagnosis.moments import Moments, Normal
 from dynident.diagnosis.snapshot import Snapshot
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
@@ -78,12 +80,15 @@ class Reading:
         return found if self.change is None else self.change(found)
 
 
-def with_robot(snapshot: Snapshot, robot: Robot, base: BaseParameters | None = None) -> Snapshot:
-    """A snapshot of another robot, in the base parameters of its own or in given ones."""
-    known = (snapshot.base if base is None else base).idim
-    idim = build_idim(robot, known.friction, known.rotor)
-    own = base_parameters(idim) if base is None else replace(base, idim=idim)
-    return replace(snapshot, base=own)
+def with_base(snapshot: Snapshot, base: BaseParameters) -> Snapshot:
+    """A snapshot of another robot, and those beside it."""
+    beside = tuple(replace(other, base=base) for other in snapshot.beside)
+    return replace(snapshot, base=base, beside=beside)
+
+
+def with_robot(base: BaseParameters, robot: Robot) -> BaseParameters:
+    """Base parameters of a robot that differs in what they do not depend on."""
+    return replace(base, idim=build_idim(robot, base.idim.friction, base.idim.rotor))
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +111,8 @@ class Suspicion:
         What else to do.
     error : float
         Standard error of a delay or an offset [s, rad or m]; 0 for none.
+    freedom : int
+        Numbers that were fitted for it: of what explains a log alike, the least is believed.
     """
 
     diagnosis: str
@@ -115,6 +122,7 @@ class Suspicion:
     unit: str | None = None
     advice: str = ""
     error: float = 0.0
+    freedom: int = 0
 
     @property
     def mend(self) -> str:
@@ -136,8 +144,8 @@ class Case:
         Of the log as it stands.
     beta : ndarray, shape (p,)
         Its best consistent model.
-    errors : ndarray, shape (n,)
-        Relative errors of that.
+    errors : ndarray, shape (groups,)
+        Relative errors of that, of the log's joints and of those beside it.
     """
 
     snapshot: Snapshot
@@ -179,7 +187,9 @@ class Diagnosis:
 
 def mended(diagnosis: str, what: str, mending: Mending, n: int, error: float = 0.0) -> Suspicion:
     """A suspicion that a log's table can mend."""
-    return Suspicion(diagnosis, what, Reading.of_mending(mending, n), mending, error=error)
+    freedom = int(error > 0.0)
+    reading = Reading.of_mending(mending, n)
+    return Suspicion(diagnosis, what, reading, mending, error=error, freedom=freedom)
 
 
 def signs_of(case: Case) -> Iterator[tuple[str, tuple[float, ...] | float]]:
@@ -294,20 +304,130 @@ def reversed_time(case: Case) -> Iterator[Suspicion]:
 
 
 def without_gravity(case: Case) -> Iterator[Suspicion]:
-    """Torques from which the controller's gravity compensation was taken out."""
-    if np.any(case.robot.gravity):
-        robot = replace(case.robot, gravity=np.zeros(3))
-        base = case.snapshot.base
+    """Torques from which the controller's gravity compensation was taken out.
+
+    Where another log tells what gravity asks for, what is missing of it is found by least squares
+    and given back: the controller's idea of gravity need not be that of the robot.
+    """
+    robot = case.robot
+    if not np.any(robot.gravity):
+        return
+    s, base = case.snapshot, case.snapshot.base
+    floating = with_robot(base, replace(robot, gravity=np.zeros(3)))
+
+    def change(s: Snapshot) -> Snapshot:
+        return replace(s, base=floating)
+
+    freedom = 0
+    if s.beside:
+        beta = of_others(s)
+        weight = columns_at_rest(s)
+        missing, rows = fitted_difference(s, beta, weight)
+        if np.linalg.norm(rows @ (beta + missing)) > MISSING * np.linalg.norm(rows @ beta):
+            return
+        freedom = int(np.linalg.matrix_rank(rows, rtol=SMALLEST))
 
         def change(s: Snapshot) -> Snapshot:
-            return with_robot(s, robot, base)
+            still = np.zeros_like(s.samples.q)
+            theta = base.standard(missing)
+            return replace(s, torque=s.torque - base.idim.torque(theta, s.samples.q, still, still))
 
-        yield Suspicion(
-            "gravity",
-            "gravity is not in the torques",
-            replace(Reading.plain(case.n), change=change),
-            advice="log the whole torque of the drives, or set gravity = [0, 0, 0] in [robot]",
-        )
+    yield Suspicion(
+        "gravity",
+        "gravity is not in the torques",
+        replace(Reading.plain(case.n), change=change),
+        advice="log the whole torque of the drives, or set gravity = [0, 0, 0] in [robot]",
+        freedom=freedom,
+    )
+
+
+MISSING = 0.5
+"""Share of gravity that torques without it have at most."""
+
+
+def predicted(s: Snapshot, beta: Array) -> Array:
+    """A model's torques, shape (instants, n)."""
+    return s.base.idim.torque(s.base.standard(beta), s.q, s.dq, s.ddq)
+
+
+def of_others(s: Snapshot) -> Array:
+    """The best consistent model of the logs beside a snapshot."""
+    first, *others = (other.normal for other in s.beside)
+    for other in others:
+        first = first.and_those_of(other)
+    return consistent(first)
+
+
+def consistent(normal: Normal) -> Array:
+    """The best consistent model, or else that of least squares."""
+    try:
+        return normal.consistent()
+    except ComputationError:
+        return normal.system().solve()
+
+
+def columns_at_rest(s: Snapshot) -> Array:
+    """Columns of gravity, shape (instants, n, p)."""
+    still = np.zeros_like(s.q)
+    idim, kept = s.base.idim, np.array(s.base.kept)
+    columns = np.zeros((*s.q.shape, s.base.count))
+    bodies = np.flatnonzero(kept < idim.inertial)
+    columns[:, :, bodies] = idim.regressor(s.q, still, still)[:, :, kept[bodies]]
+    return columns
+
+
+def fitted_difference(s: Snapshot, beta: Array, columns: Array) -> tuple[Array, Array]:
+    """What of some columns stands in a snapshot's torques beyond a model, and their rows.
+
+    Parameters
+    ----------
+    s : Snapshot
+    beta : ndarray, shape (p,)
+    columns : ndarray, shape (instants, n, k)
+
+    Returns
+    -------
+    size : ndarray, shape (k,)
+    rows : ndarray, shape (instants n, k)
+        The columns, each joint counted in its torque.
+    """
+    scale: Array = np.where(s.moving, 1.0 / root_mean_square(s.tau), 0.0)
+    rows = (scale[:, :, None] * columns).reshape(-1, columns.shape[2])
+    rest = np.ravel(scale * (s.tau - predicted(s, beta)))
+    return np.asarray(np.linalg.lstsq(rows, rest, rcond=SMALLEST)[0]), rows
+
+
+SMALLEST = 1e-6
+"""Singular value over the largest below which a combination of columns is none."""
+
+
+def loads(case: Case) -> Iterator[Suspicion]:
+    """Something at the last link that is not there in the other logs."""
+    s = case.snapshot
+    if not s.beside:
+        return
+    idim = s.base.idim
+    last = slice(idim.inertial - PER_BODY, idim.inertial)
+    columns = idim.regressor(s.q, s.dq, s.ddq)[:, :, last]
+    size, rows = fitted_difference(s, of_others(s), columns)
+    theta = np.zeros(len(idim.parameters))
+    theta[last] = size
+
+    def change(s: Snapshot) -> Snapshot:
+        log = s.samples
+        return replace(s, torque=s.torque - idim.torque(theta, log.q, log.dq, log.ddq))
+
+    word = "more" if size[0] > 0.0 else "less"
+    yield Suspicion(
+        "load",
+        f"the last link carries {abs(size[0]):.2g} kg {word} than in the other log",
+        replace(Reading.plain(case.n), change=change),
+        advice="identify from logs with one load",
+        freedom=int(np.linalg.matrix_rank(rows, rtol=SMALLEST)),
+    )
+
+
+PER_BODY = len(INERTIAL)
 
 
 def mountings(case: Case) -> Iterator[Suspicion]:
@@ -326,7 +446,7 @@ def mountings(case: Case) -> Iterator[Suspicion]:
         robot = replace(case.robot, gravity=gravity)
 
         def change(s: Snapshot, robot: Robot = robot) -> Snapshot:
-            return with_robot(s, robot, base)
+            return with_base(s, with_robot(base, robot))
 
         along = ", ".join(f"{g:g}" for g in gravity + 0.0)
         yield Suspicion(
@@ -337,6 +457,11 @@ def mountings(case: Case) -> Iterator[Suspicion]:
         )
 
 
+def root_mean_square(x: Array) -> Array:
+    """Of each column; never zero."""
+    return np.asarray(np.sqrt(np.mean(x**2, axis=0)) + np.finfo(float).tiny)
+
+
 WORST = 3
 """Joints whose drives may be coupled otherwise: those with the largest errors."""
 
@@ -344,7 +469,7 @@ WORST = 3
 def coupled_drives(case: Case) -> Iterator[Suspicion]:
     """A drive that turns with the joint before, too, and the file does not say so; or does."""
     names, turns = case.names, case.robot.drives.turns
-    worst = set(np.argsort(-case.errors)[:WORST].tolist())
+    worst = set(np.argsort(-case.errors[: case.n])[:WORST].tolist())
     for j in range(1, case.n):
         if not {j - 1, j} <= worst and case.n > WORST:
             continue
@@ -354,7 +479,8 @@ def coupled_drives(case: Case) -> Iterator[Suspicion]:
             robot = replace(case.robot, drives=replace(case.robot.drives, turns=other))
 
             def change(s: Snapshot, robot: Robot = robot) -> Snapshot:
-                return with_robot(s, robot)
+                known = s.base.idim
+                return with_base(s, base_parameters(build_idim(robot, known.friction, known.rotor)))
 
             row = f"{{ {names[j - 1]} = {share:g}, {names[j]} = 1 }}"
             word = f"turns with {names[j - 1]}, too" if share else "turns alone"
@@ -412,9 +538,58 @@ def torque_scales(case: Case) -> Iterator[Suspicion]:
             "torque scale of a joint",
             f"the torque of {name} is {1.0 / best:.3g} times what the others ask for",
             replace(Reading.plain(case.n), torque=torque),
+            freedom=1,
             advice=f"check the gain, the unit and the reduction of {name}",
         )
 
+
+OTHER = 0.1
+"""By how much a torque has to be off those that other logs ask for."""
+
+
+def foreign_scales(case: Case) -> Iterator[Suspicion]:
+    """Torques in another unit than those of the other logs, or on the other side of gears.
+
+    Each joint's factor is that on the torque which the other logs' model asks for; then on that
+    which all logs' model asks for, once this log is read so.
+    """
+    s = case.snapshot
+    if not s.beside:
+        return
+    beta = of_others(s)
+    for _ in range(SETTLED):
+        asked = np.where(s.moving, predicted(s, beta), 0.0)
+        factor = np.sum(asked * s.tau, axis=0) / (np.sum(asked**2, axis=0) + np.finfo(float).tiny)
+        if not np.all(np.abs(factor) > 0.0):
+            return
+        beta = consistent(case.own.read(np.diag(1.0 / factor)))
+    off = np.abs(np.abs(factor) - 1.0) > OTHER
+    joint = np.flatnonzero(off)
+    reading = replace(Reading.plain(case.n), torque=np.diag(1.0 / factor))
+    if len(joint) == 1:
+        j = int(joint[0])
+        reading = replace(reading, torque=np.diag(np.where(off, 1.0 / factor, 1.0)))
+        yield Suspicion(
+            "torque scale of a joint",
+            f"the torque of {case.names[j]} is {factor[j]:.3g} times that of the other log",
+            reading,
+            freedom=1,
+            advice=f"check the gain, the unit and the reduction of {case.names[j]}",
+        )
+    elif len(joint):
+        alike = np.ptp(factor) <= OTHER * abs(float(np.mean(factor)))
+        times = f"{np.median(factor):.3g}" if alike else ", ".join(f"{f:.3g}" for f in factor)
+        yield Suspicion(
+            "torque scale",
+            f"the torques are {times} times those of the other log",
+            reading,
+            freedom=1 if alike else case.n,
+            advice="check their unit, gains and the side of the reduction in both logs",
+        )
+
+
+SETTLED = 3
+"""Rounds after which factors of torques are settled."""
 
 SLOWEST, QUICKEST, SLOWNESSES = 0.3, 6.0, 9
 """Cutoffs of a logger's filter that are looked for [Hz], and how many; a quicker one is a delay."""
@@ -430,7 +605,7 @@ def slow_loggers(case: Case) -> Iterator[Suspicion]:
     for name, undo in (("torque", undone), ("position", done)):
 
         def left(hz: float, undo: Callable[[Snapshot, float], Snapshot] = undo) -> float:
-            return moments(undo(case.snapshot, hz)).read(np.eye(case.n)).free()
+            return undo(case.snapshot, hz).normal.free()
 
         grid = np.geomspace(SLOWEST, quickest, SLOWNESSES)
         best = min(grid.tolist(), key=left)
@@ -454,6 +629,7 @@ def slow_loggers(case: Case) -> Iterator[Suspicion]:
             f"slow {name}",
             f"the {name}s went through a low-pass at about {best:.2g} Hz",
             replace(Reading.plain(case.n), change=change),
+            freedom=1,
             advice=f"log the {name}s without that filter, or the others through the same",
         )
 
@@ -475,17 +651,18 @@ def drifts(case: Case) -> Iterator[Suspicion]:
     """Torques whose zero moves along the log."""
     s, n = case.snapshot, case.n
     ramp = np.linspace(-1.0, 1.0, len(s.torque))
-    found = moments(s, np.column_stack([s.tau, ramp[s.instant]]))
+    found = s.moments(np.column_stack([s.tau, ramp[s.instant]]))
     size = found.extra(np.eye(n, n + 1))
 
     def change(s: Snapshot) -> Snapshot:
         return replace(s, torque=s.torque - ramp[:, None] * size)
 
-    worst = int(np.argmax(np.abs(size) * np.sqrt(found.weights(n))))
+    worst = int(np.argmax(np.abs(size) / root_mean_square(s.tau)))
     yield Suspicion(
         "drift",
         f"the torques drift, that of {case.names[worst]} by {2.0 * size[worst]:.3g}",
         replace(Reading.plain(n), change=change),
+        freedom=n,
         advice="let the sensors and drives warm up, or fit a shorter stretch of the log",
     )
 
@@ -525,7 +702,7 @@ def delay_error(snapshot: Snapshot, delay: Array, joints: Sequence[int]) -> floa
     n = len(delay)
     read = Reading(np.eye(n), delay).of(snapshot)
     slope = np.gradient(read.torque, 1.0 / snapshot.samples.rate, axis=0)
-    found = moments(read, np.hstack([read.tau, slope[read.instant]]))
+    found = read.moments(np.hstack([read.tau, slope[read.instant]]))
     late = np.zeros((n, 2 * n))
     late[list(joints), n + np.array(joints)] = 1.0
     return standard_error(read, found, late)
@@ -547,12 +724,13 @@ def standard_error(snapshot: Snapshot, found: Moments, column: Array) -> float:
     """
     n = len(column)
     normal = found.read(np.eye(n, column.shape[1]))
-    seen, _ = found.left_over(column, column, normal.scale)
+    seen, _ = found.left_over(np.eye(n, column.shape[1]), column)
     system = normal.system()
     beta = np.asarray(np.linalg.solve(system.A, system.b), dtype=np.float64)
     base = snapshot.base
     predicted = base.idim.torque(base.standard(beta), snapshot.q, snapshot.dq, snapshot.ddq)
-    rest = np.where(snapshot.moving, (snapshot.tau - predicted) * np.sqrt(normal.scale), 0.0)
+    scale = np.sqrt(normal.scale[:n])
+    rest = np.where(snapshot.moving, (snapshot.tau - predicted) * scale, 0.0)
     variance = float(np.sum(rest**2)) / max(1, found.rows - base.count)
     if seen <= 0.0:
         return np.inf
@@ -580,14 +758,13 @@ def single_delays(case: Case) -> Iterator[Suspicion]:
         return
     s, n = case.snapshot, case.n
     slope = np.gradient(s.torque, 1.0 / s.samples.rate, axis=0)
-    found = moments(s, np.hstack([s.tau, slope[s.instant]]))
+    found = s.moments(np.hstack([s.tau, slope[s.instant]]))
     torque = np.eye(n, 2 * n)
-    scale = found.read(torque).scale
-    rest, _ = found.left_over(torque, torque, scale)
+    rest = found.read(torque).system().rest
     for j in range(n):
         column = np.zeros((n, 2 * n))
         column[j, n + j] = 1.0
-        blind, cross = found.left_over(torque, column, scale)
+        blind, cross = found.left_over(torque, column)
         if blind > 0.0 and cross**2 / blind > (1.0 - PROMISING) * rest:
             yield from delays(case, (j,))
 
@@ -598,7 +775,7 @@ def best_delay(snapshot: Snapshot, joints: Sequence[int]) -> float:
 
     def left(times: Array) -> Array:
         moved = [snapshot.delayed(time)[:, list(joints)] for time in times]
-        found = moments(snapshot, np.hstack([snapshot.tau, *moved]))
+        found = snapshot.moments(np.hstack([snapshot.tau, *moved]))
         errors = []
         for k in range(len(times)):
             reading = np.eye(n, found.XY.shape[2])
@@ -640,7 +817,7 @@ def encoder_offsets(case: Case) -> Iterator[Suspicion]:
         for _ in range(TURNS):
             s = case.snapshot
             moved = s.along(s.q + offset, s.dq, s.ddq)
-            beta = moments(moved).read(np.eye(case.n)).system().solve()
+            beta = moved.normal.system().solve()
             (step,) = offset_steps(moved, beta, (j,))
             if step is None:
                 break
@@ -661,8 +838,8 @@ def offset_error(case: Case, offset: Array, joint: int) -> float:
     """Standard error of an encoder's zero [rad or m]."""
     s, n = case.snapshot, case.n
     moved = s.along(s.q + offset, s.dq, s.ddq)
-    beta = moments(moved).read(np.eye(n)).system().solve()
-    found = moments(moved, np.hstack([moved.tau, torque_slope(moved, beta, joint)]))
+    beta = moved.normal.system().solve()
+    found = moved.moments(np.hstack([moved.tau, torque_slope(moved, beta, joint)]))
     return standard_error(moved, found, np.eye(n, 2 * n, n))
 
 
@@ -702,16 +879,16 @@ def offset_steps(snapshot: Snapshot, beta: Array, joints: Sequence[int]) -> tupl
     """
     n = snapshot.q.shape[1]
     slopes = [torque_slope(snapshot, beta, joint) for joint in joints]
-    found = moments(snapshot, np.hstack([snapshot.tau, *slopes]))
+    found = snapshot.moments(np.hstack([snapshot.tau, *slopes]))
     columns = found.XY.shape[2]
     torque = np.eye(n, columns)
-    scale = found.read(torque).scale
-    rest, _ = found.left_over(torque, torque, scale)
+    normal = found.read(torque)
+    rest = normal.system().rest
     steps: list[Step | None] = []
     for k in range(len(joints)):
         slope = np.eye(n, columns, n * (k + 1))
-        blind, cross = found.left_over(torque, slope, scale)
-        if blind <= UNSEEN * found.squares(slope, scale) or rest <= 0.0:
+        blind, cross = found.left_over(torque, slope)
+        if blind <= UNSEEN * found.squares(slope, normal.scale) or rest <= 0.0:
             steps.append(None)
         else:
             size = float(np.clip(cross / blind, -LARGEST_STEP, LARGEST_STEP))
@@ -744,6 +921,8 @@ DIAGNOSES: dict[str, Diagnosis] = {
     "coupled drive": Diagnosis(coupled_drives),
     "rate": Diagnosis(rates),
     "torque scale of a joint": Diagnosis(torque_scales),
+    "load": Diagnosis(loads),
+    "torque scale": Diagnosis(foreign_scales),
     "slow logger": Diagnosis(slow_loggers),
 }
 """What is looked for."""

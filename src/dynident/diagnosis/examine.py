@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -13,7 +13,7 @@ from dynident.core.errors import ComputationError
 from dynident.core.options import Options
 from dynident.core.schema import Flag
 from dynident.diagnosis.diagnoses import DIAGNOSES, Case, Reading, Suspicion
-from dynident.diagnosis.moments import Moments, Normal, moments
+from dynident.diagnosis.moments import Moments, Normal
 from dynident.diagnosis.snapshot import FEW, MOST, Snapshot, take_snapshot
 from dynident.dynamics.base import BaseParameters
 from dynident.recording.mend import Mending
@@ -34,7 +34,9 @@ ROUNDS = 4
 CONTRADICTED = 1.2
 """Error of consistent models over that of any from which everything is looked for."""
 TIED = 1.05
-"""Errors over the smallest one that are no worse: the robot file decides, if it can."""
+"""Errors over the smallest that are no worse: fewer fitted numbers, then the robot file, decide."""
+UNSETTLED = 0.05
+"""Share of the squared error by which logs contradict each other that may be left."""
 HOPELESS = 2.0
 """Error of least squares over that of the best explanation beyond which nothing is fitted."""
 UNRELATED = 0.6
@@ -76,6 +78,9 @@ class Finding:
         Of its positions, where that was wrong.
     error : float
         Standard error of a delay or an offset [s, rad or m]; 0 for none.
+    against : str
+        Names of the logs without which it would not show; empty for none. The errors are then of
+        all together, and what is wrong may be wrong with those.
     """
 
     log: str
@@ -88,14 +93,20 @@ class Finding:
     mending: Mending | None = None
     unit: str | None = None
     error: float = 0.0
+    against: str = ""
+
+    @property
+    def found(self) -> str:
+        """What is wrong, and with which other log it might be instead."""
+        return f"{self.what}, or else {self.against} is wrong" if self.against else self.what
 
     @property
     def words(self) -> str:
         """One line."""
         if self.before == self.after:
-            return f"{self.log}: {self.what}: {self.mend}"
+            return f"{self.log}: {self.found}: {self.mend}"
         errors = f"error {self.before:.3g} -> {self.after:.3g} % a joint"
-        return f"{self.log}: {self.what} ({errors}): {self.mend}"
+        return f"{self.log}: {self.found} ({errors}): {self.mend}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,34 +118,75 @@ class Explained:
     normal: Normal
 
 
-def examine(base: BaseParameters, samples: Samples, thorough: bool = False) -> tuple[Finding, ...]:
-    """Find what is wrong with a log.
+def examine(
+    base: BaseParameters,
+    logs: Sequence[Samples],
+    held_out: Sequence[Samples] = (),
+    thorough: bool = False,
+) -> tuple[tuple[Finding, ...], ...]:
+    """Find what is wrong with some logs of one robot, each beside the others.
 
     Parameters
     ----------
     base : BaseParameters
-    samples : Samples
+    logs : sequence of Samples
+    held_out : sequence of Samples
+        Logs that stand beside the others and are not looked at themselves.
     thorough : bool
-        Look at more of the log, for everything, even where it is explained well, and for more
+        Look at more of the logs, for everything, even where they are explained well, and for more
         than one thing.
 
     Returns
     -------
-    tuple of Finding
-        The most telling first; each is of the log after those before it were mended.
+    tuple of tuple of Finding
+        One each of the logs. The most telling first; each is of the log after those before it
+        were mended.
     """
-    snapshot = take_snapshot(base, samples, MOST if thorough else FEW)
+    most = MOST if thorough else FEW
+    snapshots = [take_snapshot(base, samples, most) for samples in (*logs, *held_out)]
+    return tuple(
+        look(snapshot, (*snapshots[:k], *snapshots[k + 1 :]), thorough)
+        for k, snapshot in enumerate(snapshots[: len(logs)])
+    )
+
+
+def look(snapshot: Snapshot, others: tuple[Snapshot, ...], thorough: bool) -> tuple[Finding, ...]:
+    """What is wrong with a log: with it alone, or with how it stands to the others."""
     findings: list[Finding] = []
     for _ in range(ROUNDS if thorough else 1):
-        found = best_explanation(snapshot, thorough)
+        found = against(snapshot, others, thorough) or best_explanation(snapshot, thorough)
         if found is None:
             break
         finding, reading = found
         findings.append(finding)
         snapshot = reading.of(snapshot)
-    normal = moments(snapshot).read(np.eye(snapshot.q.shape[1]))
-    log = samples.name
-    return (*of_the_file(log, normal), *findings, *unrelated(log, normal, findings))
+    log = snapshot.samples.name
+    return (
+        *of_the_file(log, snapshot.normal),
+        *findings,
+        *unrelated(log, snapshot.normal, findings),
+    )
+
+
+def against(
+    snapshot: Snapshot, others: tuple[Snapshot, ...], thorough: bool
+) -> tuple[Finding, Reading] | None:
+    """The reading under which a log and the others have the same model, if they have none."""
+    if not others:
+        return None
+    apart = mean(np.concatenate([s.normal.free_errors() for s in (snapshot, *others)]))
+    together = replace(snapshot, beside=others)
+    if together.normal.free() < (CONTRADICTED * max(apart, SOUND)) ** 2:
+        return None
+    found = best_explanation(together, True, apart)
+    if found is None:
+        return None
+    finding, reading = found
+    alone = mean(snapshot.normal.free_errors())
+    if mean(reading.of(snapshot).normal.free_errors()) > WORTH * alone:
+        names = " and ".join(other.samples.name for other in others)
+        finding = replace(finding, against=names)
+    return finding, reading
 
 
 def of_the_file(log: str, normal: Normal) -> Iterator[Finding]:
@@ -176,11 +228,21 @@ def mean(errors: Array) -> float:
     return float(np.sqrt(np.mean(errors**2)))
 
 
-def best_explanation(snapshot: Snapshot, thorough: bool) -> tuple[Finding, Reading] | None:
-    """The reading that explains a snapshot best, where it is clearly better than the log's own."""
-    n = snapshot.q.shape[1]
-    own = moments(snapshot)
-    normal = own.read(np.eye(n))
+def best_explanation(
+    snapshot: Snapshot, thorough: bool, apart: float | None = None
+) -> tuple[Finding, Reading] | None:
+    """The reading that explains a snapshot best, where it is clearly better than the log's own.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    thorough : bool
+    apart : float, optional
+        Error of this log and those beside it with models of their own: most of what is between
+        that and the error with one model has to be explained.
+    """
+    own = snapshot.moments()
+    normal = own.read(np.eye(snapshot.q.shape[1]))
     try:
         beta = normal.consistent()
     except ComputationError:
@@ -205,16 +267,19 @@ def best_explanation(snapshot: Snapshot, thorough: bool) -> tuple[Finding, Readi
             left = found.errors(found.consistent())
         except ComputationError:
             continue
-        if better(left, errors):
+        if better(left, errors) and settles(left, errors, apart):
             explained.append(Explained(suspicion, left, found))
     if not explained:
         return None
-    explained.sort(key=lambda e: mean(e.errors))
-    least = mean(explained[0].errors)
-    if snapshot.base.idim.robot.has_nominal:
-        explained.sort(
-            key=lambda e: (mean(e.errors) > TIED * least, e.normal.file_error(), mean(e.errors))
-        )
+    least = min(mean(each.errors) for each in explained)
+    known = snapshot.base.idim.robot.has_nominal
+
+    def order(each: Explained) -> tuple[bool, int, float, float]:
+        error = mean(each.errors)
+        file = each.normal.file_error() if known else 0.0
+        return error > TIED * least, each.suspicion.freedom, file, error
+
+    explained.sort(key=order)
     best = explained[0]
     after = mean(best.errors)
     others = [e for e in explained[1:] if e.suspicion.what != best.suspicion.what]
@@ -231,7 +296,7 @@ def normal_of(snapshot: Snapshot, own: Moments, reading: Reading) -> Normal:
     """The least-squares problem under a reading; `own` are the moments of the log as it is."""
     if reading.combines:
         return own.read(reading.torque)
-    return moments(reading.of(snapshot)).read(np.eye(len(reading.torque)))
+    return reading.of(snapshot).normal
 
 
 def ranked(
@@ -247,6 +312,13 @@ def better(errors: Array, before: Array) -> bool:
         return True
     clear = np.any((errors <= CLEAR * before) & (before > SOUND))
     return bool(clear and np.all(errors <= 1.1 * before + SOUND))
+
+
+def settles(errors: Array, before: Array, apart: float | None) -> bool:
+    """Whether errors leave little of what logs contradict each other."""
+    if apart is None:
+        return True
+    return mean(errors) ** 2 - apart**2 <= UNSETTLED * (mean(before) ** 2 - apart**2)
 
 
 def closest(suspects: list[tuple[Array, Suspicion]]) -> list[tuple[Array, Suspicion]]:

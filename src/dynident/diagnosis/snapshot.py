@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers
+from dynident.diagnosis.moments import Moments, Normal
 from dynident.dynamics.base import BaseParameters
 from dynident.recording.prepare import Samples, by_cutoff
 
@@ -32,6 +34,8 @@ class Snapshot:
         Sample of each.
     moving : ndarray of bool, shape (instants, n)
         Rows that may be fitted.
+    beside : tuple of Snapshot
+        Of other logs of the same robot, which the same model has to explain.
     """
 
     base: BaseParameters
@@ -42,6 +46,7 @@ class Snapshot:
     torque: Array
     instant: Integers
     moving: Booleans
+    beside: tuple[Snapshot, ...] = ()
 
     @property
     def tau(self) -> Array:
@@ -54,6 +59,42 @@ class Snapshot:
         low = np.clip(np.floor(place).astype(np.int64), 0, len(self.torque) - 2)
         share = np.clip(place - low, 0.0, 1.0)[:, None]
         return np.asarray((1.0 - share) * self.torque[low] + share * self.torque[low + 1])
+
+    def moments(self, torques: Array | None = None) -> Moments:
+        """All that least squares needs of it, and of those beside it.
+
+        Parameters
+        ----------
+        torques : ndarray, shape (instants, m), optional
+            Columns that a reading may combine; those of the log by default.
+        """
+        base = self.base
+        Y = self.tau if torques is None else torques
+        n, p, m = self.q.shape[1], base.count, Y.shape[1]
+        packing = base.idim.packing(base.kept)
+        packed = np.empty((len(self.q), packing.width))
+        base.idim.fill(packing, self.q, self.dq, self.ddq, packed)
+        XX, XY, YY = np.zeros((n, p, p)), np.zeros((n, p, m)), np.zeros((n, m, m))
+        for j, (entries, columns) in enumerate(packing.joints):
+            rows = self.moving[:, j]
+            X, y = packed[rows, entries], Y[rows]
+            XX[j][np.ix_(columns, columns)] = X.T @ X
+            XY[j][columns] = X.T @ y
+            YY[j] = y.T @ y
+        beside = None
+        for other in self.beside:
+            beside = other.normal if beside is None else beside.and_those_of(other.normal)
+        return Moments(base, XX, XY, YY, int(np.sum(self.moving)), beside)
+
+    @cached_property
+    def normal(self) -> Normal:
+        """The least-squares problem of the log as it stands."""
+        return self.moments().read(np.eye(self.q.shape[1]))
+
+    @property
+    def alone(self) -> Snapshot:
+        """The log without those beside it."""
+        return replace(self, beside=())
 
     def along(self, q: Array, dq: Array, ddq: Array) -> Snapshot:
         """The same torques on another motion."""

@@ -138,5 +138,5 @@ def negative_reasons(
 def finding_reasons(findings: Sequence[Finding]) -> list[Reason]:
     """Logs that another reading explains better."""
     return [
-        Reason(REFUTED if f.before > FINE else DOUBTFUL, f"{f.log}: {f.what}") for f in findings
+        Reason(REFUTED if f.before > FINE else DOUBTFUL, f"{f.log}: {f.found}") for f in findings
     ]

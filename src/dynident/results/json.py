@@ -103,6 +103,7 @@ def finding_dict(found: Finding) -> dict[str, Any]:
         "diagnosis": found.diagnosis,
         "log": found.log,
         "what": found.what,
+        "against": found.against,
         "mend": found.mend,
         "error_percent": found.before,
         "error_mended_percent": found.after,

@@ -57,11 +57,14 @@ def examine_study(study: Study, progress: Progress = silent) -> tuple[Report, ..
     """
     robot = study_robot(study.robot)
     base = base_parameters(build_idim(robot, study.robot.friction, study.robot.rotor))
-    reports = []
+    logs = []
     for k, section in enumerate(study.log):
-        progress("doctor", k / len(study.log))
-        samples = study_samples(section, robot, study.prepare)
-        findings = examine(base, samples, thorough=True)
+        progress("reading", k / len(study.log))
+        logs.append(study_samples(section, robot, study.prepare))
+    progress("doctor", 0.0)
+    reports = []
+    every = examine(base, logs, thorough=True)
+    for section, samples, findings in zip(study.log, logs, every, strict=True):
         mending, unit = prescribed(section.mending(), findings, robot.n)
         reports.append(Report(samples.name, findings, signs(robot, samples), mending, unit))
     return tuple(reports)
