@@ -315,8 +315,8 @@ def better(errors: Array, before: Array) -> bool:
 
 
 def settles(errors: Array, before: Array, apart: float | None) -> bool:
-    """Whether errors leave little of what logs contradict each other."""
-    if apart is None:
+    """Whether errors leave nothing, or little, of what logs contradict each other."""
+    if apart is None or mean(errors) <= CONTRADICTED * apart:
         return True
     return mean(errors) ** 2 - apart**2 <= UNSETTLED * (mean(before) ** 2 - apart**2)
 

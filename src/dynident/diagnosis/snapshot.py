@@ -14,8 +14,10 @@ from dynident.recording.prepare import Samples, by_cutoff
 
 MOST, FEW = 1000, 300
 """Instants of a log that are looked at, thoroughly or in passing."""
-ENOUGH = 0.5
+ENOUGH = 0.3
 """Share of a joint's instants that has to keep its direction."""
+REACH = 1.0
+"""How far a filter looks, in periods of its cutoff."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,14 +145,13 @@ def steady(dq: Array, instant: Integers, samples: Samples, base: BaseParameters)
     the filter makes of it. What hardly keeps any direction leaves no instants out.
     """
     keep = np.ones((len(instant), dq.shape[1]), dtype=bool)
+    last = len(dq) - 1
     for gear in base.idim.gears:
-        speed = dq @ gear.turns
+        turned = np.cumsum(np.diff(np.sign(dq @ gear.turns), prepend=0.0) != 0.0)
         for j in np.flatnonzero(gear.turns):
-            reach = int(np.ceil(0.5 * samples.rate / samples.filters[j].cutoff))
-            now = np.sign(speed[instant])
-            before = np.sign(speed[np.maximum(instant - reach, 0)])
-            after = np.sign(speed[np.minimum(instant + reach, len(dq) - 1)])
-            own = (now == before) & (now == after)
+            reach = int(np.ceil(REACH * samples.rate / samples.filters[j].cutoff))
+            before, after = np.maximum(instant - reach, 0), np.minimum(instant + reach, last)
+            own = turned[before] == turned[after]
             if np.mean(own) >= ENOUGH:
                 keep[:, j] &= own
     return keep
