@@ -12,7 +12,14 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.options import Options
 from dynident.core.schema import Flag
-from dynident.diagnosis.diagnoses import DIAGNOSES, Case, Reading, Suspicion
+from dynident.diagnosis.diagnoses import (
+    DIAGNOSES,
+    Case,
+    Reading,
+    Suspicion,
+    consistent,
+    predicted,
+)
 from dynident.diagnosis.moments import Moments, Normal
 from dynident.diagnosis.snapshot import FEW, MOST, Snapshot, take_snapshot
 from dynident.dynamics.base import BaseParameters
@@ -21,10 +28,18 @@ from dynident.recording.prepare import Samples
 
 WORTH = 0.75
 """Share of the error that a finding has to leave at most."""
+WORTH_SURE = 0.9
+"""The same of a size that is sure, where it settles what logs contradict each other."""
+ROUGH = 0.9
+"""How much smaller errors may seem at few instants."""
+WHITE = 0.3
+"""Correlation of neighbouring residuals below which there is nothing to explain."""
+FITTED = 8
+"""Suspects at most that are fitted with consistent bodies in passing."""
 SOUND = 0.005
 """Mean relative error below which nothing is looked for."""
 DOUBTFUL = 0.1
-"""Relative error of a joint from which everything is looked for."""
+"""Relative error from which a joint may be another, or turned round."""
 CLEAR = 0.5
 """Or share of one joint's error, where no other joint's grows."""
 CLOSE = 2
@@ -32,7 +47,9 @@ CLOSE = 2
 ROUNDS = 4
 """Findings at most."""
 CONTRADICTED = 1.2
-"""Error of consistent models over that of any from which everything is looked for."""
+"""Error of consistent models over that of any from which the log contradicts them."""
+APART = 1.1
+"""Error of one model of some logs over that of models of their own from which they disagree."""
 TIED = 1.05
 """Errors over the smallest that are no worse: fewer fitted numbers, then the robot file, decide."""
 UNSETTLED = 0.05
@@ -176,9 +193,9 @@ def against(
         return None
     apart = mean(np.concatenate([s.normal.free_errors() for s in (snapshot, *others)]))
     together = replace(snapshot, beside=others)
-    if together.normal.free() < (CONTRADICTED * max(apart, SOUND)) ** 2:
+    if together.normal.free() < (APART * max(apart, SOUND)) ** 2:
         return None
-    found = best_explanation(together, True, apart)
+    found = best_explanation(together, thorough, apart)
     if found is None:
         return None
     finding, reading = found
@@ -242,32 +259,30 @@ def best_explanation(
         that and the error with one model has to be explained.
     """
     own = snapshot.moments()
-    normal = own.read(np.eye(snapshot.q.shape[1]))
-    try:
-        beta = normal.consistent()
-    except ComputationError:
-        beta = normal.system().solve()
+    normal = own.read(np.eye(snapshot.n))
+    beta = consistent(normal)
     errors = normal.errors(beta)
     before = mean(errors)
-    if before < SOUND:
+    contradicted = apart is not None or before > CONTRADICTED * np.sqrt(normal.free())
+    if before < SOUND or not (thorough or contradicted or followed(snapshot, beta) > WHITE):
         return None
-    case = Case(snapshot, own, beta, errors)
-    suspects = [s for d in DIAGNOSES.values() if d.always for s in d.suspects(case)]
-    promising = [s for s in ranked(snapshot, own, suspects) if better(s[0], errors)]
-    contradicted = before > CONTRADICTED * np.sqrt(normal.free())
-    if thorough or contradicted or np.max(errors) > DOUBTFUL or promising:
-        more = [s for d in DIAGNOSES.values() if not d.always for s in d.suspects(case)]
-        promising += [s for s in ranked(snapshot, own, more) if better(s[0], errors)]
+    bad = frozenset(range(snapshot.n))
+    if not thorough:
+        bad = frozenset(np.flatnonzero(errors[: snapshot.n] > DOUBTFUL).tolist())
+    case = Case(snapshot, own, beta, errors, bad)
+    suspects = [suspicion for diagnosis in DIAGNOSES.values() for suspicion in diagnosis(case)]
     explained: list[Explained] = []
-    for free, suspicion in closest(promising):
+    for free, raw in promising(snapshot, suspects, errors)[: None if thorough else FITTED]:
         if explained and mean(free) > HOPELESS * min(mean(e.errors) for e in explained):
             break  # consistent bodies leave no less than any
+        suspicion = raw if raw.measure is None else raw.measure(snapshot)
         found = normal_of(snapshot, own, suspicion.reading)
         try:
             left = found.errors(found.consistent())
         except ComputationError:
             continue
-        if better(left, errors) and settles(left, errors, apart):
+        sure = apart is not None and suspicion.sure
+        if better(left, errors, sure) and settles(left, errors, apart):
             explained.append(Explained(suspicion, left, found))
     if not explained:
         return None
@@ -299,16 +314,43 @@ def normal_of(snapshot: Snapshot, own: Moments, reading: Reading) -> Normal:
     return reading.of(snapshot).normal
 
 
-def ranked(
-    snapshot: Snapshot, own: Moments, suspects: list[Suspicion]
+def followed(s: Snapshot, beta: Array) -> float:
+    """Largest correlation of a joint's residuals with the next ones: noise has none."""
+    rest: Array = np.where(s.moving, s.tau - predicted(s, beta), 0.0)
+    square = np.maximum(np.sum(rest**2, axis=0), np.finfo(float).tiny)
+    return float(np.max(np.sum(rest[1:] * rest[:-1], axis=0) / square))
+
+
+def promising(
+    snapshot: Snapshot, suspects: Sequence[Suspicion], before: Array
 ) -> list[tuple[Array, Suspicion]]:
-    """Suspects with the errors that least squares leaves under each."""
-    return [(normal_of(snapshot, own, s.reading).free_errors(), s) for s in suspects]
+    """Suspects under which least squares leaves clearly less, the best first, few of a kind.
+
+    What has to be read along another motion is read at fewer instants first.
+    """
+    own, brief = snapshot.moments(), snapshot.brief
+    found: list[tuple[Array, Suspicion]] = []
+    for suspicion in suspects:
+        if suspicion.reading.change is not None:
+            first = suspicion.reading.of(brief).normal.free_errors()
+            if not better(first, before / ROUGH, sure=True):
+                continue
+        errors = normal_of(snapshot, own, suspicion.reading).free_errors()
+        if better(errors, before, sure=True):
+            found.append((errors, suspicion))
+    return closest(found)
 
 
-def better(errors: Array, before: Array) -> bool:
-    """Whether errors are clearly smaller: on the whole, or of a joint without loss to others."""
-    if mean(errors) <= WORTH * mean(before):
+def better(errors: Array, before: Array, sure: bool = False) -> bool:
+    """Whether errors are clearly smaller: on the whole, or of a joint without loss to others.
+
+    Parameters
+    ----------
+    errors, before : ndarray, shape (groups,)
+    sure : bool
+        Whether little is clear enough.
+    """
+    if mean(errors) <= (WORTH_SURE if sure else WORTH) * mean(before):
         return True
     clear = np.any((errors <= CLEAR * before) & (before > SOUND))
     return bool(clear and np.all(errors <= 1.1 * before + SOUND))

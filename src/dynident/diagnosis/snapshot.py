@@ -12,12 +12,58 @@ from dynident.diagnosis.moments import Moments, Normal
 from dynident.dynamics.base import BaseParameters
 from dynident.recording.prepare import Samples, by_cutoff
 
-MOST, FEW = 1000, 300
-"""Instants of a log that are looked at, thoroughly or in passing."""
+MOST, FEW, BRIEF = 1000, 300, 100
+"""Instants of a log that are looked at, thoroughly, in passing, and for what is hardly likely."""
 ENOUGH = 0.3
 """Share of a joint's instants that has to keep its direction."""
 REACH = 1.0
 """How far a filter looks, in periods of its cutoff."""
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """A motion of a robot at some instants, with the regressor along it.
+
+    Attributes
+    ----------
+    base : BaseParameters
+    q, dq, ddq : ndarray, shape (instants, n)
+        Below the torque's cutoff.
+    moving : ndarray of bool, shape (instants, n)
+        Rows that may be fitted.
+    """
+
+    base: BaseParameters
+    q: Array
+    dq: Array
+    ddq: Array
+    moving: Booleans
+
+    @cached_property
+    def rows(self) -> tuple[tuple[Integers, Array], ...]:
+        """Per joint its columns among the base parameters, and its rows of the regressor there."""
+        packing = self.base.idim.packing(self.base.kept)
+        packed = np.empty((len(self.q), packing.width))
+        self.base.idim.fill(packing, self.q, self.dq, self.ddq, packed)
+        return tuple(
+            (columns, packed[self.moving[:, j], entries])
+            for j, (entries, columns) in enumerate(packing.joints)
+        )
+
+    @cached_property
+    def XX(self) -> Array:
+        """Normal matrices of the joints' rows, shape (n, p, p)."""
+        found = np.zeros((len(self.rows), self.base.count, self.base.count))
+        for j, (columns, X) in enumerate(self.rows):
+            found[j][np.ix_(columns, columns)] = X.T @ X
+        return found
+
+    def products(self, joint: int, torques: Array) -> Array:
+        """Of a joint's rows and torques at the instants, shape (p, m)."""
+        columns, X = self.rows[joint]
+        found = np.zeros((self.base.count, torques.shape[1]))
+        found[columns] = X.T @ torques[self.moving[:, joint]]
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,29 +72,52 @@ class Snapshot:
 
     Attributes
     ----------
-    base : BaseParameters
+    motion : Motion
     samples : Samples
         The log.
-    q, dq, ddq : ndarray, shape (instants, n)
     torque : ndarray, shape (samples, n)
         Low-passed, of the whole log, so that it can be looked at later or earlier.
     instant : ndarray of int, shape (instants,)
         Sample of each.
-    moving : ndarray of bool, shape (instants, n)
-        Rows that may be fitted.
     beside : tuple of Snapshot
         Of other logs of the same robot, which the same model has to explain.
     """
 
-    base: BaseParameters
+    motion: Motion
     samples: Samples
-    q: Array
-    dq: Array
-    ddq: Array
     torque: Array
     instant: Integers
-    moving: Booleans
     beside: tuple[Snapshot, ...] = ()
+
+    @property
+    def base(self) -> BaseParameters:
+        """What the motion's regressor is of."""
+        return self.motion.base
+
+    @property
+    def q(self) -> Array:
+        """Positions, shape (instants, n)."""
+        return self.motion.q
+
+    @property
+    def dq(self) -> Array:
+        """Velocities, shape (instants, n)."""
+        return self.motion.dq
+
+    @property
+    def ddq(self) -> Array:
+        """Accelerations, shape (instants, n)."""
+        return self.motion.ddq
+
+    @property
+    def moving(self) -> Booleans:
+        """Rows that may be fitted, shape (instants, n)."""
+        return self.motion.moving
+
+    @property
+    def n(self) -> int:
+        """Joints."""
+        return int(self.torque.shape[1])
 
     @property
     def tau(self) -> Array:
@@ -70,37 +139,35 @@ class Snapshot:
         torques : ndarray, shape (instants, m), optional
             Columns that a reading may combine; those of the log by default.
         """
-        base = self.base
         Y = self.tau if torques is None else torques
-        n, p, m = self.q.shape[1], base.count, Y.shape[1]
-        packing = base.idim.packing(base.kept)
-        packed = np.empty((len(self.q), packing.width))
-        base.idim.fill(packing, self.q, self.dq, self.ddq, packed)
-        XX, XY, YY = np.zeros((n, p, p)), np.zeros((n, p, m)), np.zeros((n, m, m))
-        for j, (entries, columns) in enumerate(packing.joints):
-            rows = self.moving[:, j]
-            X, y = packed[rows, entries], Y[rows]
-            XX[j][np.ix_(columns, columns)] = X.T @ X
-            XY[j][columns] = X.T @ y
-            YY[j] = y.T @ y
+        XY = np.array([self.motion.products(j, Y) for j in range(self.n)])
+        YY = np.array([y.T @ y for y in (Y[rows] for rows in self.moving.T)])
         beside = None
         for other in self.beside:
             beside = other.normal if beside is None else beside.and_those_of(other.normal)
-        return Moments(base, XX, XY, YY, int(np.sum(self.moving)), beside)
+        return Moments(self.base, self.motion.XX, XY, YY, int(np.sum(self.moving)), beside)
 
     @cached_property
     def normal(self) -> Normal:
         """The least-squares problem of the log as it stands."""
-        return self.moments().read(np.eye(self.q.shape[1]))
+        return self.moments().read(np.eye(self.n))
 
-    @property
-    def alone(self) -> Snapshot:
-        """The log without those beside it."""
-        return replace(self, beside=())
+    @cached_property
+    def brief(self) -> Snapshot:
+        """The same at fewer instants."""
+        some = slice(None, None, max(1, len(self.instant) // BRIEF))
+        m = self.motion
+        motion = Motion(m.base, m.q[some], m.dq[some], m.ddq[some], m.moving[some])
+        beside = tuple(other.brief for other in self.beside)
+        return replace(self, motion=motion, instant=self.instant[some], beside=beside)
 
     def along(self, q: Array, dq: Array, ddq: Array) -> Snapshot:
         """The same torques on another motion."""
-        return replace(self, q=q, dq=dq, ddq=ddq)
+        return replace(self, motion=replace(self.motion, q=q, dq=dq, ddq=ddq))
+
+    def of(self, base: BaseParameters) -> Snapshot:
+        """The same log of another robot."""
+        return replace(self, motion=replace(self.motion, base=base))
 
 
 def take_snapshot(base: BaseParameters, samples: Samples, most: int = MOST) -> Snapshot:
@@ -126,16 +193,9 @@ def take_snapshot(base: BaseParameters, samples: Samples, most: int = MOST) -> S
     instant = np.concatenate(
         [np.arange(start + step // 2, stop, step) for start, stop in samples.segments]
     )
-    return Snapshot(
-        base,
-        samples,
-        found["q"][instant],
-        found["dq"][instant],
-        found["ddq"][instant],
-        found["tau"],
-        instant,
-        samples.moving[instant] & steady(found["dq"], instant, samples, base),
-    )
+    q, dq, ddq = (found[label][instant] for label in ("q", "dq", "ddq"))
+    moving = samples.moving[instant] & steady(found["dq"], instant, samples, base)
+    return Snapshot(Motion(base, q, dq, ddq, moving), samples, found["tau"], instant)
 
 
 def steady(dq: Array, instant: Integers, samples: Samples, base: BaseParameters) -> Booleans:
