@@ -76,7 +76,7 @@ class Reading:
         """The snapshot, read in this way."""
         torque = snapshot.torque @ self.torque.T
         if np.any(self.delay != 0.0):
-            torque = later(torque, self.delay * snapshot.samples.rate)
+            torque = later(torque, self.delay * snapshot.rate)
         found = replace(snapshot, torque=torque)
         return found if self.change is None else self.change(found)
 
@@ -271,7 +271,7 @@ def position_units(case: Case) -> Iterator[Suspicion]:
             def motion(s: Snapshot, scale: Array = scale) -> Snapshot:
                 return s.along(scale * s.q, scale * s.dq, scale * s.ddq)
 
-            if np.any(revolute):
+            if np.any(revolute) and case.bad:
                 reading = replace(Reading.plain(n), change=motion)
                 yield Suspicion("position unit", what, reading, unit=right)
 
@@ -330,9 +330,11 @@ def without_gravity(case: Case) -> Iterator[Suspicion]:
         freedom = int(np.linalg.matrix_rank(rows, rtol=SMALLEST))
 
         def change(s: Snapshot) -> Snapshot:
-            still = np.zeros_like(s.samples.q)
-            theta = base.standard(missing)
-            return replace(s, torque=s.torque - base.idim.torque(theta, s.samples.q, still, still))
+            q = s.samples.q[:: s.thin]
+            still = np.zeros_like(q)
+            return replace(
+                s, torque=s.torque - base.idim.torque(base.standard(missing), q, still, still)
+            )
 
     yield Suspicion(
         "gravity",
@@ -419,7 +421,8 @@ def loads(case: Case) -> Iterator[Suspicion]:
 
     def change(s: Snapshot) -> Snapshot:
         log = s.samples
-        return replace(s, torque=s.torque - idim.torque(theta, log.q, log.dq, log.ddq))
+        q, dq, ddq = (signal[:: s.thin] for signal in (log.q, log.dq, log.ddq))
+        return replace(s, torque=s.torque - idim.torque(theta, q, dq, ddq))
 
     word = "more" if size[0] > 0.0 else "less"
     yield Suspicion(
@@ -607,7 +610,7 @@ LEFT = 0.3
 
 def slow_loggers(case: Case) -> Iterator[Suspicion]:
     """Torque, or positions, that went through a first-order filter of the logger."""
-    quickest = min(QUICKEST, 0.2 * case.snapshot.samples.rate)
+    quickest = min(QUICKEST, 0.2 * case.snapshot.rate)
     if quickest <= SLOWEST:
         return
     s, n = case.snapshot, case.n
@@ -618,36 +621,37 @@ def slow_loggers(case: Case) -> Iterator[Suspicion]:
             found = s.moments(np.hstack([undo(s, hz).tau for hz in grid]))
             left = [found.read(np.eye(n, count * n, k * n)).free() for k in range(count)]
             best, ratio = float(grid[int(np.argmin(left))]), ratio ** (2.0 / (count - 1))
+            if min(left) > PROMISING * s.normal.free():
+                break
+        else:
+            yield from slow_logger(s, name, undo, best)
 
-        spread = np.std(case.snapshot.torque, axis=0)
-        if np.sum(np.std(undo(case.snapshot, best).torque, axis=0)) < LEFT * np.sum(spread):
-            continue
 
-        def change(
-            s: Snapshot,
-            best: float = best,
-            undo: Callable[[Snapshot, float], Snapshot] = undo,
-        ) -> Snapshot:
-            return undo(s, best)
-
-        yield Suspicion(
-            f"slow {name}",
-            f"the {name}s went through a low-pass at about {best:.2g} Hz",
-            replace(Reading.plain(case.n), change=change),
-            freedom=1,
-            advice=f"log the {name}s without that filter, or the others through the same",
-        )
+def slow_logger(
+    s: Snapshot, name: str, undo: Callable[[Snapshot, float], Snapshot], best: float
+) -> Iterator[Suspicion]:
+    """A logger's filter at a cutoff, if it leaves enough of the torque."""
+    spread = np.std(s.torque, axis=0)
+    if np.sum(np.std(undo(s, best).torque, axis=0)) < LEFT * np.sum(spread):
+        return
+    yield Suspicion(
+        f"slow {name}",
+        f"the {name}s went through a low-pass at about {best:.2g} Hz",
+        replace(Reading.plain(s.n), change=lambda known: undo(known, best)),
+        freedom=1,
+        advice=f"log the {name}s without that filter, or the others through the same",
+    )
 
 
 def undone(s: Snapshot, hz: float) -> Snapshot:
     """Torque before a first-order filter."""
-    slope = np.gradient(s.torque, 1.0 / s.samples.rate, axis=0)
+    slope = np.gradient(s.torque, 1.0 / s.rate, axis=0)
     return replace(s, torque=s.torque + slope / (2.0 * np.pi * hz))
 
 
 def done(s: Snapshot, hz: float) -> Snapshot:
     """Torque behind the first-order filter that the positions went through."""
-    b, a = signal.butter(1, hz, fs=s.samples.rate)
+    b, a = signal.butter(1, hz, fs=s.rate)
     start = signal.lfilter_zi(b, a)[:, None] * s.torque[:1]
     return replace(s, torque=signal.lfilter(b, a, s.torque, axis=0, zi=start)[0])
 
@@ -717,9 +721,9 @@ def measured_delay(s: Snapshot, joints: tuple[int, ...], start: float) -> Suspic
     """A delay by steps of Gauss and Newton, with its standard error."""
     delay, chosen = np.zeros(s.n), list(joints)
     delay[chosen], error = start, np.inf
-    for _ in range(TURNS):
+    for _ in range(DELAY_TURNS):
         read = Reading(np.eye(s.n), delay).of(s)
-        slope = np.gradient(read.torque, 1.0 / s.samples.rate, axis=0)[s.instant]
+        slope = np.gradient(read.torque, 1.0 / s.rate, axis=0)[s.instant]
         column = np.zeros_like(slope)
         column[:, chosen] = slope[:, chosen]
         step, error = one_more_column(read, -column)
@@ -851,8 +855,8 @@ def correlation(scores: Array) -> float:
 
 TURN = 1e-4
 """Half of the step of differences [rad or m]."""
-TURNS = 4
-"""Steps of Gauss and Newton."""
+TURNS, DELAY_TURNS = 4, 2
+"""Steps of Gauss and Newton, and those after a search."""
 
 
 def encoder_offsets(case: Case) -> Iterator[Suspicion]:

@@ -34,7 +34,7 @@ ROUGH = 0.9
 """How much smaller errors may seem at few instants."""
 WHITE = 0.3
 """Correlation of neighbouring residuals below which there is nothing to explain."""
-FITTED = 8
+FITTED = 5
 """Suspects at most that are fitted with consistent bodies in passing."""
 SOUND = 0.005
 """Mean relative error below which nothing is looked for."""

@@ -10,12 +10,15 @@ import numpy as np
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.diagnosis.moments import Moments, Normal
 from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.idim import Packing
 from dynident.recording.prepare import Samples, by_cutoff
 
-MOST, FEW, BRIEF = 1000, 300, 100
+MOST, FEW, BRIEF = 1000, 300, 80
 """Instants of a log that are looked at, thoroughly, in passing, and for what is hardly likely."""
 ENOUGH = 0.3
 """Share of a joint's instants that has to keep its direction."""
+THIN = 10.0
+"""Rate that is enough for a filtered signal, over its cutoff."""
 REACH = 1.0
 """How far a filter looks, in periods of its cutoff."""
 
@@ -31,6 +34,8 @@ class Motion:
         Below the torque's cutoff.
     moving : ndarray of bool, shape (instants, n)
         Rows that may be fitted.
+    packing : Packing
+        Of the base parameters' columns.
     """
 
     base: BaseParameters
@@ -38,11 +43,12 @@ class Motion:
     dq: Array
     ddq: Array
     moving: Booleans
+    packing: Packing
 
     @cached_property
     def rows(self) -> tuple[tuple[Integers, Array], ...]:
         """Per joint its columns among the base parameters, and its rows of the regressor there."""
-        packing = self.base.idim.packing(self.base.kept)
+        packing = self.packing
         packed = np.empty((len(self.q), packing.width))
         self.base.idim.fill(packing, self.q, self.dq, self.ddq, packed)
         return tuple(
@@ -75,16 +81,19 @@ class Snapshot:
     motion : Motion
     samples : Samples
         The log.
-    torque : ndarray, shape (samples, n)
+    thin : int
+        Of so many samples of the log, one is kept.
+    torque : ndarray, shape (kept samples, n)
         Low-passed, of the whole log, so that it can be looked at later or earlier.
     instant : ndarray of int, shape (instants,)
-        Sample of each.
+        Kept sample of each.
     beside : tuple of Snapshot
         Of other logs of the same robot, which the same model has to explain.
     """
 
     motion: Motion
     samples: Samples
+    thin: int
     torque: Array
     instant: Integers
     beside: tuple[Snapshot, ...] = ()
@@ -120,13 +129,18 @@ class Snapshot:
         return int(self.torque.shape[1])
 
     @property
+    def rate(self) -> float:
+        """Of the torque [Hz]."""
+        return self.samples.rate / self.thin
+
+    @property
     def tau(self) -> Array:
         """Torque at the instants, shape (instants, n)."""
         return self.torque[self.instant]
 
     def delayed(self, seconds: float) -> Array:
         """Torque of the instants as it stands so many seconds later in the log."""
-        place = self.instant + seconds * self.samples.rate
+        place = self.instant + seconds * self.rate
         low = np.clip(np.floor(place).astype(np.int64), 0, len(self.torque) - 2)
         share = np.clip(place - low, 0.0, 1.0)[:, None]
         return np.asarray((1.0 - share) * self.torque[low] + share * self.torque[low + 1])
@@ -157,7 +171,7 @@ class Snapshot:
         """The same at fewer instants."""
         some = slice(None, None, max(1, len(self.instant) // BRIEF))
         m = self.motion
-        motion = Motion(m.base, m.q[some], m.dq[some], m.ddq[some], m.moving[some])
+        motion = Motion(m.base, m.q[some], m.dq[some], m.ddq[some], m.moving[some], m.packing)
         beside = tuple(other.brief for other in self.beside)
         return replace(self, motion=motion, instant=self.instant[some], beside=beside)
 
@@ -167,7 +181,9 @@ class Snapshot:
 
     def of(self, base: BaseParameters) -> Snapshot:
         """The same log of another robot."""
-        return replace(self, motion=replace(self.motion, base=base))
+        return replace(
+            self, motion=replace(self.motion, base=base, packing=base.idim.packing(base.kept))
+        )
 
 
 def take_snapshot(base: BaseParameters, samples: Samples, most: int = MOST) -> Snapshot:
@@ -181,24 +197,31 @@ def take_snapshot(base: BaseParameters, samples: Samples, most: int = MOST) -> S
         How many instants.
     """
     cutoffs = tuple(f.cutoff for f in samples.filters)
+    thin = max(1, int(samples.rate / (THIN * max(cutoffs))))
     found = {}
     for label in ("q", "dq", "ddq", "tau"):
         signal = getattr(samples, label)
         filtered = np.zeros_like(signal)
         for start, stop in samples.runs:
             filtered[start:stop] = by_cutoff(signal[start:stop], cutoffs, samples.rate)
-        found[label] = filtered
+        found[label] = np.ascontiguousarray(filtered[::thin])
     length = sum(stop - start for start, stop in samples.segments)
     step = max(min(f.step for f in samples.filters), -(-length // most))
-    instant = np.concatenate(
+    sample = np.concatenate(
         [np.arange(start + step // 2, stop, step) for start, stop in samples.segments]
     )
+    instant = sample // thin
     q, dq, ddq = (found[label][instant] for label in ("q", "dq", "ddq"))
-    moving = samples.moving[instant] & steady(found["dq"], instant, samples, base)
-    return Snapshot(Motion(base, q, dq, ddq, moving), samples, found["tau"], instant)
+    moving = samples.moving[sample] & steady(
+        found["dq"], instant, samples.rate / thin, samples, base
+    )
+    motion = Motion(base, q, dq, ddq, moving, base.idim.packing(base.kept))
+    return Snapshot(motion, samples, thin, found["tau"], instant)
 
 
-def steady(dq: Array, instant: Integers, samples: Samples, base: BaseParameters) -> Booleans:
+def steady(
+    dq: Array, instant: Integers, rate: float, samples: Samples, base: BaseParameters
+) -> Booleans:
     """Instants about which all that rubs on a joint turns one way for as long as the filter looks.
 
     Coulomb friction turns within the filter elsewhere, and the sign at one instant is not what
@@ -209,7 +232,7 @@ def steady(dq: Array, instant: Integers, samples: Samples, base: BaseParameters)
     for gear in base.idim.gears:
         turned = np.cumsum(np.diff(np.sign(dq @ gear.turns), prepend=0.0) != 0.0)
         for j in np.flatnonzero(gear.turns):
-            reach = int(np.ceil(REACH * samples.rate / samples.filters[j].cutoff))
+            reach = int(np.ceil(REACH * rate / samples.filters[j].cutoff))
             before, after = np.maximum(instant - reach, 0), np.minimum(instant + reach, last)
             own = turned[before] == turned[after]
             if np.mean(own) >= ENOUGH:
