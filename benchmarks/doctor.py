@@ -450,7 +450,7 @@ DAMAGES: dict[str, Damage] = {
     "degrees taken for radians": Damage(
         ("position unit",), signals(lambda q, tau, *_: (q * 180.0 / np.pi, tau))
     ),
-    "degrees of one joint": Damage((), signals(one_in_degrees)),
+    "degrees of one joint": Damage(("position unit", "speed"), signals(one_in_degrees)),
     "revolutions taken for radians": Damage(
         ("position unit",), signals(lambda q, tau, *_: (q / (2.0 * np.pi), tau))
     ),
@@ -617,12 +617,19 @@ def mended_error(s: Scene, robot: Robot, log: Recording, result: Identification)
     if not result.findings:
         return np.nan
     mending = Mending()
+    mendable = False
     for found in result.findings:
         if found.unit is not None:
             log = replace(log, q=log.q * in_radians(found.unit, found.what))
-        elif found.mending is not None:
+        if found.mending is not None:
             mending = mending.then(found.mending, robot.n)
-    if not any(f.unit or f.mending for f in result.findings):
+        if found.rate is not None:
+            log = replace(log, rate=found.rate)
+        if found.gravity is not None:
+            robot = replace(robot, gravity=np.array(found.gravity))
+        given = (found.unit, found.mending, found.rate, found.gravity)
+        mendable = mendable or any(each is not None for each in given)
+    if not mendable:
         return np.nan
     try:
         return held_out_error(identified(robot, mend(log, mending), s.held, doctor=False))
@@ -630,10 +637,13 @@ def mended_error(s: Scene, robot: Robot, log: Recording, result: Identification)
         return np.nan
 
 
-def in_radians(unit: str, what: str) -> float:
+def in_radians(unit: str | tuple[str, ...], what: str) -> Array:
     """What makes positions right that were read as radians, or as degrees or revolutions."""
-    size = {"deg": np.pi / 180.0, "rev": 2.0 * np.pi}
-    return size[unit] if unit in size else 1.0 / size["deg" if "deg" in what else "rev"]
+    size = {"deg": np.pi / 180.0, "rev": 2.0 * np.pi, "rad": 1.0}
+    if "not in" in what:
+        wrong = "deg" if "deg" in what else "rev"
+        return np.array([1.0 / size[wrong] if u == "rad" else 1.0 for u in np.atleast_1d(unit)])
+    return np.array([size[u] for u in np.atleast_1d(unit)])
 
 
 def sigmas(kind: Damage, found: Outcome) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 from scipy import signal
@@ -23,7 +23,7 @@ from dynident.diagnosis.snapshot import Snapshot
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.inverse import inverse_dynamics
-from dynident.recording.mend import Mending, later, shortest
+from dynident.recording.mend import Mending, later, shortest, toml
 from dynident.robot.model import Robot
 
 Change = Callable[[Snapshot], Snapshot]
@@ -105,8 +105,12 @@ class Suspicion:
         What undoes it.
     mending : Mending or None
         The same for the log's table in a study.
-    unit : str or None
-        Of the positions, where that is what was wrong.
+    unit : str, tuple of str, or None
+        Of the positions, all or each, where that is what was wrong.
+    rate : float or None
+        Of the log, where that is what was wrong [Hz].
+    gravity : tuple of float, or None
+        Of the robot, where that is what was wrong [m/s^2].
     advice : str
         What else to do.
     error : float
@@ -121,7 +125,9 @@ class Suspicion:
     what: str
     reading: Reading
     mending: Mending | None = None
-    unit: str | None = None
+    unit: str | tuple[str, ...] | None = None
+    rate: float | None = None
+    gravity: tuple[float, ...] | None = None
     advice: str = ""
     error: float = 0.0
     freedom: int = 0
@@ -142,7 +148,7 @@ class Suspicion:
         """What to do, in words."""
         lines = () if self.mending is None else self.mending.lines()
         if self.unit is not None:
-            lines = (f'units = {{ q = "{self.unit}" }}',)
+            lines = (f"units = {{ q = {toml(self.unit)} }}",)
         return f"add {', '.join(lines)} to [[log]]" if lines else self.advice
 
 
@@ -261,19 +267,31 @@ def position_units(case: Case) -> Iterator[Suspicion]:
     """Positions in degrees or revolutions that were taken for radians, or the other way."""
     revolute = np.array([joint.kind == "revolute" for joint in case.robot.joints])
     n = len(revolute)
-    for unit, size in UNITS.items():
+    groups = [("the positions are", revolute)] if np.any(revolute) and case.bad else []
+    if np.sum(revolute) > 1:
+        groups += [
+            (f"the position of {case.names[j]} is", np.arange(n) == j)
+            for j in sorted(case.bad)
+            if revolute[j]
+        ]
+    for (whose, where), (unit, size) in product(groups, UNITS.items()):
         for factor, what, right in (
-            (size, f"the positions are in {unit}", unit),
-            (1.0 / size, f"the positions are in rad, not in {unit}", "rad"),
+            (size, f"{whose} in {unit}", unit),
+            (1.0 / size, f"{whose} in rad, not in {unit}", "rad"),
         ):
-            scale = np.where(revolute, factor, 1.0)
+            scale = np.where(where, factor, 1.0)
 
             def motion(s: Snapshot, scale: Array = scale) -> Snapshot:
                 return s.along(scale * s.q, scale * s.dq, scale * s.ddq)
 
-            if np.any(revolute) and case.bad:
-                reading = replace(Reading.plain(n), change=motion)
-                yield Suspicion("position unit", what, reading, unit=right)
+            others = unit if right == "rad" else "rad"
+            units = tuple(right if own else others for own in where)
+            yield Suspicion(
+                "position unit",
+                what,
+                replace(Reading.plain(n), change=motion),
+                unit=right if np.all(where == revolute) else units,
+            )
 
 
 def absolute_encoders(case: Case) -> Iterator[Suspicion]:
@@ -460,6 +478,7 @@ def mountings(case: Case) -> Iterator[Suspicion]:
             "mounting",
             f"the robot is mounted otherwise: gravity is along [{along}]",
             replace(Reading.plain(case.n), change=change),
+            gravity=tuple(gravity.tolist()),
             advice=f"set gravity = [{along}] in [robot]",
         )
 
@@ -515,6 +534,7 @@ def rates(case: Case) -> Iterator[Suspicion]:
             "rate",
             f"time runs {factor:.4g} times as fast as the log says",
             replace(Reading.plain(case.n), change=change),
+            rate=right,
             advice=f"set rate = {right:.6g} in [[log]], or the unit of its time",
         )
 
@@ -657,21 +677,23 @@ def done(s: Snapshot, hz: float) -> Snapshot:
 
 
 def drifts(case: Case) -> Iterator[Suspicion]:
-    """Torques whose zero moves along the log."""
+    """Torques whose zero moves along the log; beside other logs it may stand elsewhere, too."""
     s, n = case.snapshot, case.n
     ramp = np.linspace(-1.0, 1.0, len(s.torque))
-    found = s.moments(np.column_stack([s.tau, ramp[s.instant]]))
-    size = found.extra(np.eye(n, n + 1))
+    zero = np.column_stack([ramp, np.ones_like(ramp)]) if s.beside else ramp[:, None]
+    count = zero.shape[1]
+    found = s.moments(np.hstack([s.tau, zero[s.instant]]))
+    size = found.extra(np.eye(n, n + count), count)
 
     def change(s: Snapshot) -> Snapshot:
-        return replace(s, torque=s.torque - ramp[:, None] * size)
+        return replace(s, torque=s.torque - zero @ size.T)
 
-    worst = int(np.argmax(np.abs(size) / root_mean_square(s.tau)))
+    worst = int(np.argmax(np.abs(size[:, 0]) / root_mean_square(s.tau)))
     yield Suspicion(
         "drift",
-        f"the torques drift, that of {case.names[worst]} by {2.0 * size[worst]:.3g}",
+        f"the torques drift, that of {case.names[worst]} by {2.0 * size[worst, 0]:.3g}",
         replace(Reading.plain(n), change=change),
-        freedom=n,
+        freedom=n * count,
         advice="let the sensors and drives warm up, or fit a shorter stretch of the log",
     )
 

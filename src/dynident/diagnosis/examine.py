@@ -38,6 +38,8 @@ FITTED = 5
 """Suspects at most that are fitted with consistent bodies in passing."""
 SOUND = 0.005
 """Mean relative error below which nothing is looked for."""
+NO_ERROR = 0.001
+"""The same of logs that are held against each other."""
 DOUBTFUL = 0.1
 """Relative error from which a joint may be another, or turned round."""
 CLEAR = 0.5
@@ -52,8 +54,9 @@ APART = 1.1
 """Error of one model of some logs over that of models of their own from which they disagree."""
 TIED = 1.05
 """Errors over the smallest that are no worse: fewer fitted numbers, then the robot file, decide."""
-UNSETTLED = 0.05
-"""Share of the squared error by which logs contradict each other that may be left."""
+UNSETTLED, UNSETTLED_FITTED = 0.2, 0.05
+"""Share of the squared error by which logs contradict each other that may be left: by a reading
+as it is, and by one that has numbers fitted for it."""
 HOPELESS = 2.0
 """Error of least squares over that of the best explanation beyond which nothing is fitted."""
 UNRELATED = 0.6
@@ -91,8 +94,12 @@ class Finding:
         The next best explanation with its error; empty for none.
     mending : Mending or None
         What mends the log.
-    unit : str or None
-        Of its positions, where that was wrong.
+    unit : str, tuple of str, or None
+        Of its positions, all or each, where that was wrong.
+    rate : float or None
+        Of the log, where that was wrong [Hz].
+    gravity : tuple of float, or None
+        Of the robot, where that was wrong [m/s^2].
     error : float
         Standard error of a delay or an offset [s, rad or m]; 0 for none.
     against : str
@@ -108,8 +115,10 @@ class Finding:
     after: float
     other: str = ""
     mending: Mending | None = None
-    unit: str | None = None
+    unit: str | tuple[str, ...] | None = None
     error: float = 0.0
+    rate: float | None = None
+    gravity: tuple[float, ...] | None = None
     against: str = ""
 
     @property
@@ -193,7 +202,7 @@ def against(
         return None
     apart = mean(np.concatenate([s.normal.free_errors() for s in (snapshot, *others)]))
     together = replace(snapshot, beside=others)
-    if together.normal.free() < (APART * max(apart, SOUND)) ** 2:
+    if together.normal.free() < (APART * max(apart, NO_ERROR)) ** 2:
         return None
     found = best_explanation(together, thorough, apart)
     if found is None:
@@ -263,8 +272,10 @@ def best_explanation(
     beta = consistent(normal)
     errors = normal.errors(beta)
     before = mean(errors)
-    contradicted = apart is not None or before > CONTRADICTED * np.sqrt(normal.free())
-    if before < SOUND or not (thorough or contradicted or followed(snapshot, beta) > WHITE):
+    contradicted = before > CONTRADICTED * np.sqrt(normal.free())
+    if apart is None and (
+        before < SOUND or not (thorough or contradicted or followed(snapshot, beta) > WHITE)
+    ):
         return None
     bad = frozenset(range(snapshot.n))
     if not thorough:
@@ -282,7 +293,8 @@ def best_explanation(
         except ComputationError:
             continue
         sure = apart is not None and suspicion.sure
-        if better(left, errors, sure) and settles(left, errors, apart):
+        clear = better(left, errors, sure) and mean(left[: snapshot.n]) < UNRELATED
+        if clear and settles(left, errors, apart, suspicion.freedom):
             explained.append(Explained(suspicion, left, found))
     if not explained:
         return None
@@ -302,7 +314,7 @@ def best_explanation(
     s = best.suspicion
     finding = Finding(
         snapshot.samples.name, s.diagnosis, s.what, s.mend, 100.0 * before, 100.0 * after, other,
-        s.mending, s.unit, s.error,
+        s.mending, s.unit, s.error, s.rate, s.gravity,
     )  # fmt: skip
     return finding, s.reading
 
@@ -356,11 +368,16 @@ def better(errors: Array, before: Array, sure: bool = False) -> bool:
     return bool(clear and np.all(errors <= 1.1 * before + SOUND))
 
 
-def settles(errors: Array, before: Array, apart: float | None) -> bool:
-    """Whether errors leave nothing, or little, of what logs contradict each other."""
+def settles(errors: Array, before: Array, apart: float | None, freedom: int) -> bool:
+    """Whether errors leave nothing, or little, of what logs contradict each other.
+
+    What has numbers fitted for it explains something of any contradiction, and has to explain
+    more of it.
+    """
     if apart is None or mean(errors) <= CONTRADICTED * apart:
         return True
-    return mean(errors) ** 2 - apart**2 <= UNSETTLED * (mean(before) ** 2 - apart**2)
+    share = UNSETTLED_FITTED if freedom else UNSETTLED
+    return mean(errors) ** 2 - apart**2 <= share * (mean(before) ** 2 - apart**2)
 
 
 def closest(suspects: list[tuple[Array, Suspicion]]) -> list[tuple[Array, Suspicion]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import block_diag, solve_triangular
 
 from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import Knowledge
@@ -68,23 +68,30 @@ class Moments:
         own = np.einsum("jm,jmk,jk->j", reading, self.YY, reading)
         return float(weights[: len(own)] @ own)
 
-    def extra(self, torque: Array) -> Array:
-        """How much of the last column each joint's torque has beyond the model, shape (n,).
+    def extra(self, torque: Array, count: int) -> Array:
+        """How much of the last columns each joint's torque has beyond the model.
 
         Parameters
         ----------
         torque : ndarray, shape (n, m)
             Which combination of the columns is each joint's torque.
+        count : int
+
+        Returns
+        -------
+        ndarray, shape (n, count)
         """
-        normal = self.read(torque)
-        w = normal.scale[: len(torque)]
+        n, normal = len(torque), self.read(torque)
+        w = normal.scale[:n]
         scaled, scale = scaled_normal(normal.XX, normal.scale)
-        columns = (w[:, None] * self.XY[:, :, -1]).T / scale[:, None]
+        own = w[:, None, None] * self.XY[:, :, -count:]
+        columns = own.transpose(1, 0, 2).reshape(len(scale), n * count) / scale[:, None]
         rest = (normal.scale @ normal.Xy) / scale
         solved = np.linalg.solve(scaled, columns)
-        blind = np.diag(w * self.YY[:, -1, -1]) - columns.T @ solved
-        cross = w * np.einsum("jm,jm->j", torque, self.YY[:, :, -1]) - solved.T @ rest
-        return np.asarray(np.linalg.lstsq(blind, cross, rcond=1e-9)[0])
+        blind = block_diag(*(w[:, None, None] * self.YY[:, -count:, -count:])) - columns.T @ solved
+        cross = w[:, None] * np.einsum("jm,jmk->jk", torque, self.YY[:, :, -count:])
+        size = np.linalg.lstsq(blind, np.ravel(cross) - solved.T @ rest, rcond=1e-9)[0]
+        return np.asarray(size.reshape(n, count))
 
     def left_over(self, torque: Array, column: Array) -> tuple[float, float]:
         """``c^T M c`` and ``y^T M c`` of one more column, M what least squares leaves.
