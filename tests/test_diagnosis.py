@@ -392,7 +392,15 @@ def test_a_sound_result_is_trusted_and_says_nothing_against_itself(sound):
     found = verdict_of(sound, [sound])
     assert found.verdict.state == TRUSTED
     assert found.verdict.reasons == ()
+    assert found.verdict.reserve == ""
     assert found.summary().startswith("verdict     trusted\n")
+
+
+def test_trust_in_one_log_alone_says_so(sound):
+    found = verdict_of(sound)
+    assert found.verdict.state == TRUSTED
+    assert "give a held-out log" in found.verdict.reserve
+    assert found.summary().startswith("verdict     trusted by one log alone, in which")
 
 
 @pytest.mark.parametrize("method", ["pc-idim-ls", "wls"])

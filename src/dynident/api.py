@@ -176,7 +176,8 @@ def identify(
             [
                 *reasons(problem, system, findings, identification, of_nominal, held_out),
                 *drive_reasons(problem, found),
-            ]
+            ],
+            len(logs),
         ),
         findings=findings,
     )

@@ -37,6 +37,7 @@ def result_dict(result: Result) -> dict[str, Any]:
             "reasons": [
                 {"state": reason.state, "words": reason.words} for reason in result.verdict.reasons
             ],
+            "reserve": result.verdict.reserve,
         },
         "findings": [finding_dict(found) for found in result.findings],
         "warnings": list(result.warnings),

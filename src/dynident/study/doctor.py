@@ -12,7 +12,7 @@ import tomlkit
 from dynident.core.progress import Progress, silent
 from dynident.core.threads import one_thread
 from dynident.diagnosis.examine import Finding, examine
-from dynident.diagnosis.signals import Sign, signs
+from dynident.diagnosis.signals import BROKEN, Sign, signs
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.recording.mend import Mending
@@ -37,6 +37,8 @@ class Report:
         Of the log, where that is to be changed and is in the study [Hz].
     gravity : tuple of float, or None
         Of the robot, where that is to be changed [m/s^2].
+    mendable : bool
+        Whether a study can undo something of it; not of signals that are broken themselves.
     """
 
     log: str
@@ -46,12 +48,7 @@ class Report:
     unit: str | tuple[str, ...] | None
     rate: float | None
     gravity: tuple[float, ...] | None
-
-    @property
-    def mendable(self) -> bool:
-        """Whether a study can undo something of it."""
-        changed = (self.unit, self.rate, self.gravity)
-        return any(f.mending is not None for f in self.findings) or changed != (None, None, None)
+    mendable: bool
 
 
 @one_thread
@@ -73,14 +70,18 @@ def examine_study(study: Study, progress: Progress = silent) -> tuple[Report, ..
     every = examine(base, logs, thorough=True)
     for section, samples, findings in zip(study.log, logs, every, strict=True):
         mending, unit, rate, gravity = section.mending(), None, None, None
-        for found in findings:
+        shown = signs(robot, samples)
+        whole = not any(sign.kind in BROKEN for sign in shown)
+        for found in findings if whole else ():
             if found.mending is not None:
                 mending = mending.then(found.mending, robot.n)
             unit, gravity = found.unit or unit, found.gravity or gravity
             if section.rate is not None:
                 rate = found.rate or rate
-        shown = signs(robot, samples)
-        reports.append(Report(samples.name, findings, shown, mending, unit, rate, gravity))
+        mendable = mending != section.mending() or any((unit, rate, gravity))
+        reports.append(
+            Report(samples.name, findings, shown, mending, unit, rate, gravity, mendable)
+        )
     return tuple(reports)
 
 
