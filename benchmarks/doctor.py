@@ -23,7 +23,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import DynidentError
 from dynident.core.inertia import from_com
 from dynident.diagnosis.examine import Finding, examine
-from dynident.diagnosis.signals import BROKEN, signs
+from dynident.diagnosis.signals import signs
 from dynident.diagnosis.verdict import TRUSTED, finding_reasons, verdict
 from dynident.dynamics.idim import build_idim
 from dynident.recording.mend import Mending, mend
@@ -619,8 +619,6 @@ def outcome(s: Scene, kind: str, size: float, robot: Robot, log: Recording) -> O
 
 def mended_error(s: Scene, robot: Robot, log: Recording, result: Identification) -> float:
     """Held-out error after the findings' mendings, of what a study can mend."""
-    if any(sign.kind in BROKEN for sign in signs(robot, result.samples[0])):
-        return np.nan
     mending = Mending()
     mendable = False
     for found in result.findings:
@@ -698,7 +696,8 @@ def row(kind: str, pairs: list[Pair]) -> list[str]:
     damage = DAMAGES[kind]
     harm = [(a, b) for a, b in pairs if b.hurt(a.held)]
     named = sum(b.named(damage.names) for _, b in harm)
-    after = [b.mended / a.held for a, b in harm if np.isfinite(b.mended)]
+    right = [(a, b) for a, b in harm if {*b.found[:1]} & {*damage.names}]
+    after = [b.mended / a.held for a, b in right if np.isfinite(b.mended)]
     off = [x for _, b in harm if np.isfinite(x := sigmas(damage, b))]
     return [
         kind,
@@ -757,7 +756,7 @@ def page(sound: list[Outcome], pairs: list[Pair]) -> str:
         f"- time of the doctor: {100 * share:.0f} % of an identification of an undamaged log "
         "without the bootstrap",
         "",
-        "Errors after mending are held-out errors over those of the undamaged log, of the "
+        "Errors after mending are held-out errors over those of the undamaged log, of the right "
         "findings that a study can mend.",
         "",
         *markdown(HEADER, [row(k, [p for p in pairs if p[1].kind == k]) for k in DAMAGES]),

@@ -35,10 +35,6 @@ RUN = 5
 """Equal samples in a row that are no chance."""
 
 
-BROKEN = frozenset({"wrapped", "stuck", "spikes", "unsigned"})
-"""Kinds of signs after which no other reading of a log's columns makes it whole."""
-
-
 @dataclass(frozen=True)
 class Sign:
     """Something that a signal shows by itself.

@@ -12,7 +12,7 @@ import tomlkit
 from dynident.core.progress import Progress, silent
 from dynident.core.threads import one_thread
 from dynident.diagnosis.examine import Finding, examine
-from dynident.diagnosis.signals import BROKEN, Sign, signs
+from dynident.diagnosis.signals import Sign, signs
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.recording.mend import Mending
@@ -38,7 +38,7 @@ class Report:
     gravity : tuple of float, or None
         Of the robot, where that is to be changed [m/s^2].
     mendable : bool
-        Whether a study can undo something of it; not of signals that are broken themselves.
+        Whether a study can undo something of it.
     """
 
     log: str
@@ -70,9 +70,7 @@ def examine_study(study: Study, progress: Progress = silent) -> tuple[Report, ..
     every = examine(base, logs, thorough=True)
     for section, samples, findings in zip(study.log, logs, every, strict=True):
         mending, unit, rate, gravity = section.mending(), None, None, None
-        shown = signs(robot, samples)
-        whole = not any(sign.kind in BROKEN for sign in shown)
-        for found in findings if whole else ():
+        for found in findings:
             if found.mending is not None:
                 mending = mending.then(found.mending, robot.n)
             unit, gravity = found.unit or unit, found.gravity or gravity
@@ -80,7 +78,16 @@ def examine_study(study: Study, progress: Progress = silent) -> tuple[Report, ..
                 rate = found.rate or rate
         mendable = mending != section.mending() or any((unit, rate, gravity))
         reports.append(
-            Report(samples.name, findings, shown, mending, unit, rate, gravity, mendable)
+            Report(
+                samples.name,
+                findings,
+                signs(robot, samples),
+                mending,
+                unit,
+                rate,
+                gravity,
+                mendable,
+            )
         )
     return tuple(reports)
 
