@@ -185,7 +185,8 @@ def look(snapshot: Snapshot, others: tuple[Snapshot, ...], thorough: bool) -> tu
             break
         finding, reading = found
         findings.append(finding)
-        snapshot = reading.of(snapshot)
+        read = reading.of(replace(snapshot, beside=others))  # a robot is that of all logs
+        snapshot, others = read.alone, read.beside
     log = snapshot.samples.name
     return (
         *of_the_file(log, snapshot.normal),

@@ -175,6 +175,11 @@ class Snapshot:
         beside = tuple(other.brief for other in self.beside)
         return replace(self, motion=motion, instant=self.instant[some], beside=beside)
 
+    @property
+    def alone(self) -> Snapshot:
+        """The log without those beside it."""
+        return replace(self, beside=())
+
     def along(self, q: Array, dq: Array, ddq: Array) -> Snapshot:
         """The same torques on another motion."""
         return replace(self, motion=replace(self.motion, q=q, dq=dq, ddq=ddq))
