@@ -58,7 +58,7 @@ UNSETTLED, UNSETTLED_FITTED = 0.2, 0.05
 """Share of the squared error by which logs contradict each other that may be left: by a reading
 as it is, and by one that has numbers fitted for it."""
 HOPELESS = 2.0
-"""Error of least squares over that of the best explanation beyond which nothing is fitted."""
+"""Error of least squares over that of the best explanation from which nothing more is fitted."""
 UNRELATED = 0.6
 """Mean relative error that, without a finding, means that torque and motion do not belong."""
 BEYOND = 5.0
@@ -284,8 +284,9 @@ def best_explanation(
     case = Case(snapshot, own, beta, errors, bad)
     suspects = [suspicion for diagnosis in DIAGNOSES.values() for suspicion in diagnosis(case)]
     explained: list[Explained] = []
-    for free, raw in promising(snapshot, suspects, errors)[: None if thorough else FITTED]:
-        if explained and mean(free) > HOPELESS * min(mean(e.errors) for e in explained):
+    for free, raw in promising(snapshot, suspects, errors, apart)[: None if thorough else FITTED]:
+        hopeless = HOPELESS if thorough else TIED
+        if explained and mean(free) > hopeless * min(mean(e.errors) for e in explained):
             break  # consistent bodies leave no less than any
         suspicion = raw if raw.measure is None else raw.measure(snapshot)
         found = normal_of(snapshot, own, suspicion.reading)
@@ -335,7 +336,7 @@ def followed(s: Snapshot, beta: Array) -> float:
 
 
 def promising(
-    snapshot: Snapshot, suspects: Sequence[Suspicion], before: Array
+    snapshot: Snapshot, suspects: Sequence[Suspicion], before: Array, apart: float | None
 ) -> list[tuple[Array, Suspicion]]:
     """Suspects under which least squares leaves clearly less, the best first, few of a kind.
 
@@ -349,7 +350,8 @@ def promising(
             if not better(first, before / ROUGH, sure=True):
                 continue
         errors = normal_of(snapshot, own, suspicion.reading).free_errors()
-        if better(errors, before, sure=True):
+        enough = better(errors, before, sure=apart is not None)
+        if enough and settles(errors, before, apart, suspicion.freedom):
             found.append((errors, suspicion))
     return closest(found)
 
