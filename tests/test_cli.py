@@ -9,6 +9,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tomllib
 from copy import deepcopy
 from pathlib import Path
 
@@ -1806,7 +1807,8 @@ def test_the_doctor_names_and_mends(place, capfd):
     assert "sign = {tau = [1.0, -1.0]}" in mended
     assert run(["identify", "mended.toml", "--strict", "--json"]) == 0
     document = json.loads(capfd.readouterr().out)
-    assert document["verdict"] == {"state": "trusted", "reasons": []}
+    assert document["verdict"]["state"] == "trusted"
+    assert document["verdict"]["reasons"] == []
     assert document["settings"]["logs"][0]["mended"] == ["sign = { tau = [1, -1] }"]
     assert run(["doctor", "mended.toml", "--json"]) == 0
     assert all(r["findings"] == [] for r in json.loads(capfd.readouterr().out))
@@ -1838,3 +1840,22 @@ def test_the_doctor_mends_nothing_where_nothing_is_wrong(place, capfd):
     assert out.count("nothing: no other reading explains it clearly better") >= 1
     assert "nothing was found" in err
     assert not (place / "same.toml").exists()
+
+
+def test_the_doctor_mends_the_rate_of_a_log_and_the_mounting_of_the_robot(place, capfd):
+    rows = np.loadtxt("a.csv", delimiter=",", skiprows=1)[:, 1:]
+    header = Path("a.csv").read_text().partition("\n")[0].partition(",")[2]
+    np.savetxt("quick.csv", rows, delimiter=",", header=header, comments="", fmt="%.9g")
+    other = '[[log]]\nfiles = "b.csv"\nuse = "validate"\n[prepare]'
+    quick = f'"quick.csv"\nrate = {2.0 * RATE}'
+    text = STUDY.replace('"a.csv"', quick).replace("[prepare]", other)
+    (place / "quick.toml").write_text(text)
+    assert run(["doctor", "quick.toml", "--fix", "slow.toml"]) == 0
+    assert "time runs 0.5 times as fast as the log says" in capfd.readouterr().out
+    assert tomllib.loads((place / "slow.toml").read_text())["log"][0]["rate"] == RATE
+
+    text = STUDY.replace('"arm.urdf"', '"arm.urdf"\ngravity = [0.0, 0.0, 9.81]')
+    (place / "hanging.toml").write_text(text.replace("[prepare]", other))
+    assert run(["doctor", "hanging.toml", "--fix", "standing.toml"]) == 0
+    assert "gravity is along [0, 0, -9.81]" in capfd.readouterr().out
+    assert tomllib.loads((place / "standing.toml").read_text())["robot"]["gravity"][2] == -9.81

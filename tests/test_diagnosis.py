@@ -38,7 +38,7 @@ def base():
 
 
 def findings(base, recording):
-    return examine(base, prepare(recording, 10.0), thorough=True)
+    return examine(base, [prepare(recording, 10.0)], thorough=True)[0]
 
 
 def damaged(recording, mending):
@@ -140,9 +140,10 @@ def test_what_no_study_can_mend_is_named_with_advice(base, sound, name):
 
 def test_every_diagnosis_is_tried_here():
     tried = {"torque sign", "torque order", "position sign", "position order", "joint order"}
-    tried |= {"delay", "delay of a joint", "encoder offset", "position unit"}
+    tried |= {"delay", "encoder offset", "position unit"}
     tried |= {"absolute encoder", "reversed time", "gravity", "drift", "mounting"}
-    tried |= {"coupled drive", "rate", "torque scale of a joint", "slow logger"}
+    tried |= {"coupled drive", "rate", "torque scale of a joint", "slow logger", "torque scale"}
+    tried |= {"load"}
     assert tried == set(DIAGNOSES)
 
 
@@ -227,7 +228,69 @@ def test_torques_far_from_the_file_and_of_another_run(sound):
 def test_rotors_are_not_taken_for_a_scale_of_the_file():
     log, _ = toy.log(toy.arm(2), seconds=8.0, noise=0.5)  # Ia is most of what joint 1 turns
     base = base_parameters(build_idim(toy.arm(2)))
-    assert examine(base, prepare(log, 5.0)) == ()
+    assert examine(base, [prepare(log, 5.0)]) == ((),)
+
+
+# ---- logs beside each other
+
+
+@pytest.fixture(scope="module")
+def other():
+    """Another motion of the same arm."""
+    recording, _ = toy.log(toy.arm(N), seconds=10.0, noise=0.3, seed=7)
+    return replace(recording, name="other log", dq=None, ddq=None)
+
+
+def weightless(log):
+    """Without the gravity torques that a controller believes in: masses a tenth too large."""
+    idim = build_idim(toy.arm(N))
+    still = np.zeros_like(log.q)
+    return replace(log, tau=log.tau - 1.1 * idim.torque(idim.nominal, log.q, still, still))
+
+
+CONTRADICTIONS = {
+    "torque scale": lambda log: replace(log, tau=0.01 * log.tau),
+    "torque scale of a joint": lambda log: replace(log, tau=log.tau * [1.0, 1.0, 3.0, 1.0]),
+    "rate": lambda log: replace(log, rate=0.5 * log.rate),
+    "gravity": weightless,
+    "encoder offset": lambda log: replace(log, q=log.q - [0.0, 0.0, np.radians(4.0), 0.0]),
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_what_a_log_hides_alone_another_log_shows(base, sound, other, name):
+    hurt, beside = prepare(CONTRADICTIONS[name](sound), 10.0), prepare(other, 10.0)
+    (found,) = examine(base, [hurt], [beside])
+    assert found[0].diagnosis == name
+    assert found[0].after < 0.5 * found[0].before
+    if name == "torque scale":  # alone it fits as well as before
+        assert found[0].against == "other log"
+        assert "or else other log is wrong" in found[0].words
+        assert examine(base, [hurt]) == ((),)
+
+
+def test_scales_are_those_of_each_joint(base, sound, other):
+    factors = np.array([0.01, 0.02, 0.005, 0.01])
+    hurt = prepare(replace(sound, tau=factors * sound.tau), 10.0)
+    ((found,),) = examine(base, [hurt], [prepare(other, 10.0)])
+    assert found.diagnosis == "torque scale"
+    told = found.what.removeprefix("the torques are ").removesuffix(" times those of the other log")
+    np.testing.assert_allclose([float(word) for word in told.split(", ")], factors, rtol=0.01)
+
+
+def test_sound_logs_do_not_contradict_each_other(base, sound, other):
+    logs = [prepare(log, 10.0) for log in (sound, other)]
+    assert examine(base, logs, thorough=True) == ((), ())
+
+
+def test_another_load_is_measured_and_no_log_is_called_damaged(base, sound):
+    bodies = toy.arm(N).nominal.copy()
+    bodies[-1] *= 3.0
+    loaded, _ = toy.log(toy.arm(N), seconds=10.0, noise=0.3, seed=7, bodies=bodies)
+    beside = prepare(replace(loaded, dq=None, ddq=None), 10.0)
+    ((found,),) = examine(base, [prepare(sound, 10.0)], [beside])
+    assert found.diagnosis == "load"
+    assert found.what == "the last link carries 2 kg less than in the other log"
 
 
 # ---- mendings
@@ -329,7 +392,15 @@ def test_a_sound_result_is_trusted_and_says_nothing_against_itself(sound):
     found = verdict_of(sound, [sound])
     assert found.verdict.state == TRUSTED
     assert found.verdict.reasons == ()
+    assert found.verdict.reserve == ""
     assert found.summary().startswith("verdict     trusted\n")
+
+
+def test_trust_in_one_log_alone_says_so(sound):
+    found = verdict_of(sound)
+    assert found.verdict.state == TRUSTED
+    assert "give a held-out log" in found.verdict.reserve
+    assert found.summary().startswith("verdict     trusted by one log alone, in which")
 
 
 @pytest.mark.parametrize("method", ["pc-idim-ls", "wls"])

@@ -165,7 +165,7 @@ def identify(
     findings: tuple[Finding, ...] = ()
     if doctor.doctor:
         progress("doctor", 0.0)
-        findings = tuple(f for log in problem.samples for f in examine(base, log))
+        findings = tuple(f for own in examine(base, problem.samples, validation) for f in own)
         watch.lap("doctor")
 
     system = factors.weighted(found.sigma)
@@ -207,7 +207,8 @@ def identify(
             [
                 *reasons(problem, system, findings, identification, of_nominal, held_out),
                 *drive_reasons(problem, found),
-            ]
+            ],
+            len(logs),
         ),
         findings=findings,
     )

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 from scipy import signal
+from scipy.linalg import eigh, solve_triangular
 
 from dynident.core.arrays import Array
-from dynident.diagnosis.moments import Moments, moments
+from dynident.core.errors import ComputationError
+from dynident.core.inertia import INERTIAL
+from dynident.diagnosis.moments import RIDGE, Moments, Normal, scaled_normal
 from dynident.diagnosis.snapshot import Snapshot
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.inverse import inverse_dynamics
-from dynident.recording.mend import Mending, later, shortest
+from dynident.recording.mend import Mending, later, shortest, toml
 from dynident.robot.model import Robot
 
 Change = Callable[[Snapshot], Snapshot]
@@ -73,17 +76,19 @@ class Reading:
         """The snapshot, read in this way."""
         torque = snapshot.torque @ self.torque.T
         if np.any(self.delay != 0.0):
-            torque = later(torque, self.delay * snapshot.samples.rate)
+            torque = later(torque, self.delay * snapshot.rate)
         found = replace(snapshot, torque=torque)
         return found if self.change is None else self.change(found)
 
 
-def with_robot(snapshot: Snapshot, robot: Robot, base: BaseParameters | None = None) -> Snapshot:
-    """A snapshot of another robot, in the base parameters of its own or in given ones."""
-    known = (snapshot.base if base is None else base).idim
-    idim = build_idim(robot, known.friction, known.rotor)
-    own = base_parameters(idim) if base is None else replace(base, idim=idim)
-    return replace(snapshot, base=own)
+def with_base(snapshot: Snapshot, base: BaseParameters) -> Snapshot:
+    """A snapshot of another robot, and those beside it."""
+    return replace(snapshot.of(base), beside=tuple(other.of(base) for other in snapshot.beside))
+
+
+def with_robot(base: BaseParameters, robot: Robot) -> BaseParameters:
+    """Base parameters of a robot that differs in what they do not depend on."""
+    return replace(base, idim=build_idim(robot, base.idim.friction, base.idim.rotor))
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,28 +105,50 @@ class Suspicion:
         What undoes it.
     mending : Mending or None
         The same for the log's table in a study.
-    unit : str or None
-        Of the positions, where that is what was wrong.
+    unit : str, tuple of str, or None
+        Of the positions, all or each, where that is what was wrong.
+    rate : float or None
+        Of the log, where that is what was wrong [Hz].
+    gravity : tuple of float, or None
+        Of the robot, where that is what was wrong [m/s^2].
     advice : str
         What else to do.
     error : float
         Standard error of a delay or an offset [s, rad or m]; 0 for none.
+    freedom : int
+        Numbers that were fitted for it: of what explains a log alike, the least is believed.
+    measure : callable, optional
+        The same suspicion of a snapshot with its size and words.
     """
 
     diagnosis: str
     what: str
     reading: Reading
     mending: Mending | None = None
-    unit: str | None = None
+    unit: str | tuple[str, ...] | None = None
+    rate: float | None = None
+    gravity: tuple[float, ...] | None = None
     advice: str = ""
     error: float = 0.0
+    freedom: int = 0
+    measure: Callable[[Snapshot], Suspicion] | None = None
+
+    @property
+    def sure(self) -> bool:
+        """Whether its size is far beyond its standard error."""
+        if self.mending is None or self.error <= 0.0:
+            return False
+        sizes = np.concatenate(
+            [np.atleast_1d(self.mending.delay), np.atleast_1d(self.mending.offset)]
+        )
+        return float(np.max(np.abs(sizes))) > SURE * self.error
 
     @property
     def mend(self) -> str:
         """What to do, in words."""
         lines = () if self.mending is None else self.mending.lines()
         if self.unit is not None:
-            lines = (f'units = {{ q = "{self.unit}" }}',)
+            lines = (f"units = {{ q = {toml(self.unit)} }}",)
         return f"add {', '.join(lines)} to [[log]]" if lines else self.advice
 
 
@@ -136,14 +163,17 @@ class Case:
         Of the log as it stands.
     beta : ndarray, shape (p,)
         Its best consistent model.
-    errors : ndarray, shape (n,)
-        Relative errors of that.
+    errors : ndarray, shape (groups,)
+        Relative errors of that, of the log's joints and of those beside it.
+    bad : frozenset of int
+        Joints that may be others, or turned round: that are not explained well.
     """
 
     snapshot: Snapshot
     own: Moments
     beta: Array
     errors: Array
+    bad: frozenset[int]
 
     @property
     def robot(self) -> Robot:
@@ -161,33 +191,21 @@ class Case:
         return self.robot.joint_names
 
 
-@dataclass(frozen=True)
-class Diagnosis:
-    """A kind of damage.
-
-    Attributes
-    ----------
-    suspects : callable
-        Suspicions about a case.
-    always : bool
-        Whether it is looked for in logs that are explained well, too: what costs little.
-    """
-
-    suspects: Callable[[Case], Iterator[Suspicion]]
-    always: bool = False
-
-
 def mended(diagnosis: str, what: str, mending: Mending, n: int, error: float = 0.0) -> Suspicion:
     """A suspicion that a log's table can mend."""
-    return Suspicion(diagnosis, what, Reading.of_mending(mending, n), mending, error=error)
+    freedom = int(error > 0.0)
+    reading = Reading.of_mending(mending, n)
+    return Suspicion(diagnosis, what, reading, mending, error=error, freedom=freedom)
 
 
 def signs_of(case: Case) -> Iterator[tuple[str, tuple[float, ...] | float]]:
     """One joint of the other sign, or all."""
     names = case.names
     for j, name in enumerate(names):
+        if j not in case.bad:
+            continue
         yield f" of {name} has", tuple(-1.0 if k == j else 1.0 for k in range(len(names)))
-    if len(names) > 1:
+    if len(names) > 1 and case.bad:
         yield "s of all joints have", -1.0
 
 
@@ -195,11 +213,11 @@ def orders_of(case: Case) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Two joints in each other's place, or all turned round."""
     names = case.names
     n = len(names)
-    for i, j in combinations(range(n), 2):
+    for i, j in combinations(sorted(case.bad), 2):
         order = list(range(1, n + 1))
         order[i], order[j] = order[j], order[i]
         yield f"of {names[i]} and {names[j]} are in each other's columns", tuple(order)
-    if n > 2:
+    if n > 2 and len(case.bad) > 1:
         yield "are in the opposite order", tuple(range(n, 0, -1))
 
 
@@ -249,25 +267,37 @@ def position_units(case: Case) -> Iterator[Suspicion]:
     """Positions in degrees or revolutions that were taken for radians, or the other way."""
     revolute = np.array([joint.kind == "revolute" for joint in case.robot.joints])
     n = len(revolute)
-    for unit, size in UNITS.items():
+    groups = [("the positions are", revolute)] if np.any(revolute) and case.bad else []
+    if np.sum(revolute) > 1:
+        groups += [
+            (f"the position of {case.names[j]} is", np.arange(n) == j)
+            for j in sorted(case.bad)
+            if revolute[j]
+        ]
+    for (whose, where), (unit, size) in product(groups, UNITS.items()):
         for factor, what, right in (
-            (size, f"the positions are in {unit}", unit),
-            (1.0 / size, f"the positions are in rad, not in {unit}", "rad"),
+            (size, f"{whose} in {unit}", unit),
+            (1.0 / size, f"{whose} in rad, not in {unit}", "rad"),
         ):
-            scale = np.where(revolute, factor, 1.0)
+            scale = np.where(where, factor, 1.0)
 
             def motion(s: Snapshot, scale: Array = scale) -> Snapshot:
                 return s.along(scale * s.q, scale * s.dq, scale * s.ddq)
 
-            if np.any(revolute):
-                reading = replace(Reading.plain(n), change=motion)
-                yield Suspicion("position unit", what, reading, unit=right)
+            others = unit if right == "rad" else "rad"
+            units = tuple(right if own else others for own in where)
+            yield Suspicion(
+                "position unit",
+                what,
+                replace(Reading.plain(n), change=motion),
+                unit=right if np.all(where == revolute) else units,
+            )
 
 
 def absolute_encoders(case: Case) -> Iterator[Suspicion]:
     """A joint's position counted from the base, ``q_(j-1) + q_j``, or the other way round."""
     names = case.names
-    for j in range(1, len(names)):
+    for j in sorted(case.bad - {0}):
         for share, word in ((-1.0, "has"), (1.0, "lacks")):
             turn = np.eye(len(names))
             turn[j, j - 1] = share
@@ -294,20 +324,135 @@ def reversed_time(case: Case) -> Iterator[Suspicion]:
 
 
 def without_gravity(case: Case) -> Iterator[Suspicion]:
-    """Torques from which the controller's gravity compensation was taken out."""
-    if np.any(case.robot.gravity):
-        robot = replace(case.robot, gravity=np.zeros(3))
-        base = case.snapshot.base
+    """Torques from which the controller's gravity compensation was taken out.
+
+    Where another log tells what gravity asks for, what is missing of it is found by least squares
+    and given back: the controller's idea of gravity need not be that of the robot.
+    """
+    robot = case.robot
+    if not np.any(robot.gravity):
+        return
+    s, base = case.snapshot, case.snapshot.base
+    floating = with_robot(base, replace(robot, gravity=np.zeros(3)))
+
+    def change(s: Snapshot) -> Snapshot:
+        return s.of(floating)
+
+    freedom = 0
+    if s.beside:
+        beta = of_others(s)
+        weight = columns_at_rest(s)
+        missing, rows = fitted_difference(s, beta, weight)
+        if np.linalg.norm(rows @ (beta + missing)) > MISSING * np.linalg.norm(rows @ beta):
+            return
+        freedom = int(np.linalg.matrix_rank(rows, rtol=SMALLEST))
 
         def change(s: Snapshot) -> Snapshot:
-            return with_robot(s, robot, base)
+            q = s.samples.q[:: s.thin]
+            still = np.zeros_like(q)
+            return replace(
+                s, torque=s.torque - base.idim.torque(base.standard(missing), q, still, still)
+            )
 
-        yield Suspicion(
-            "gravity",
-            "gravity is not in the torques",
-            replace(Reading.plain(case.n), change=change),
-            advice="log the whole torque of the drives, or set gravity = [0, 0, 0] in [robot]",
-        )
+    yield Suspicion(
+        "gravity",
+        "gravity is not in the torques",
+        replace(Reading.plain(case.n), change=change),
+        advice="log the whole torque of the drives, or set gravity = [0, 0, 0] in [robot]",
+        freedom=freedom,
+    )
+
+
+SURE = 8.0
+"""Standard errors beyond which a size is sure."""
+MISSING = 0.5
+"""Share of gravity that torques without it have at most."""
+
+
+def predicted(s: Snapshot, beta: Array) -> Array:
+    """A model's torques, shape (instants, n)."""
+    return s.base.idim.torque(s.base.standard(beta), s.q, s.dq, s.ddq)
+
+
+def of_others(s: Snapshot) -> Array:
+    """The best consistent model of the logs beside a snapshot."""
+    first, *others = (other.normal for other in s.beside)
+    for other in others:
+        first = first.and_those_of(other)
+    return consistent(first)
+
+
+def consistent(normal: Normal) -> Array:
+    """The best consistent model, or else that of least squares."""
+    try:
+        return normal.consistent()
+    except ComputationError:
+        return normal.system().solve()
+
+
+def columns_at_rest(s: Snapshot) -> Array:
+    """Columns of gravity, shape (instants, n, p)."""
+    still = np.zeros_like(s.q)
+    idim, kept = s.base.idim, np.array(s.base.kept)
+    columns = np.zeros((*s.q.shape, s.base.count))
+    bodies = np.flatnonzero(kept < idim.inertial)
+    columns[:, :, bodies] = idim.regressor(s.q, still, still)[:, :, kept[bodies]]
+    return columns
+
+
+def fitted_difference(s: Snapshot, beta: Array, columns: Array) -> tuple[Array, Array]:
+    """What of some columns stands in a snapshot's torques beyond a model, and their rows.
+
+    Parameters
+    ----------
+    s : Snapshot
+    beta : ndarray, shape (p,)
+    columns : ndarray, shape (instants, n, k)
+
+    Returns
+    -------
+    size : ndarray, shape (k,)
+    rows : ndarray, shape (instants n, k)
+        The columns, each joint counted in its torque.
+    """
+    scale: Array = np.where(s.moving, 1.0 / root_mean_square(s.tau), 0.0)
+    rows = (scale[:, :, None] * columns).reshape(-1, columns.shape[2])
+    rest = np.ravel(scale * (s.tau - predicted(s, beta)))
+    return np.asarray(np.linalg.lstsq(rows, rest, rcond=SMALLEST)[0]), rows
+
+
+SMALLEST = 1e-6
+"""Singular value over the largest below which a combination of columns is none."""
+
+
+def loads(case: Case) -> Iterator[Suspicion]:
+    """Something at the last link that is not there in the other logs."""
+    s = case.snapshot
+    if not s.beside:
+        return
+    idim = s.base.idim
+    last = slice(idim.inertial - PER_BODY, idim.inertial)
+    columns = idim.regressor(s.q, s.dq, s.ddq)[:, :, last]
+    size, rows = fitted_difference(s, of_others(s), columns)
+    theta = np.zeros(len(idim.parameters))
+    theta[last] = size
+
+    def change(s: Snapshot) -> Snapshot:
+        log = s.samples
+        q, dq, ddq = (signal[:: s.thin] for signal in (log.q, log.dq, log.ddq))
+        return replace(s, torque=s.torque - idim.torque(theta, q, dq, ddq))
+
+    word = "more" if size[0] > 0.0 else "less"
+    yield Suspicion(
+        "load",
+        f"the last link carries {abs(size[0]):.2g} kg {word} than in the other log",
+        replace(Reading.plain(case.n), change=change),
+        advice="identify from logs with one load",
+        freedom=int(np.linalg.matrix_rank(rows, rtol=SMALLEST)),
+    )
+
+
+PER_BODY = len(INERTIAL)
 
 
 def mountings(case: Case) -> Iterator[Suspicion]:
@@ -326,15 +471,21 @@ def mountings(case: Case) -> Iterator[Suspicion]:
         robot = replace(case.robot, gravity=gravity)
 
         def change(s: Snapshot, robot: Robot = robot) -> Snapshot:
-            return with_robot(s, robot, base)
+            return with_base(s, with_robot(base, robot))
 
         along = ", ".join(f"{g:g}" for g in gravity + 0.0)
         yield Suspicion(
             "mounting",
             f"the robot is mounted otherwise: gravity is along [{along}]",
             replace(Reading.plain(case.n), change=change),
+            gravity=tuple(gravity.tolist()),
             advice=f"set gravity = [{along}] in [robot]",
         )
+
+
+def root_mean_square(x: Array) -> Array:
+    """Of each column; never zero."""
+    return np.asarray(np.sqrt(np.mean(x**2, axis=0)) + np.finfo(float).tiny)
 
 
 WORST = 3
@@ -344,7 +495,7 @@ WORST = 3
 def coupled_drives(case: Case) -> Iterator[Suspicion]:
     """A drive that turns with the joint before, too, and the file does not say so; or does."""
     names, turns = case.names, case.robot.drives.turns
-    worst = set(np.argsort(-case.errors)[:WORST].tolist())
+    worst = set(np.argsort(-case.errors[: case.n])[:WORST].tolist())
     for j in range(1, case.n):
         if not {j - 1, j} <= worst and case.n > WORST:
             continue
@@ -354,7 +505,8 @@ def coupled_drives(case: Case) -> Iterator[Suspicion]:
             robot = replace(case.robot, drives=replace(case.robot.drives, turns=other))
 
             def change(s: Snapshot, robot: Robot = robot) -> Snapshot:
-                return with_robot(s, robot)
+                known = s.base.idim
+                return with_base(s, base_parameters(build_idim(robot, known.friction, known.rotor)))
 
             row = f"{{ {names[j - 1]} = {share:g}, {names[j]} = 1 }}"
             word = f"turns with {names[j - 1]}, too" if share else "turns alone"
@@ -382,41 +534,95 @@ def rates(case: Case) -> Iterator[Suspicion]:
             "rate",
             f"time runs {factor:.4g} times as fast as the log says",
             replace(Reading.plain(case.n), change=change),
+            rate=right,
             advice=f"set rate = {right:.6g} in [[log]], or the unit of its time",
         )
 
 
-SCALES = np.geomspace(1.0 / 300.0, 300.0, 39)
-"""Factors of a joint's torque that are tried first."""
-CLOSER = 4
-"""Times the steps between factors are halved about the best."""
+SCALES = np.geomspace(1.0 / 300.0, 300.0, 2001)
+"""Factors of a joint's torque that are tried."""
 
 
 def torque_scales(case: Case) -> Iterator[Suspicion]:
-    """The torque of one joint in another unit, or on the other side of its gear."""
+    """The torque of one joint in another unit, or on the other side of its gear.
 
-    def left(j: int, factor: float) -> float:
+    The joint's rows lose weight as its torque grows. In the basis that makes the normal matrix
+    G the unit matrix and that joint's share of it diagonal, the error is a sum for each factor.
+    """
+    normal = case.own.read(np.eye(case.n))
+    weights = normal.scale
+    G, lengths = scaled_normal(normal.XX, weights)
+    b = weights @ normal.Xy / lengths
+    for j, name in enumerate(case.names):
+        if weights[j] == 0.0:
+            continue
+        own = weights[j] * normal.XX[j] / np.outer(lengths, lengths)
+        shares, basis = eigh(own, G)
+        part = basis.T @ (weights[j] * normal.Xy[j] / lengths)
+        rest = basis.T @ b - part
+        seen = 1.0 + shares * (SCALES[:, None] ** -2.0 - 1.0)
+        explained = (rest + part / SCALES[:, None]) ** 2 / np.maximum(seen, RIDGE)
+        factor = float(SCALES[int(np.argmax(np.sum(explained, axis=1)))])
         torque = np.eye(case.n)
         torque[j, j] = factor
-        return case.own.read(torque).free()
-
-    for j, name in enumerate(case.names):
-        errors = [left(j, factor) for factor in SCALES]
-        best, step = float(SCALES[int(np.argmin(errors))]), float(SCALES[1] / SCALES[0])
-        for _ in range(CLOSER):
-            step = np.sqrt(step)
-            best = min((best / step, best, best * step), key=lambda factor: left(j, factor))
-        torque = np.eye(case.n)
-        torque[j, j] = best
         yield Suspicion(
             "torque scale of a joint",
-            f"the torque of {name} is {1.0 / best:.3g} times what the others ask for",
+            f"the torque of {name} is {1.0 / factor:.3g} times what the others ask for",
             replace(Reading.plain(case.n), torque=torque),
+            freedom=1,
             advice=f"check the gain, the unit and the reduction of {name}",
         )
 
 
-SLOWEST, QUICKEST, SLOWNESSES = 0.3, 6.0, 9
+OTHER = 0.1
+"""By how much a torque has to be off those that other logs ask for."""
+
+
+def foreign_scales(case: Case) -> Iterator[Suspicion]:
+    """Torques in another unit than those of the other logs, or on the other side of gears.
+
+    Each joint's factor is that on the torque which the other logs' model asks for; then on that
+    which all logs' model asks for, once this log is read so.
+    """
+    s = case.snapshot
+    if not s.beside:
+        return
+    beta = of_others(s)
+    for _ in range(SETTLED):
+        asked = np.where(s.moving, predicted(s, beta), 0.0)
+        factor = np.sum(asked * s.tau, axis=0) / (np.sum(asked**2, axis=0) + np.finfo(float).tiny)
+        if not np.all(np.abs(factor) > 0.0):
+            return
+        beta = consistent(case.own.read(np.diag(1.0 / factor)))
+    off = np.abs(np.abs(factor) - 1.0) > OTHER
+    joint = np.flatnonzero(off)
+    reading = replace(Reading.plain(case.n), torque=np.diag(1.0 / factor))
+    if len(joint) == 1:
+        j = int(joint[0])
+        reading = replace(reading, torque=np.diag(np.where(off, 1.0 / factor, 1.0)))
+        yield Suspicion(
+            "torque scale of a joint",
+            f"the torque of {case.names[j]} is {factor[j]:.3g} times that of the other log",
+            reading,
+            freedom=1,
+            advice=f"check the gain, the unit and the reduction of {case.names[j]}",
+        )
+    elif len(joint):
+        alike = np.ptp(factor) <= OTHER * abs(float(np.mean(factor)))
+        times = f"{np.median(factor):.3g}" if alike else ", ".join(f"{f:.3g}" for f in factor)
+        yield Suspicion(
+            "torque scale",
+            f"the torques are {times} times those of the other log",
+            reading,
+            freedom=1 if alike else case.n,
+            advice="check their unit, gains and the side of the reduction in both logs",
+        )
+
+
+SETTLED = 3
+"""Rounds after which factors of torques are settled."""
+
+SLOWEST, QUICKEST, SLOWNESSES = 0.3, 6.0, (9, 5, 5)
 """Cutoffs of a logger's filter that are looked for [Hz], and how many; a quicker one is a delay."""
 LEFT = 0.3
 """Share of the torque's spread that has to be left behind a filter: little is soon explained."""
@@ -424,68 +630,70 @@ LEFT = 0.3
 
 def slow_loggers(case: Case) -> Iterator[Suspicion]:
     """Torque, or positions, that went through a first-order filter of the logger."""
-    quickest = min(QUICKEST, 0.2 * case.snapshot.samples.rate)
+    quickest = min(QUICKEST, 0.2 * case.snapshot.rate)
     if quickest <= SLOWEST:
         return
+    s, n = case.snapshot, case.n
     for name, undo in (("torque", undone), ("position", done)):
+        best, ratio = float(np.sqrt(SLOWEST * quickest)), np.sqrt(quickest / SLOWEST)
+        for count in SLOWNESSES:
+            grid = best * np.geomspace(1.0 / ratio, ratio, count)
+            found = s.moments(np.hstack([undo(s, hz).tau for hz in grid]))
+            left = [found.read(np.eye(n, count * n, k * n)).free() for k in range(count)]
+            best, ratio = float(grid[int(np.argmin(left))]), ratio ** (2.0 / (count - 1))
+            if min(left) > PROMISING * s.normal.free():
+                break
+        else:
+            yield from slow_logger(s, name, undo, best)
 
-        def left(hz: float, undo: Callable[[Snapshot, float], Snapshot] = undo) -> float:
-            return moments(undo(case.snapshot, hz)).read(np.eye(case.n)).free()
 
-        grid = np.geomspace(SLOWEST, quickest, SLOWNESSES)
-        best = min(grid.tolist(), key=left)
-        step = float(grid[1] / grid[0])
-        for _ in range(CLOSER):
-            step = np.sqrt(step)
-            best = min((best / step, best, best * step), key=left)
-
-        spread = np.std(case.snapshot.torque, axis=0)
-        if np.sum(np.std(undo(case.snapshot, best).torque, axis=0)) < LEFT * np.sum(spread):
-            continue
-
-        def change(
-            s: Snapshot,
-            best: float = best,
-            undo: Callable[[Snapshot, float], Snapshot] = undo,
-        ) -> Snapshot:
-            return undo(s, best)
-
-        yield Suspicion(
-            f"slow {name}",
-            f"the {name}s went through a low-pass at about {best:.2g} Hz",
-            replace(Reading.plain(case.n), change=change),
-            advice=f"log the {name}s without that filter, or the others through the same",
-        )
+def slow_logger(
+    s: Snapshot, name: str, undo: Callable[[Snapshot, float], Snapshot], best: float
+) -> Iterator[Suspicion]:
+    """A logger's filter at a cutoff, if it leaves enough of the torque."""
+    spread = np.std(s.torque, axis=0)
+    if np.sum(np.std(undo(s, best).torque, axis=0)) < LEFT * np.sum(spread):
+        return
+    yield Suspicion(
+        f"slow {name}",
+        f"the {name}s went through a low-pass at about {best:.2g} Hz",
+        replace(Reading.plain(s.n), change=lambda known: undo(known, best)),
+        freedom=1,
+        advice=f"log the {name}s without that filter, or the others through the same",
+    )
 
 
 def undone(s: Snapshot, hz: float) -> Snapshot:
     """Torque before a first-order filter."""
-    slope = np.gradient(s.torque, 1.0 / s.samples.rate, axis=0)
+    slope = np.gradient(s.torque, 1.0 / s.rate, axis=0)
     return replace(s, torque=s.torque + slope / (2.0 * np.pi * hz))
 
 
 def done(s: Snapshot, hz: float) -> Snapshot:
     """Torque behind the first-order filter that the positions went through."""
-    b, a = signal.butter(1, hz, fs=s.samples.rate)
+    b, a = signal.butter(1, hz, fs=s.rate)
     start = signal.lfilter_zi(b, a)[:, None] * s.torque[:1]
     return replace(s, torque=signal.lfilter(b, a, s.torque, axis=0, zi=start)[0])
 
 
 def drifts(case: Case) -> Iterator[Suspicion]:
-    """Torques whose zero moves along the log."""
+    """Torques whose zero moves along the log; beside other logs it may stand elsewhere, too."""
     s, n = case.snapshot, case.n
     ramp = np.linspace(-1.0, 1.0, len(s.torque))
-    found = moments(s, np.column_stack([s.tau, ramp[s.instant]]))
-    size = found.extra(np.eye(n, n + 1))
+    zero = np.column_stack([ramp, np.ones_like(ramp)]) if s.beside else ramp[:, None]
+    count = zero.shape[1]
+    found = s.moments(np.hstack([s.tau, zero[s.instant]]))
+    size = found.extra(np.eye(n, n + count), count)
 
     def change(s: Snapshot) -> Snapshot:
-        return replace(s, torque=s.torque - ramp[:, None] * size)
+        return replace(s, torque=s.torque - zero @ size.T)
 
-    worst = int(np.argmax(np.abs(size) * np.sqrt(found.weights(n))))
+    worst = int(np.argmax(np.abs(size[:, 0]) / root_mean_square(s.tau)))
     yield Suspicion(
         "drift",
-        f"the torques drift, that of {case.names[worst]} by {2.0 * size[worst]:.3g}",
+        f"the torques drift, that of {case.names[worst]} by {2.0 * size[worst, 0]:.3g}",
         replace(Reading.plain(n), change=change),
+        freedom=n * count,
         advice="let the sensors and drives warm up, or fit a shorter stretch of the log",
     )
 
@@ -494,176 +702,224 @@ LATEST, COARSE = 0.1, 0.008
 """Delays that are looked for, and the steps of the first search [s]."""
 SHORTEST_DELAY = 0.2
 """In samples."""
-FINER = (8.0, 8.0, 8.0)
-"""Factors of the searches after the first."""
+REFINED, FINER = np.linspace(-1.0, 1.0, 9), 3
+"""Places of the searches after the first, in their steps, and how many there are."""
 
 
-def delays(case: Case, joints: Sequence[int] | None = None) -> Iterator[Suspicion]:
-    """Torques that stand later or earlier in the log than the motion."""
-    names = case.names
-    n = len(names)
-    chosen = tuple(range(n)) if joints is None else tuple(joints)
-    best = best_delay(case.snapshot, chosen)
-    if abs(best) * case.snapshot.samples.rate < SHORTEST_DELAY:
-        return
-    delay = np.zeros(n)
-    delay[list(chosen)] = best
-    whose = f"the torque of {names[chosen[0]]}" if len(chosen) < n else "the torque"
-    word = "lags" if best > 0.0 else "leads"
-    error = delay_error(case.snapshot, delay, chosen)
-    yield mended(
+def delays(case: Case) -> Iterator[Suspicion]:
+    """Torques that stand later or earlier in the log than the motion: all, or one joint's."""
+    s, n = case.snapshot, case.n
+    every = tuple(range(n))
+    times = np.arange(-LATEST, LATEST + 0.5 * COARSE, COARSE)
+    together, single = late_errors(s, times, every)
+    now = s.normal.system().rest
+    yield from delay_of(s, every, together, times)
+    for j in every if n > 1 else ():
+        if vertex(times, single[j])[1] < PROMISING * now:
+            yield from delay_of(s, (j,), single[j], times)
+
+
+def delay_of(
+    s: Snapshot, joints: tuple[int, ...], errors: Array, times: Array
+) -> Iterator[Suspicion]:
+    """The delay of some joints' torques, by finer searches after a first one."""
+    best, _ = vertex(times, errors)
+    step = float(times[1] - times[0])
+    for _ in range(FINER):
+        grid = np.clip(best + step * REFINED, -LATEST, LATEST)
+        together, single = late_errors(s, grid, joints)
+        best, _ = vertex(grid, together if len(joints) == s.n else single[joints[0]])
+        step *= float(REFINED[1] - REFINED[0])
+    if abs(best) * s.samples.rate >= SHORTEST_DELAY:
+        yield Suspicion(
+            "delay",
+            "",
+            Reading(np.eye(s.n), np.where(np.isin(np.arange(s.n), joints), best, 0.0)),
+            measure=lambda known: measured_delay(known, joints, best),
+        )
+
+
+def measured_delay(s: Snapshot, joints: tuple[int, ...], start: float) -> Suspicion:
+    """A delay by steps of Gauss and Newton, with its standard error."""
+    delay, chosen = np.zeros(s.n), list(joints)
+    delay[chosen], error = start, np.inf
+    for _ in range(DELAY_TURNS):
+        read = Reading(np.eye(s.n), delay).of(s)
+        slope = np.gradient(read.torque, 1.0 / s.rate, axis=0)[s.instant]
+        column = np.zeros_like(slope)
+        column[:, chosen] = slope[:, chosen]
+        step, error = one_more_column(read, -column)
+        delay[chosen] = np.clip(delay[chosen] + np.clip(step, -COARSE, COARSE), -LATEST, LATEST)
+    size = float(delay[chosen[0]])
+    names = s.base.idim.robot.joint_names
+    whose = f"the torque of {names[chosen[0]]}" if len(chosen) < s.n else "the torque"
+    word = "lags" if size > 0.0 else "leads"
+    return mended(
         "delay",
-        f"{whose} {word} the motion by {1e3 * abs(best):.2f} ± {1e3 * error:.2f} ms",
+        f"{whose} {word} the motion by {1e3 * abs(size):.2f} ± {1e3 * error:.2f} ms",
         Mending(delay=shortest(np.round(delay, 6))),
-        n,
+        s.n,
         error,
     )
 
 
-def delay_error(snapshot: Snapshot, delay: Array, joints: Sequence[int]) -> float:
-    """Standard error of a delay [s]."""
-    n = len(delay)
-    read = Reading(np.eye(n), delay).of(snapshot)
-    slope = np.gradient(read.torque, 1.0 / snapshot.samples.rate, axis=0)
-    found = moments(read, np.hstack([read.tau, slope[read.instant]]))
-    late = np.zeros((n, 2 * n))
-    late[list(joints), n + np.array(joints)] = 1.0
-    return standard_error(read, found, late)
-
-
-def standard_error(snapshot: Snapshot, found: Moments, column: Array) -> float:
-    """Of the size of one more column, about its best: ``s sqrt(c / (v^T M v))``.
-
-    s^2 is the variance of a row's residual, each joint in its own torque; c the sum of the
-    residuals' correlations.
+def late_errors(s: Snapshot, times: Array, joints: Sequence[int]) -> tuple[Array, dict[int, Array]]:
+    """Squared errors of least squares with torques as they stand later in the log.
 
     Parameters
     ----------
-    snapshot : Snapshot
-    found : Moments
-        Of the snapshot's torques and the columns.
-    column : ndarray, shape (n, m)
-        v as a combination of them.
+    s : Snapshot
+    times : ndarray, shape (m,)
+        [s]
+    joints : sequence of int
+        Which are late.
+
+    Returns
+    -------
+    together : ndarray, shape (m,)
+        With all of these joints late.
+    single : dict of ndarray, shape (m,)
+        With one of them late.
     """
-    n = len(column)
-    normal = found.read(np.eye(n, column.shape[1]))
-    seen, _ = found.left_over(column, column, normal.scale)
-    system = normal.system()
-    beta = np.asarray(np.linalg.solve(system.A, system.b), dtype=np.float64)
-    base = snapshot.base
-    predicted = base.idim.torque(base.standard(beta), snapshot.q, snapshot.dq, snapshot.ddq)
-    rest = np.where(snapshot.moving, (snapshot.tau - predicted) * np.sqrt(normal.scale), 0.0)
-    variance = float(np.sum(rest**2)) / max(1, found.rows - base.count)
-    if seen <= 0.0:
-        return np.inf
-    return float(np.sqrt(variance * correlation(rest) / seen))
+    normal, moved = s.normal, [s.delayed(time) for time in times]
+    weights = normal.scale
+    scaled, lengths = scaled_normal(normal.XX, weights)
+    L = np.linalg.cholesky(scaled)
+    solved = solve_triangular(L, (weights[:, None] * normal.Xy / lengths).T, lower=True)
+    total, squares = np.sum(solved, axis=1), weights * normal.squares
+    projected: Array = np.repeat(total[:, None], len(times), axis=1)
+    size: Array = np.full(len(times), np.sum(squares))
+    single = {}
+    for j in joints:
+        own = np.column_stack([torque[:, j] for torque in moved])
+        products = weights[j] * s.motion.products(j, own) / lengths[:, None]
+        change = solve_triangular(L, products, lower=True) - solved[:, [j]]
+        more = weights[j] * np.sum(own[s.moving[:, j]] ** 2, axis=0) - squares[j]
+        single[j] = np.sum(squares) + more - np.sum((total[:, None] + change) ** 2, axis=0)
+        projected, size = projected + change, size + more
+    return size - np.sum(projected**2, axis=0), single
+
+
+def vertex(places: Array, values: Array) -> tuple[float, float]:
+    """Place and value of the smallest of evenly spaced values, by a parabola about it."""
+    k = int(np.clip(np.argmin(values), 1, len(values) - 2))
+    a, b, c = values[k - 1 : k + 2]
+    bend = a - 2.0 * b + c
+    shift = float(np.clip(0.5 * (a - c) / bend, -1.0, 1.0)) if bend > 0.0 else 0.0
+    value = b - 0.25 * (a - c) * shift if bend > 0.0 else min(a, b, c)
+    return float(places[k] + shift * (places[1] - places[0])), float(value)
+
+
+def one_more_column(s: Snapshot, column: Array) -> tuple[float, float]:
+    """How much of a column is in a snapshot's torques beyond any model, with its standard error.
+
+    Rows are weighed by what least squares leaves of each joint. The error is that of a sandwich
+    with the correlations of neighbouring instants, their weights falling to zero.
+
+    Parameters
+    ----------
+    s : Snapshot
+    column : ndarray, shape (instants, n)
+
+    Returns
+    -------
+    size, error : float
+        The error is infinite where the model has the column already.
+    """
+    beta = s.normal.system().solve()
+    A, y, instants = [], [], []
+    for known in (s, *s.beside):
+        own = column if known is s else np.zeros_like(known.tau)
+        rest = known.tau - predicted(known, beta)
+        for j, (columns, X) in enumerate(known.motion.rows):
+            at = known.moving[:, j]
+            sigma = float(root_mean_square(rest[at, j])) if np.any(at) else 1.0
+            rows = np.zeros((int(np.sum(at)), s.base.count))
+            rows[:, columns] = X / sigma
+            A.append(rows)
+            y.append(np.column_stack([rest[at, j], own[at, j]]) / sigma)
+            if known is s:
+                instants.append(np.flatnonzero(at))
+    rows, both = np.vstack(A), np.vstack(y)
+    lengths = np.sqrt(np.sum(rows**2, axis=0))
+    left, values, _ = np.linalg.svd(
+        rows / np.where(lengths > 0.0, lengths, 1.0), full_matrices=False
+    )
+    span = left[:, values > SMALLEST * values[0]]
+    before = float(np.sum(both[:, 1] ** 2))
+    both = both - span @ (span.T @ both)
+    seen = float(np.sum(both[:, 1] ** 2))
+    if seen <= UNSEEN * before:
+        return 0.0, np.inf
+    size = float(both[:, 0] @ both[:, 1]) / seen
+    scores = np.zeros(len(s.instant))
+    count = sum(len(at) for at in instants)
+    every = both[:, 1] * (both[:, 0] - size * both[:, 1])
+    np.add.at(scores, np.concatenate(instants), every[:count])
+    others = float(np.sum(every[count:] ** 2))
+    return size, float(np.sqrt(np.sum(scores**2) * correlation(scores) + others) / seen)
 
 
 FARTHEST = 0.05
 """Share of the instants over which residuals are correlated at most."""
 
 
-def correlation(rest: Array) -> float:
-    """Sum of the correlations of residuals, with weights that fall to zero; at least 1."""
-    length = max(1, int(FARTHEST * len(rest)))
-    square = float(np.sum(rest**2))
+def correlation(scores: Array) -> float:
+    """Sum of the correlations of a sequence, with weights that fall to zero; at least 1."""
+    length = max(1, int(FARTHEST * len(scores)))
+    square = float(np.sum(scores**2))
     if square == 0.0:
         return 1.0
-    sums = [float(np.sum(rest[k:] * rest[:-k])) for k in range(1, length)]
+    sums = [float(np.sum(scores[k:] * scores[:-k])) for k in range(1, length)]
     weights = 1.0 - np.arange(1, length) / length
     return max(1.0, 1.0 + 2.0 * float(weights @ np.array(sums)) / square)
 
 
-def single_delays(case: Case) -> Iterator[Suspicion]:
-    """The torque of one joint alone, where its slope in time promises something."""
-    if case.n == 1:
-        return
-    s, n = case.snapshot, case.n
-    slope = np.gradient(s.torque, 1.0 / s.samples.rate, axis=0)
-    found = moments(s, np.hstack([s.tau, slope[s.instant]]))
-    torque = np.eye(n, 2 * n)
-    scale = found.read(torque).scale
-    rest, _ = found.left_over(torque, torque, scale)
-    for j in range(n):
-        column = np.zeros((n, 2 * n))
-        column[j, n + j] = 1.0
-        blind, cross = found.left_over(torque, column, scale)
-        if blind > 0.0 and cross**2 / blind > (1.0 - PROMISING) * rest:
-            yield from delays(case, (j,))
-
-
-def best_delay(snapshot: Snapshot, joints: Sequence[int]) -> float:
-    """The delay of some joints' torques that least squares explains best [s]."""
-    n = snapshot.q.shape[1]
-
-    def left(times: Array) -> Array:
-        moved = [snapshot.delayed(time)[:, list(joints)] for time in times]
-        found = moments(snapshot, np.hstack([snapshot.tau, *moved]))
-        errors = []
-        for k in range(len(times)):
-            reading = np.eye(n, found.XY.shape[2])
-            for i, j in enumerate(joints):
-                reading[j] = 0.0
-                reading[j, n + k * len(joints) + i] = 1.0
-            errors.append(found.read(reading).free())
-        return np.array(errors)
-
-    step = COARSE
-    times = np.arange(-LATEST, LATEST + 0.5 * step, step)
-    centre = 0.0
-    for finer in (*FINER, 1.0):
-        errors = left(times)
-        k = int(np.clip(np.argmin(errors), 1, len(times) - 2))
-        a, b, c = errors[k - 1 : k + 2]
-        bend = a - 2.0 * b + c
-        shift = float(np.clip(0.5 * (a - c) / bend, -1.0, 1.0)) if bend > 0.0 else 0.0
-        centre = float(np.clip(times[k] + shift * step, -LATEST, LATEST))
-        step /= finer
-        times = centre + step * np.array([-1.0, 0.0, 1.0])
-    return centre
-
-
 TURN = 1e-4
 """Half of the step of differences [rad or m]."""
-TURNS = 4
-"""Steps towards an encoder's zero."""
+TURNS, DELAY_TURNS = 4, 2
+"""Steps of Gauss and Newton, and those after a search."""
 
 
 def encoder_offsets(case: Case) -> Iterator[Suspicion]:
     """An encoder whose zero is elsewhere, by a few steps of Gauss and Newton."""
-    steps = offset_steps(case.snapshot, case.beta, range(case.n))
-    for j, name in enumerate(case.names):
-        first = steps[j]
-        if first is None or first.left > PROMISING:
+    first = offset_steps(case.snapshot, case.beta, range(case.n))
+    for j, step in enumerate(first):
+        if step is None or step.left > PROMISING:
             continue
         offset = np.zeros(case.n)
         for _ in range(TURNS):
             s = case.snapshot
             moved = s.along(s.q + offset, s.dq, s.ddq)
-            beta = moments(moved).read(np.eye(case.n)).system().solve()
-            (step,) = offset_steps(moved, beta, (j,))
-            if step is None:
+            beta = moved.normal.system().solve()
+            (again,) = offset_steps(moved, beta, (j,))
+            if again is None:
                 break
-            offset[j] += step.size
-        error = offset_error(case, offset, j)
-        turn = 180.0 / np.pi if case.robot.joints[j].kind == "revolute" else 1.0
-        unit = "deg" if turn != 1.0 else "m"
-        yield mended(
-            "encoder offset",
-            f"the position of {name} lacks {turn * offset[j]:.2f} ± {turn * error:.2f} {unit}",
-            Mending(offset=shortest(np.round(offset, 6))),
-            case.n,
-            error,
-        )
+            offset[j] += again.size
+
+        def measure(s: Snapshot, j: int = j, offset: Array = offset) -> Suspicion:
+            return measured_offset(s, j, offset)
+
+        reading = Reading.of_mending(Mending(offset=shortest(offset)), case.n)
+        yield Suspicion("encoder offset", "", reading, measure=measure)
 
 
-def offset_error(case: Case, offset: Array, joint: int) -> float:
-    """Standard error of an encoder's zero [rad or m]."""
-    s, n = case.snapshot, case.n
+def measured_offset(s: Snapshot, joint: int, offset: Array) -> Suspicion:
+    """An encoder's zero with its standard error [rad or m]."""
     moved = s.along(s.q + offset, s.dq, s.ddq)
-    beta = moments(moved).read(np.eye(n)).system().solve()
-    found = moments(moved, np.hstack([moved.tau, torque_slope(moved, beta, joint)]))
-    return standard_error(moved, found, np.eye(n, 2 * n, n))
+    column = torque_slope(moved, moved.normal.system().solve(), joint)
+    step, error = one_more_column(moved, column)
+    offset = offset.copy()
+    offset[joint] += np.clip(step, -LARGEST_STEP, LARGEST_STEP)
+    own = s.base.idim.robot.joints[joint]
+    turn, unit = (180.0 / np.pi, "deg") if own.kind == "revolute" else (1.0, "m")
+    return mended(
+        "encoder offset",
+        f"the position of {own.name} lacks {turn * offset[joint]:.2f} ± {turn * error:.2f} {unit}",
+        Mending(offset=shortest(np.round(offset, 6))),
+        s.n,
+        error,
+    )
 
 
 def torque_slope(snapshot: Snapshot, beta: Array, joint: int) -> Array:
@@ -702,16 +958,16 @@ def offset_steps(snapshot: Snapshot, beta: Array, joints: Sequence[int]) -> tupl
     """
     n = snapshot.q.shape[1]
     slopes = [torque_slope(snapshot, beta, joint) for joint in joints]
-    found = moments(snapshot, np.hstack([snapshot.tau, *slopes]))
+    found = snapshot.moments(np.hstack([snapshot.tau, *slopes]))
     columns = found.XY.shape[2]
     torque = np.eye(n, columns)
-    scale = found.read(torque).scale
-    rest, _ = found.left_over(torque, torque, scale)
+    normal = found.read(torque)
+    rest = normal.system().rest
     steps: list[Step | None] = []
     for k in range(len(joints)):
         slope = np.eye(n, columns, n * (k + 1))
-        blind, cross = found.left_over(torque, slope, scale)
-        if blind <= UNSEEN * found.squares(slope, scale) or rest <= 0.0:
+        blind, cross = found.left_over(torque, slope)
+        if blind <= UNSEEN * found.squares(slope, normal.scale) or rest <= 0.0:
             steps.append(None)
         else:
             size = float(np.clip(cross / blind, -LARGEST_STEP, LARGEST_STEP))
@@ -726,24 +982,25 @@ LARGEST_STEP = 0.3
 PROMISING = 0.8
 """Share of the squared error that a first step has to leave at most."""
 
-DIAGNOSES: dict[str, Diagnosis] = {
-    "torque sign": Diagnosis(torque_signs, always=True),
-    "torque order": Diagnosis(torque_orders, always=True),
-    "delay": Diagnosis(delays, always=True),
-    "encoder offset": Diagnosis(encoder_offsets, always=True),
-    "delay of a joint": Diagnosis(single_delays, always=True),
-    "drift": Diagnosis(drifts, always=True),
-    "position sign": Diagnosis(position_signs),
-    "position order": Diagnosis(position_orders),
-    "joint order": Diagnosis(joint_orders),
-    "position unit": Diagnosis(position_units),
-    "absolute encoder": Diagnosis(absolute_encoders),
-    "reversed time": Diagnosis(reversed_time),
-    "gravity": Diagnosis(without_gravity),
-    "mounting": Diagnosis(mountings),
-    "coupled drive": Diagnosis(coupled_drives),
-    "rate": Diagnosis(rates),
-    "torque scale of a joint": Diagnosis(torque_scales),
-    "slow logger": Diagnosis(slow_loggers),
+DIAGNOSES: dict[str, Callable[[Case], Iterator[Suspicion]]] = {
+    "torque sign": torque_signs,
+    "torque order": torque_orders,
+    "delay": delays,
+    "encoder offset": encoder_offsets,
+    "drift": drifts,
+    "position sign": position_signs,
+    "position order": position_orders,
+    "joint order": joint_orders,
+    "position unit": position_units,
+    "absolute encoder": absolute_encoders,
+    "reversed time": reversed_time,
+    "gravity": without_gravity,
+    "mounting": mountings,
+    "coupled drive": coupled_drives,
+    "rate": rates,
+    "torque scale of a joint": torque_scales,
+    "load": loads,
+    "torque scale": foreign_scales,
+    "slow logger": slow_loggers,
 }
 """What is looked for."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -12,8 +12,15 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.options import Options
 from dynident.core.schema import Flag
-from dynident.diagnosis.diagnoses import DIAGNOSES, Case, Reading, Suspicion
-from dynident.diagnosis.moments import Moments, Normal, moments
+from dynident.diagnosis.diagnoses import (
+    DIAGNOSES,
+    Case,
+    Reading,
+    Suspicion,
+    consistent,
+    predicted,
+)
+from dynident.diagnosis.moments import Moments, Normal
 from dynident.diagnosis.snapshot import FEW, MOST, Snapshot, take_snapshot
 from dynident.dynamics.base import BaseParameters
 from dynident.recording.mend import Mending
@@ -21,10 +28,20 @@ from dynident.recording.prepare import Samples
 
 WORTH = 0.75
 """Share of the error that a finding has to leave at most."""
+WORTH_SURE = 0.9
+"""The same of a size that is sure, where it settles what logs contradict each other."""
+ROUGH = 0.9
+"""How much smaller errors may seem at few instants."""
+WHITE = 0.3
+"""Correlation of neighbouring residuals below which there is nothing to explain."""
+FITTED = 5
+"""Suspects at most that are fitted with consistent bodies in passing."""
 SOUND = 0.005
 """Mean relative error below which nothing is looked for."""
+NO_ERROR = 0.001
+"""The same of logs that are held against each other."""
 DOUBTFUL = 0.1
-"""Relative error of a joint from which everything is looked for."""
+"""Relative error from which a joint may be another, or turned round."""
 CLEAR = 0.5
 """Or share of one joint's error, where no other joint's grows."""
 CLOSE = 2
@@ -32,11 +49,16 @@ CLOSE = 2
 ROUNDS = 4
 """Findings at most."""
 CONTRADICTED = 1.2
-"""Error of consistent models over that of any from which everything is looked for."""
+"""Error of consistent models over that of any from which the log contradicts them."""
+APART = 1.1
+"""Error of one model of some logs over that of models of their own from which they disagree."""
 TIED = 1.05
-"""Errors over the smallest one that are no worse: the robot file decides, if it can."""
+"""Errors over the smallest that are no worse: fewer fitted numbers, then the robot file, decide."""
+UNSETTLED, UNSETTLED_FITTED = 0.2, 0.05
+"""Share of the squared error by which logs contradict each other that may be left: by a reading
+as it is, and by one that has numbers fitted for it."""
 HOPELESS = 2.0
-"""Error of least squares over that of the best explanation beyond which nothing is fitted."""
+"""Error of least squares over that of the best explanation from which nothing more is fitted."""
 UNRELATED = 0.6
 """Mean relative error that, without a finding, means that torque and motion do not belong."""
 BEYOND = 5.0
@@ -72,10 +94,17 @@ class Finding:
         The next best explanation with its error; empty for none.
     mending : Mending or None
         What mends the log.
-    unit : str or None
-        Of its positions, where that was wrong.
+    unit : str, tuple of str, or None
+        Of its positions, all or each, where that was wrong.
+    rate : float or None
+        Of the log, where that was wrong [Hz].
+    gravity : tuple of float, or None
+        Of the robot, where that was wrong [m/s^2].
     error : float
         Standard error of a delay or an offset [s, rad or m]; 0 for none.
+    against : str
+        Names of the logs without which it would not show; empty for none. The errors are then of
+        all together, and what is wrong may be wrong with those.
     """
 
     log: str
@@ -86,16 +115,24 @@ class Finding:
     after: float
     other: str = ""
     mending: Mending | None = None
-    unit: str | None = None
+    unit: str | tuple[str, ...] | None = None
     error: float = 0.0
+    rate: float | None = None
+    gravity: tuple[float, ...] | None = None
+    against: str = ""
+
+    @property
+    def found(self) -> str:
+        """What is wrong, and with which other log it might be instead."""
+        return f"{self.what}, or else {self.against} is wrong" if self.against else self.what
 
     @property
     def words(self) -> str:
         """One line."""
         if self.before == self.after:
-            return f"{self.log}: {self.what}: {self.mend}"
+            return f"{self.log}: {self.found}: {self.mend}"
         errors = f"error {self.before:.3g} -> {self.after:.3g} % a joint"
-        return f"{self.log}: {self.what} ({errors}): {self.mend}"
+        return f"{self.log}: {self.found} ({errors}): {self.mend}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,34 +144,76 @@ class Explained:
     normal: Normal
 
 
-def examine(base: BaseParameters, samples: Samples, thorough: bool = False) -> tuple[Finding, ...]:
-    """Find what is wrong with a log.
+def examine(
+    base: BaseParameters,
+    logs: Sequence[Samples],
+    held_out: Sequence[Samples] = (),
+    thorough: bool = False,
+) -> tuple[tuple[Finding, ...], ...]:
+    """Find what is wrong with some logs of one robot, each beside the others.
 
     Parameters
     ----------
     base : BaseParameters
-    samples : Samples
+    logs : sequence of Samples
+    held_out : sequence of Samples
+        Logs that stand beside the others and are not looked at themselves.
     thorough : bool
-        Look at more of the log, for everything, even where it is explained well, and for more
+        Look at more of the logs, for everything, even where they are explained well, and for more
         than one thing.
 
     Returns
     -------
-    tuple of Finding
-        The most telling first; each is of the log after those before it were mended.
+    tuple of tuple of Finding
+        One each of the logs. The most telling first; each is of the log after those before it
+        were mended.
     """
-    snapshot = take_snapshot(base, samples, MOST if thorough else FEW)
+    most = MOST if thorough else FEW
+    snapshots = [take_snapshot(base, samples, most) for samples in (*logs, *held_out)]
+    return tuple(
+        look(snapshot, (*snapshots[:k], *snapshots[k + 1 :]), thorough)
+        for k, snapshot in enumerate(snapshots[: len(logs)])
+    )
+
+
+def look(snapshot: Snapshot, others: tuple[Snapshot, ...], thorough: bool) -> tuple[Finding, ...]:
+    """What is wrong with a log: with it alone, or with how it stands to the others."""
     findings: list[Finding] = []
     for _ in range(ROUNDS if thorough else 1):
-        found = best_explanation(snapshot, thorough)
+        found = against(snapshot, others, thorough) or best_explanation(snapshot, thorough)
         if found is None:
             break
         finding, reading = found
         findings.append(finding)
-        snapshot = reading.of(snapshot)
-    normal = moments(snapshot).read(np.eye(snapshot.q.shape[1]))
-    log = samples.name
-    return (*of_the_file(log, normal), *findings, *unrelated(log, normal, findings))
+        read = reading.of(replace(snapshot, beside=others))  # a robot is that of all logs
+        snapshot, others = read.alone, read.beside
+    log = snapshot.samples.name
+    return (
+        *of_the_file(log, snapshot.normal),
+        *findings,
+        *unrelated(log, snapshot.normal, findings),
+    )
+
+
+def against(
+    snapshot: Snapshot, others: tuple[Snapshot, ...], thorough: bool
+) -> tuple[Finding, Reading] | None:
+    """The reading under which a log and the others have the same model, if they have none."""
+    if not others:
+        return None
+    apart = mean(np.concatenate([s.normal.free_errors() for s in (snapshot, *others)]))
+    together = replace(snapshot, beside=others)
+    if together.normal.free() < (APART * max(apart, NO_ERROR)) ** 2:
+        return None
+    found = best_explanation(together, thorough, apart)
+    if found is None:
+        return None
+    finding, reading = found
+    alone = mean(snapshot.normal.free_errors())
+    if mean(reading.of(snapshot).normal.free_errors()) > WORTH * alone:
+        names = " and ".join(other.samples.name for other in others)
+        finding = replace(finding, against=names)
+    return finding, reading
 
 
 def of_the_file(log: str, normal: Normal) -> Iterator[Finding]:
@@ -176,45 +255,60 @@ def mean(errors: Array) -> float:
     return float(np.sqrt(np.mean(errors**2)))
 
 
-def best_explanation(snapshot: Snapshot, thorough: bool) -> tuple[Finding, Reading] | None:
-    """The reading that explains a snapshot best, where it is clearly better than the log's own."""
-    n = snapshot.q.shape[1]
-    own = moments(snapshot)
-    normal = own.read(np.eye(n))
-    try:
-        beta = normal.consistent()
-    except ComputationError:
-        beta = normal.system().solve()
+def best_explanation(
+    snapshot: Snapshot, thorough: bool, apart: float | None = None
+) -> tuple[Finding, Reading] | None:
+    """The reading that explains a snapshot best, where it is clearly better than the log's own.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    thorough : bool
+    apart : float, optional
+        Error of this log and those beside it with models of their own: most of what is between
+        that and the error with one model has to be explained.
+    """
+    own = snapshot.moments()
+    normal = own.read(np.eye(snapshot.n))
+    beta = consistent(normal)
     errors = normal.errors(beta)
     before = mean(errors)
-    if before < SOUND:
-        return None
-    case = Case(snapshot, own, beta, errors)
-    suspects = [s for d in DIAGNOSES.values() if d.always for s in d.suspects(case)]
-    promising = [s for s in ranked(snapshot, own, suspects) if better(s[0], errors)]
     contradicted = before > CONTRADICTED * np.sqrt(normal.free())
-    if thorough or contradicted or np.max(errors) > DOUBTFUL or promising:
-        more = [s for d in DIAGNOSES.values() if not d.always for s in d.suspects(case)]
-        promising += [s for s in ranked(snapshot, own, more) if better(s[0], errors)]
+    if apart is None and (
+        before < SOUND or not (thorough or contradicted or followed(snapshot, beta) > WHITE)
+    ):
+        return None
+    bad = frozenset(range(snapshot.n))
+    if not thorough:
+        bad = frozenset(np.flatnonzero(errors[: snapshot.n] > DOUBTFUL).tolist())
+    case = Case(snapshot, own, beta, errors, bad)
+    suspects = [suspicion for diagnosis in DIAGNOSES.values() for suspicion in diagnosis(case)]
     explained: list[Explained] = []
-    for free, suspicion in closest(promising):
-        if explained and mean(free) > HOPELESS * min(mean(e.errors) for e in explained):
+    for free, raw in promising(snapshot, suspects, errors, apart)[: None if thorough else FITTED]:
+        hopeless = HOPELESS if thorough else TIED
+        if explained and mean(free) > hopeless * min(mean(e.errors) for e in explained):
             break  # consistent bodies leave no less than any
+        suspicion = raw if raw.measure is None else raw.measure(snapshot)
         found = normal_of(snapshot, own, suspicion.reading)
         try:
             left = found.errors(found.consistent())
         except ComputationError:
             continue
-        if better(left, errors):
+        sure = apart is not None and suspicion.sure
+        clear = better(left, errors, sure) and mean(left[: snapshot.n]) < UNRELATED
+        if clear and settles(left, errors, apart, suspicion.freedom):
             explained.append(Explained(suspicion, left, found))
     if not explained:
         return None
-    explained.sort(key=lambda e: mean(e.errors))
-    least = mean(explained[0].errors)
-    if snapshot.base.idim.robot.has_nominal:
-        explained.sort(
-            key=lambda e: (mean(e.errors) > TIED * least, e.normal.file_error(), mean(e.errors))
-        )
+    least = min(mean(each.errors) for each in explained)
+    known = snapshot.base.idim.robot.has_nominal
+
+    def order(each: Explained) -> tuple[bool, int, float, float]:
+        error = mean(each.errors)
+        file = each.normal.file_error() if known else 0.0
+        return error > TIED * least, each.suspicion.freedom, file, error
+
+    explained.sort(key=order)
     best = explained[0]
     after = mean(best.errors)
     others = [e for e in explained[1:] if e.suspicion.what != best.suspicion.what]
@@ -222,7 +316,7 @@ def best_explanation(snapshot: Snapshot, thorough: bool) -> tuple[Finding, Readi
     s = best.suspicion
     finding = Finding(
         snapshot.samples.name, s.diagnosis, s.what, s.mend, 100.0 * before, 100.0 * after, other,
-        s.mending, s.unit, s.error,
+        s.mending, s.unit, s.error, s.rate, s.gravity,
     )  # fmt: skip
     return finding, s.reading
 
@@ -231,22 +325,62 @@ def normal_of(snapshot: Snapshot, own: Moments, reading: Reading) -> Normal:
     """The least-squares problem under a reading; `own` are the moments of the log as it is."""
     if reading.combines:
         return own.read(reading.torque)
-    return moments(reading.of(snapshot)).read(np.eye(len(reading.torque)))
+    return reading.of(snapshot).normal
 
 
-def ranked(
-    snapshot: Snapshot, own: Moments, suspects: list[Suspicion]
+def followed(s: Snapshot, beta: Array) -> float:
+    """Largest correlation of a joint's residuals with the next ones: noise has none."""
+    rest: Array = np.where(s.moving, s.tau - predicted(s, beta), 0.0)
+    square = np.maximum(np.sum(rest**2, axis=0), np.finfo(float).tiny)
+    return float(np.max(np.sum(rest[1:] * rest[:-1], axis=0) / square))
+
+
+def promising(
+    snapshot: Snapshot, suspects: Sequence[Suspicion], before: Array, apart: float | None
 ) -> list[tuple[Array, Suspicion]]:
-    """Suspects with the errors that least squares leaves under each."""
-    return [(normal_of(snapshot, own, s.reading).free_errors(), s) for s in suspects]
+    """Suspects under which least squares leaves clearly less, the best first, few of a kind.
+
+    What has to be read along another motion is read at fewer instants first.
+    """
+    own, brief = snapshot.moments(), snapshot.brief
+    found: list[tuple[Array, Suspicion]] = []
+    for suspicion in suspects:
+        if suspicion.reading.change is not None:
+            first = suspicion.reading.of(brief).normal.free_errors()
+            if not better(first, before / ROUGH, sure=True):
+                continue
+        errors = normal_of(snapshot, own, suspicion.reading).free_errors()
+        enough = better(errors, before, sure=apart is not None)
+        if enough and settles(errors, before, apart, suspicion.freedom):
+            found.append((errors, suspicion))
+    return closest(found)
 
 
-def better(errors: Array, before: Array) -> bool:
-    """Whether errors are clearly smaller: on the whole, or of a joint without loss to others."""
-    if mean(errors) <= WORTH * mean(before):
+def better(errors: Array, before: Array, sure: bool = False) -> bool:
+    """Whether errors are clearly smaller: on the whole, or of a joint without loss to others.
+
+    Parameters
+    ----------
+    errors, before : ndarray, shape (groups,)
+    sure : bool
+        Whether little is clear enough.
+    """
+    if mean(errors) <= (WORTH_SURE if sure else WORTH) * mean(before):
         return True
     clear = np.any((errors <= CLEAR * before) & (before > SOUND))
     return bool(clear and np.all(errors <= 1.1 * before + SOUND))
+
+
+def settles(errors: Array, before: Array, apart: float | None, freedom: int) -> bool:
+    """Whether errors leave nothing, or little, of what logs contradict each other.
+
+    What has numbers fitted for it explains something of any contradiction, and has to explain
+    more of it.
+    """
+    if apart is None or mean(errors) <= CONTRADICTED * apart:
+        return True
+    share = UNSETTLED_FITTED if freedom else UNSETTLED
+    return mean(errors) ** 2 - apart**2 <= share * (mean(before) ** 2 - apart**2)
 
 
 def closest(suspects: list[tuple[Array, Suspicion]]) -> list[tuple[Array, Suspicion]]:

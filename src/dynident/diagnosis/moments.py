@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import block_diag, solve_triangular
 
 from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
-from dynident.diagnosis.snapshot import Snapshot
 from dynident.dynamics.base import BaseParameters
-from dynident.dynamics.idim import Idim
 from dynident.regression.factors import System
 
 RIDGE = 1e-12
@@ -41,6 +39,8 @@ class Moments:
     YY : ndarray, shape (n, m, m)
     rows : int
         Of all joints together.
+    beside : Normal or None
+        Of other logs, which the same model has to explain.
     """
 
     base: BaseParameters
@@ -48,6 +48,7 @@ class Moments:
     XY: Array
     YY: Array
     rows: int
+    beside: Normal | None = None
 
     def read(self, reading: Array) -> Normal:
         """The least-squares problem of one reading of the torque columns.
@@ -59,50 +60,57 @@ class Moments:
         """
         squares = np.einsum("jm,jmk,jk->j", reading, self.YY, reading)
         products = np.einsum("jpm,jm->jp", self.XY, reading)
-        return Normal(self.base, self.XX, products, squares, self.rows)
+        own = Normal(self.base, self.XX, products, squares, self.rows)
+        return own if self.beside is None else own.and_those_of(self.beside)
 
     def squares(self, reading: Array, weights: Array) -> float:
         """``sum_j w_j ||r_j||^2`` of a combination of the columns."""
         own = np.einsum("jm,jmk,jk->j", reading, self.YY, reading)
-        return float(weights @ own)
+        return float(weights[: len(own)] @ own)
 
-    def weights(self, n: int) -> Array:
-        """Of the joints' squares, each in its own torque's: the first n columns'."""
-        return self.read(np.eye(n, self.YY.shape[1])).scale
-
-    def extra(self, torque: Array) -> Array:
-        """How much of the last column each joint's torque has beyond the model, shape (n,).
+    def extra(self, torque: Array, count: int) -> Array:
+        """How much of the last columns each joint's torque has beyond the model.
 
         Parameters
         ----------
         torque : ndarray, shape (n, m)
             Which combination of the columns is each joint's torque.
-        """
-        normal = self.read(torque)
-        w = normal.scale
-        scaled, scale = scaled_normal(self.XX, w)
-        columns = (w[:, None] * self.XY[:, :, -1]).T / scale[:, None]
-        rest = (w @ normal.Xy) / scale
-        solved = np.linalg.solve(scaled, columns)
-        blind = np.diag(w * self.YY[:, -1, -1]) - columns.T @ solved
-        cross = w * np.einsum("jm,jm->j", torque, self.YY[:, :, -1]) - solved.T @ rest
-        return np.asarray(np.linalg.lstsq(blind, cross, rcond=1e-9)[0])
+        count : int
 
-    def left_over(self, first: Array, second: Array, weights: Array) -> tuple[float, float]:
-        """``s^T M s`` and ``f^T M s`` of two combinations, M what least squares leaves.
+        Returns
+        -------
+        ndarray, shape (n, count)
+        """
+        n, normal = len(torque), self.read(torque)
+        w = normal.scale[:n]
+        scaled, scale = scaled_normal(normal.XX, normal.scale)
+        own = w[:, None, None] * self.XY[:, :, -count:]
+        columns = own.transpose(1, 0, 2).reshape(len(scale), n * count) / scale[:, None]
+        rest = (normal.scale @ normal.Xy) / scale
+        solved = np.linalg.solve(scaled, columns)
+        blind = block_diag(*(w[:, None, None] * self.YY[:, -count:, -count:])) - columns.T @ solved
+        cross = w[:, None] * np.einsum("jm,jmk->jk", torque, self.YY[:, :, -count:])
+        size = np.linalg.lstsq(blind, np.ravel(cross) - solved.T @ rest, rcond=1e-9)[0]
+        return np.asarray(size.reshape(n, count))
+
+    def left_over(self, torque: Array, column: Array) -> tuple[float, float]:
+        """``c^T M c`` and ``y^T M c`` of one more column, M what least squares leaves.
 
         Parameters
         ----------
-        first, second : ndarray, shape (n, m)
-        weights : ndarray, shape (n,)
-            Of the joints' squares.
+        torque : ndarray, shape (n, m)
+            Which combination of the columns is each joint's torque.
+        column : ndarray, shape (n, m)
+            Which is c.
         """
-        scaled, scale = scaled_normal(self.XX, weights)
-        Xf, Xs = (weights @ np.einsum("jpm,jm->jp", self.XY, r) / scale for r in (first, second))
-        fs = float(weights @ np.einsum("jm,jmk,jk->j", first, self.YY, second))
-        ss = self.squares(second, weights)
-        solved = np.linalg.solve(scaled, Xs)
-        return ss - float(Xs @ solved), fs - float(Xf @ solved)
+        normal = self.read(torque)
+        weights = normal.scale[: len(torque)]
+        scaled, scale = scaled_normal(normal.XX, normal.scale)
+        Xc = weights @ np.einsum("jpm,jm->jp", self.XY, column) / scale
+        Xy = normal.scale @ normal.Xy / scale
+        yc = float(weights @ np.einsum("jm,jmk,jk->j", torque, self.YY, column))
+        solved = np.linalg.solve(scaled, Xc)
+        return self.squares(column, weights) - float(Xc @ solved), yc - float(Xy @ solved)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,9 +120,10 @@ class Normal:
     Attributes
     ----------
     base : BaseParameters
-    XX : ndarray, shape (n, p, p)
-    Xy : ndarray, shape (n, p)
-    squares : ndarray, shape (n,)
+    XX : ndarray, shape (groups, p, p)
+        Of the joints, those of each log apart.
+    Xy : ndarray, shape (groups, p)
+    squares : ndarray, shape (groups,)
         ``||y_j||^2``.
     rows : int
     """
@@ -124,6 +133,16 @@ class Normal:
     Xy: Array
     squares: Array
     rows: int
+
+    def and_those_of(self, other: Normal) -> Normal:
+        """These and those of other logs, as groups of their own."""
+        return replace(
+            self,
+            XX=np.concatenate([self.XX, other.XX]),
+            Xy=np.concatenate([self.Xy, other.Xy]),
+            squares=np.concatenate([self.squares, other.squares]),
+            rows=self.rows + other.rows,
+        )
 
     @property
     def scale(self) -> Array:
@@ -142,7 +161,7 @@ class Normal:
         return System(A, b, max(0.0, float(np.sum(self.squares > 0.0) - b @ b)))
 
     def errors(self, beta: Array) -> Array:
-        """Each joint's unexplained share of its torque, shape (n,)."""
+        """Each joint's unexplained share of its torque, shape (groups,)."""
         rest = self.squares - 2.0 * self.Xy @ beta + np.einsum("p,jpq,q->j", beta, self.XX, beta)
         safe = np.maximum(self.squares, np.finfo(float).tiny)
         return np.asarray(np.sqrt(np.maximum(rest, 0.0) / safe))
@@ -152,7 +171,7 @@ class Normal:
         return self.system().rest / max(1, len(self.squares))
 
     def free_errors(self) -> Array:
-        """Errors of least squares, shape (n,)."""
+        """Errors of least squares, shape (groups,)."""
         system = self.system()
         return self.errors(solve_triangular(system.A, system.b, lower=False))
 
@@ -208,31 +227,3 @@ class Normal:
         knowledge = Knowledge(prior="none")
         point = build_feasible_set(self.base, system, knowledge).solve(system)
         return point.beta
-
-
-def moments(snapshot: Snapshot, torques: Array | None = None, idim: Idim | None = None) -> Moments:
-    """All that least squares needs of a snapshot.
-
-    Parameters
-    ----------
-    snapshot : Snapshot
-    torques : ndarray, shape (instants, m), optional
-        Columns that a reading may combine; those of the log by default.
-    idim : Idim, optional
-        Another model of the same parameters.
-    """
-    base = snapshot.base
-    Y = snapshot.tau if torques is None else torques
-    n, p, m = snapshot.q.shape[1], base.count, Y.shape[1]
-    model = base.idim if idim is None else idim
-    packing = model.packing(base.kept)
-    packed = np.empty((len(snapshot.q), packing.width))
-    model.fill(packing, snapshot.q, snapshot.dq, snapshot.ddq, packed)
-    XX, XY, YY = np.zeros((n, p, p)), np.zeros((n, p, m)), np.zeros((n, m, m))
-    for j, (entries, columns) in enumerate(packing.joints):
-        rows = snapshot.moving[:, j]
-        X, y = packed[rows, entries], Y[rows]
-        XX[j][np.ix_(columns, columns)] = X.T @ X
-        XY[j][columns] = X.T @ y
-        YY[j] = y.T @ y
-    return Moments(base, XX, XY, YY, int(np.sum(snapshot.moving)))

@@ -3,17 +3,73 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers
+from dynident.diagnosis.moments import Moments, Normal
 from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.idim import Packing
 from dynident.recording.prepare import Samples, by_cutoff
 
-MOST, FEW = 1000, 300
-"""Instants of a log that are looked at, thoroughly or in passing."""
-ENOUGH = 0.5
+MOST, FEW, BRIEF = 1000, 300, 80
+"""Instants of a log that are looked at, thoroughly, in passing, and for what is hardly likely."""
+ENOUGH = 0.3
 """Share of a joint's instants that has to keep its direction."""
+THIN = 10.0
+"""Rate that is enough for a filtered signal, over its cutoff."""
+REACH = 1.0
+"""How far a filter looks, in periods of its cutoff."""
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """A motion of a robot at some instants, with the regressor along it.
+
+    Attributes
+    ----------
+    base : BaseParameters
+    q, dq, ddq : ndarray, shape (instants, n)
+        Below the torque's cutoff.
+    moving : ndarray of bool, shape (instants, n)
+        Rows that may be fitted.
+    packing : Packing
+        Of the base parameters' columns.
+    """
+
+    base: BaseParameters
+    q: Array
+    dq: Array
+    ddq: Array
+    moving: Booleans
+    packing: Packing
+
+    @cached_property
+    def rows(self) -> tuple[tuple[Integers, Array], ...]:
+        """Per joint its columns among the base parameters, and its rows of the regressor there."""
+        packing = self.packing
+        packed = np.empty((len(self.q), packing.width))
+        self.base.idim.fill(packing, self.q, self.dq, self.ddq, packed)
+        return tuple(
+            (columns, packed[self.moving[:, j], entries])
+            for j, (entries, columns) in enumerate(packing.joints)
+        )
+
+    @cached_property
+    def XX(self) -> Array:
+        """Normal matrices of the joints' rows, shape (n, p, p)."""
+        found = np.zeros((len(self.rows), self.base.count, self.base.count))
+        for j, (columns, X) in enumerate(self.rows):
+            found[j][np.ix_(columns, columns)] = X.T @ X
+        return found
+
+    def products(self, joint: int, torques: Array) -> Array:
+        """Of a joint's rows and torques at the instants, shape (p, m)."""
+        columns, X = self.rows[joint]
+        found = np.zeros((self.base.count, torques.shape[1]))
+        found[columns] = X.T @ torques[self.moving[:, joint]]
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,26 +78,60 @@ class Snapshot:
 
     Attributes
     ----------
-    base : BaseParameters
+    motion : Motion
     samples : Samples
         The log.
-    q, dq, ddq : ndarray, shape (instants, n)
-    torque : ndarray, shape (samples, n)
+    thin : int
+        Of so many samples of the log, one is kept.
+    torque : ndarray, shape (kept samples, n)
         Low-passed, of the whole log, so that it can be looked at later or earlier.
     instant : ndarray of int, shape (instants,)
-        Sample of each.
-    moving : ndarray of bool, shape (instants, n)
-        Rows that may be fitted.
+        Kept sample of each.
+    beside : tuple of Snapshot
+        Of other logs of the same robot, which the same model has to explain.
     """
 
-    base: BaseParameters
+    motion: Motion
     samples: Samples
-    q: Array
-    dq: Array
-    ddq: Array
+    thin: int
     torque: Array
     instant: Integers
-    moving: Booleans
+    beside: tuple[Snapshot, ...] = ()
+
+    @property
+    def base(self) -> BaseParameters:
+        """What the motion's regressor is of."""
+        return self.motion.base
+
+    @property
+    def q(self) -> Array:
+        """Positions, shape (instants, n)."""
+        return self.motion.q
+
+    @property
+    def dq(self) -> Array:
+        """Velocities, shape (instants, n)."""
+        return self.motion.dq
+
+    @property
+    def ddq(self) -> Array:
+        """Accelerations, shape (instants, n)."""
+        return self.motion.ddq
+
+    @property
+    def moving(self) -> Booleans:
+        """Rows that may be fitted, shape (instants, n)."""
+        return self.motion.moving
+
+    @property
+    def n(self) -> int:
+        """Joints."""
+        return int(self.torque.shape[1])
+
+    @property
+    def rate(self) -> float:
+        """Of the torque [Hz]."""
+        return self.samples.rate / self.thin
 
     @property
     def tau(self) -> Array:
@@ -50,14 +140,55 @@ class Snapshot:
 
     def delayed(self, seconds: float) -> Array:
         """Torque of the instants as it stands so many seconds later in the log."""
-        place = self.instant + seconds * self.samples.rate
+        place = self.instant + seconds * self.rate
         low = np.clip(np.floor(place).astype(np.int64), 0, len(self.torque) - 2)
         share = np.clip(place - low, 0.0, 1.0)[:, None]
         return np.asarray((1.0 - share) * self.torque[low] + share * self.torque[low + 1])
 
+    def moments(self, torques: Array | None = None) -> Moments:
+        """All that least squares needs of it, and of those beside it.
+
+        Parameters
+        ----------
+        torques : ndarray, shape (instants, m), optional
+            Columns that a reading may combine; those of the log by default.
+        """
+        Y = self.tau if torques is None else torques
+        XY = np.array([self.motion.products(j, Y) for j in range(self.n)])
+        YY = np.array([y.T @ y for y in (Y[rows] for rows in self.moving.T)])
+        beside = None
+        for other in self.beside:
+            beside = other.normal if beside is None else beside.and_those_of(other.normal)
+        return Moments(self.base, self.motion.XX, XY, YY, int(np.sum(self.moving)), beside)
+
+    @cached_property
+    def normal(self) -> Normal:
+        """The least-squares problem of the log as it stands."""
+        return self.moments().read(np.eye(self.n))
+
+    @cached_property
+    def brief(self) -> Snapshot:
+        """The same at fewer instants."""
+        some = slice(None, None, max(1, len(self.instant) // BRIEF))
+        m = self.motion
+        motion = Motion(m.base, m.q[some], m.dq[some], m.ddq[some], m.moving[some], m.packing)
+        beside = tuple(other.brief for other in self.beside)
+        return replace(self, motion=motion, instant=self.instant[some], beside=beside)
+
+    @property
+    def alone(self) -> Snapshot:
+        """The log without those beside it."""
+        return replace(self, beside=())
+
     def along(self, q: Array, dq: Array, ddq: Array) -> Snapshot:
         """The same torques on another motion."""
-        return replace(self, q=q, dq=dq, ddq=ddq)
+        return replace(self, motion=replace(self.motion, q=q, dq=dq, ddq=ddq))
+
+    def of(self, base: BaseParameters) -> Snapshot:
+        """The same log of another robot."""
+        return replace(
+            self, motion=replace(self.motion, base=base, packing=base.idim.packing(base.kept))
+        )
 
 
 def take_snapshot(base: BaseParameters, samples: Samples, most: int = MOST) -> Snapshot:
@@ -71,45 +202,44 @@ def take_snapshot(base: BaseParameters, samples: Samples, most: int = MOST) -> S
         How many instants.
     """
     cutoffs = tuple(f.cutoff for f in samples.filters)
+    thin = max(1, int(samples.rate / (THIN * max(cutoffs))))
     found = {}
     for label in ("q", "dq", "ddq", "tau"):
         signal = getattr(samples, label)
         filtered = np.zeros_like(signal)
         for start, stop in samples.runs:
             filtered[start:stop] = by_cutoff(signal[start:stop], cutoffs, samples.rate)
-        found[label] = filtered
+        found[label] = np.ascontiguousarray(filtered[::thin])
     length = sum(stop - start for start, stop in samples.segments)
     step = max(min(f.step for f in samples.filters), -(-length // most))
-    instant = np.concatenate(
+    sample = np.concatenate(
         [np.arange(start + step // 2, stop, step) for start, stop in samples.segments]
     )
-    return Snapshot(
-        base,
-        samples,
-        found["q"][instant],
-        found["dq"][instant],
-        found["ddq"][instant],
-        found["tau"],
-        instant,
-        samples.moving[instant] & steady(found["dq"], instant, samples, base),
+    instant = sample // thin
+    q, dq, ddq = (found[label][instant] for label in ("q", "dq", "ddq"))
+    moving = samples.moving[sample] & steady(
+        found["dq"], instant, samples.rate / thin, samples, base
     )
+    motion = Motion(base, q, dq, ddq, moving, base.idim.packing(base.kept))
+    return Snapshot(motion, samples, thin, found["tau"], instant)
 
 
-def steady(dq: Array, instant: Integers, samples: Samples, base: BaseParameters) -> Booleans:
+def steady(
+    dq: Array, instant: Integers, rate: float, samples: Samples, base: BaseParameters
+) -> Booleans:
     """Instants about which all that rubs on a joint turns one way for as long as the filter looks.
 
     Coulomb friction turns within the filter elsewhere, and the sign at one instant is not what
     the filter makes of it. What hardly keeps any direction leaves no instants out.
     """
     keep = np.ones((len(instant), dq.shape[1]), dtype=bool)
+    last = len(dq) - 1
     for gear in base.idim.gears:
-        speed = dq @ gear.turns
+        turned = np.cumsum(np.diff(np.sign(dq @ gear.turns), prepend=0.0) != 0.0)
         for j in np.flatnonzero(gear.turns):
-            reach = int(np.ceil(0.5 * samples.rate / samples.filters[j].cutoff))
-            now = np.sign(speed[instant])
-            before = np.sign(speed[np.maximum(instant - reach, 0)])
-            after = np.sign(speed[np.minimum(instant + reach, len(dq) - 1)])
-            own = (now == before) & (now == after)
+            reach = int(np.ceil(REACH * rate / samples.filters[j].cutoff))
+            before, after = np.maximum(instant - reach, 0), np.minimum(instant + reach, last)
+            own = turned[before] == turned[after]
             if np.mean(own) >= ENOUGH:
                 keep[:, j] &= own
     return keep

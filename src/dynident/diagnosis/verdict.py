@@ -39,6 +39,13 @@ class Reason:
     words: str
 
 
+ONE_LOG = (
+    "by one log alone, in which a wrong unit of torques, zero of an encoder, rate or load need not "
+    "show: give a held-out log"
+)
+"""What trust in a result rests on that no second log was asked about."""
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What can be made of a result.
@@ -48,16 +55,27 @@ class Verdict:
     state : {"trusted", "doubtful", "refuted"}
     reasons : tuple of Reason
         The gravest first; of what is trusted none.
+    reserve : str
+        What is not known even so; empty for nothing.
     """
 
     state: str
     reasons: tuple[Reason, ...]
+    reserve: str = ""
+
+    @property
+    def words(self) -> str:
+        """One line."""
+        if self.reasons:
+            return f"{self.state}: {'; '.join(reason.words for reason in self.reasons)}"
+        return f"{self.state} {self.reserve}".rstrip()
 
 
-def verdict(reasons: Sequence[Reason]) -> Verdict:
-    """The gravest of some reasons."""
+def verdict(reasons: Sequence[Reason], logs: int) -> Verdict:
+    """The gravest of some reasons, from so many logs, held-out ones included."""
     ordered = sorted(reasons, key=lambda reason: -STATES.index(reason.state))
-    return Verdict(ordered[0].state if ordered else TRUSTED, tuple(ordered))
+    state = ordered[0].state if ordered else TRUSTED
+    return Verdict(state, tuple(ordered), ONE_LOG if logs == 1 else "")
 
 
 def error_reasons(
@@ -138,5 +156,5 @@ def negative_reasons(
 def finding_reasons(findings: Sequence[Finding]) -> list[Reason]:
     """Logs that another reading explains better."""
     return [
-        Reason(REFUTED if f.before > FINE else DOUBTFUL, f"{f.log}: {f.what}") for f in findings
+        Reason(REFUTED if f.before > FINE else DOUBTFUL, f"{f.log}: {f.found}") for f in findings
     ]

@@ -109,12 +109,12 @@ class Mending(Options):
 
 
 def toml(value: Any) -> str:
-    """Numbers, lists and tables of them as TOML has them."""
+    """Numbers, words, lists and tables of them as TOML has them."""
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{key} = {toml(own)}" for key, own in value.items()) + " }"
     if isinstance(value, tuple):
         return "[" + ", ".join(toml(own) for own in value) + "]"
-    return f"{value:.6g}"
+    return f'"{value}"' if isinstance(value, str) else f"{value:.6g}"
 
 
 def shortest(values: Array) -> float | tuple[float, ...]:

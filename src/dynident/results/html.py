@@ -163,9 +163,10 @@ def verdict(result: Result, rows: Sequence[BaseRow]) -> tuple[Statement, ...]:
 def verdict_statements(result: Result) -> Iterator[Statement]:
     """Whether to trust the result, and what mends its logs."""
     level = dict(zip(STATES, ("good", "note", "bad"), strict=True))
-    state = result.verdict.state
+    state, reserve = result.verdict.state, result.verdict.reserve
     if not result.verdict.reasons:
-        yield Statement("good", state.capitalize(), "nothing speaks against the result")
+        words = reserve or "nothing speaks against the result"
+        yield Statement("note" if reserve else "good", state.capitalize(), words)
     for reason in result.verdict.reasons:
         yield Statement(level[reason.state], reason.state.capitalize(), reason.words)
     for found in result.findings:

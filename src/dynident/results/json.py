@@ -37,6 +37,7 @@ def result_dict(result: Result) -> dict[str, Any]:
             "reasons": [
                 {"state": reason.state, "words": reason.words} for reason in result.verdict.reasons
             ],
+            "reserve": result.verdict.reserve,
         },
         "findings": [finding_dict(found) for found in result.findings],
         "warnings": list(result.warnings),
@@ -103,6 +104,7 @@ def finding_dict(found: Finding) -> dict[str, Any]:
         "diagnosis": found.diagnosis,
         "log": found.log,
         "what": found.what,
+        "against": found.against,
         "mend": found.mend,
         "error_percent": found.before,
         "error_mended_percent": found.after,

@@ -215,9 +215,7 @@ def header_lines(result: Result) -> list[str]:
 
 def verdict_lines(result: Result) -> list[str]:
     """Whether to trust the result, why not, and what mends the log."""
-    verdict = result.verdict
-    reasons = [reason.words for reason in verdict.reasons]
-    lines = entry("verdict", f"{verdict.state}{': ' if reasons else ''}{'; '.join(reasons)}")
+    lines = entry("verdict", result.verdict.words)
     for found in result.findings:
         lines += entry("finding", found.words)
     return lines

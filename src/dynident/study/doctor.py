@@ -31,20 +31,24 @@ class Report:
     signs : tuple of Sign
     mending : Mending
         All that mends it, with what the study mends already.
-    unit : str or None
+    unit : str, tuple of str, or None
         Of its positions, where that is to be changed.
+    rate : float or None
+        Of the log, where that is to be changed and is in the study [Hz].
+    gravity : tuple of float, or None
+        Of the robot, where that is to be changed [m/s^2].
+    mendable : bool
+        Whether a study can undo something of it.
     """
 
     log: str
     findings: tuple[Finding, ...]
     signs: tuple[Sign, ...]
     mending: Mending
-    unit: str | None
-
-    @property
-    def mendable(self) -> bool:
-        """Whether a study can undo something of it."""
-        return any(f.mending is not None or f.unit is not None for f in self.findings)
+    unit: str | tuple[str, ...] | None
+    rate: float | None
+    gravity: tuple[float, ...] | None
+    mendable: bool
 
 
 @one_thread
@@ -57,24 +61,35 @@ def examine_study(study: Study, progress: Progress = silent) -> tuple[Report, ..
     """
     robot = study_robot(study.robot)
     base = base_parameters(build_idim(robot, study.robot.friction, study.robot.rotor))
-    reports = []
+    logs = []
     for k, section in enumerate(study.log):
-        progress("doctor", k / len(study.log))
-        samples = study_samples(section, robot, study.prepare)
-        findings = examine(base, samples, thorough=True)
-        mending, unit = prescribed(section.mending(), findings, robot.n)
-        reports.append(Report(samples.name, findings, signs(robot, samples), mending, unit))
+        progress("reading", k / len(study.log))
+        logs.append(study_samples(section, robot, study.prepare))
+    progress("doctor", 0.0)
+    reports = []
+    every = examine(base, logs, thorough=True)
+    for section, samples, findings in zip(study.log, logs, every, strict=True):
+        mending, unit, rate, gravity = section.mending(), None, None, None
+        for found in findings:
+            if found.mending is not None:
+                mending = mending.then(found.mending, robot.n)
+            unit, gravity = found.unit or unit, found.gravity or gravity
+            if section.rate is not None:
+                rate = found.rate or rate
+        mendable = mending != section.mending() or any((unit, rate, gravity))
+        reports.append(
+            Report(
+                samples.name,
+                findings,
+                signs(robot, samples),
+                mending,
+                unit,
+                rate,
+                gravity,
+                mendable,
+            )
+        )
     return tuple(reports)
-
-
-def prescribed(known: Mending, findings: Sequence[Finding], n: int) -> tuple[Mending, str | None]:
-    """All mendings as one, after what is known already, and the unit of the positions."""
-    unit = None
-    for found in findings:
-        if found.mending is not None:
-            known = known.then(found.mending, n)
-        unit = found.unit or unit
-    return known, unit
 
 
 def mended_study(path: Path, reports: Sequence[Report]) -> str:
@@ -93,7 +108,11 @@ def mended_study(path: Path, reports: Sequence[Report]) -> str:
             table[key] = listed(value)
         if report.unit is not None:
             units = table.setdefault("units", tomlkit.inline_table())
-            units["q"] = report.unit
+            units["q"] = listed(report.unit)
+        if report.rate is not None:
+            table["rate"] = report.rate
+        if report.gravity is not None:
+            document["robot"]["gravity"] = listed(report.gravity)
     return tomlkit.dumps(document)
 
 
