@@ -15,7 +15,7 @@ import numpy as np
 
 from dynident.conic.cones import Cone, violation
 from dynident.conic.solve import ConeSolution, certify, free_faces, solve_cone_problem
-from dynident.consistency.constraints import CONSISTENCY, ON_BASE, Bounds
+from dynident.consistency.constraints import CONSISTENCY, ON_BASE, Bounds, Fixed
 from dynident.consistency.constraints.checks import entry, short
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.prior import Prior
@@ -239,7 +239,7 @@ def build_feasible_set(
     return FeasibleSet(space, tuple(cones), prior, kappa, EQUIVALENT * open_directions(rows))
 
 
-def shape_bounds(base: BaseParameters) -> tuple[Bounds, ...]:
+def shape_bounds(base: BaseParameters) -> tuple[Bounds | Fixed, ...]:
     """Bounds of the shapes that are parameters; those that are held are where they are."""
     idim = base.idim
     if not idim.free:
@@ -248,7 +248,7 @@ def shape_bounds(base: BaseParameters) -> tuple[Bounds, ...]:
     return tuple(
         Bounds(shape.name, shape.bounds.lower, shape.bounds.upper)
         if shape.name in base.names
-        else Bounds(shape.name, value, value)
+        else Fixed(shape.name, value)
         for shape, value in known
     )
 

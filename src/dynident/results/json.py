@@ -185,7 +185,10 @@ def shape_rows(found: Shape | None) -> list[dict[str, Any]]:
     if found is None:
         return []
     rows = zip(found.names, found.values, found.std, strict=True)
-    return [{"name": name, "value": float(v), "std": float(s)} for name, v, s in rows]
+    return [
+        {"name": name, "value": float(v), "std": None if np.isnan(s) else float(s)}
+        for name, v, s in rows
+    ]
 
 
 def track_dict(found: Track | None) -> dict[str, Any] | None:

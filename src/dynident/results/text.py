@@ -51,6 +51,7 @@ def summary(result: Result, full: bool = False) -> str:
         header_lines(result),
         parameter_lines(result, full),
         drive_lines(result),
+        shape_lines(result),
         informed_lines(result),
         error_lines(error_columns(result)),
         quality_lines(result),
@@ -247,6 +248,20 @@ def drive_lines(result: Result) -> list[str]:
         return []
     columns = [(symbol, [row[k] for row in cells]) for k, symbol in enumerate(symbols)]
     return table("drive", result.robot.joint_names, columns)
+
+
+def shape_lines(result: Result) -> list[str]:
+    """Parameters that the torque is not linear in; a dash where one was held."""
+    found = result.estimate.shape
+    if found is None or not found.names:
+        return []
+    units = [each.bounds.unit for each in result.idim.shape_parameters]
+    columns = [
+        ("value", [number(value, 4) for value in found.values]),
+        ("std", ["-" if np.isnan(std) else number(std, 2) for std in found.std]),
+        ("unit", units),
+    ]
+    return table("shape", found.names, columns)
 
 
 def informed_lines(result: Result) -> list[str]:

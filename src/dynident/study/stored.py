@@ -52,6 +52,13 @@ class StoredParameter(Part):
     regrouping: str
 
 
+class StoredShape(Part):
+    """A parameter that the torque is not linear in."""
+
+    name: Name
+    value: Finite
+
+
 class StoredLink(Part):
     """A link's inertial parameters about its centre of mass, in its joint frame."""
 
@@ -89,6 +96,7 @@ class Document(Part):
     method: Name
     settings: StoredSettings
     parameters: tuple[StoredParameter, ...]
+    shape: tuple[StoredShape, ...] = ()
     standard: tuple[StoredLink, ...] | None
     joints: tuple[StoredJoint, ...]
 
@@ -275,6 +283,12 @@ def read_result(path: Path) -> StoredResult:
             "settings.study.robot.file"
         )
     idim = build_idim(study_robot(section), section.friction, section.rotor)
+    if tuple(each.name for each in idim.shape_parameters) != tuple(s.name for s in document.shape):
+        raise InputError(f"{path}: its shapes are not those of friction {section.friction!r}")
+    try:
+        idim = idim.shaped([each.value for each in document.shape])
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
     stored = StoredResult(path, document, study, base_parameters(idim))
     stored.refuse_other_robot()
     stored.refuse_other_numbers()
