@@ -258,7 +258,7 @@ def test_study_page_names_every_key() -> None:
     from dynident.study.study import Study
 
     sections = {"robot", "log", "prepare", "identify"}
-    assert spec_keys(Study) - sections <= words("study.md") | words("options.md")
+    assert spec_keys(Study) - sections - {"element"} <= words("study.md") | words("options.md")
 
 
 def test_options_page_and_flags_are_made_from_the_fields() -> None:

@@ -88,7 +88,7 @@ def with_base(snapshot: Snapshot, base: BaseParameters) -> Snapshot:
 
 def with_robot(base: BaseParameters, robot: Robot) -> BaseParameters:
     """Base parameters of a robot that differs in what they do not depend on."""
-    return replace(base, idim=build_idim(robot, base.idim.friction, base.idim.rotor))
+    return replace(base, idim=base.idim.of(robot))
 
 
 @dataclass(frozen=True, eq=False)
@@ -463,7 +463,7 @@ def mountings(case: Case) -> Iterator[Suspicion]:
         return
     idim = case.snapshot.base.idim
     skew = replace(case.robot, gravity=np.array([0.31, -0.47, 0.83]) * size)
-    base = base_parameters(build_idim(skew, idim.friction, idim.rotor))
+    base = base_parameters(idim.of(skew))
     for axis in (*np.eye(3), *-np.eye(3)):
         gravity = size * axis
         if np.allclose(gravity, now):
@@ -506,7 +506,8 @@ def coupled_drives(case: Case) -> Iterator[Suspicion]:
 
             def change(s: Snapshot, robot: Robot = robot) -> Snapshot:
                 known = s.base.idim
-                return with_base(s, base_parameters(build_idim(robot, known.friction, known.rotor)))
+                other = build_idim(robot, known.friction, known.rotor, elements=known.elements)
+                return with_base(s, base_parameters(other))
 
             row = f"{{ {names[j - 1]} = {share:g}, {names[j]} = 1 }}"
             word = f"turns with {names[j - 1]}, too" if share else "turns alone"

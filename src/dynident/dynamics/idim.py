@@ -82,8 +82,24 @@ class Gear:
 
 
 @dataclass(frozen=True)
+class Attached:
+    """What acts on a joint beside the friction of its drive.
+
+    Attributes
+    ----------
+    joint : int
+        Index of the joint.
+    model : FrictionModel
+        From a maker in `dynident.friction.elements.ELEMENTS`.
+    """
+
+    joint: int
+    model: FrictionModel
+
+
+@dataclass(frozen=True)
 class DriveFriction:
-    """A friction model on one drive.
+    """A friction model, or what else acts, on one drive.
 
     Attributes
     ----------
@@ -183,7 +199,7 @@ class Idim:
     ----------
     robot : Robot
     friction : str
-        Name in `FRICTIONS`.
+        Name in `FRICTIONS`, or one a joint with commas between them.
     rotor : bool
         Whether the drives' rotor inertias ``Ia`` are parameters.
     shape : tuple of float, optional
@@ -196,6 +212,8 @@ class Idim:
         `shape` and `about` (zhang2018, eq. 14: ``K = [K_d, df / dphi_f]``).
     limits : tuple of (float, float), optional
         Narrower bounds of the shapes than their models': of what a log can show.
+    elements : tuple of Attached
+        What else acts on the joints.
 
     Raises
     ------
@@ -210,6 +228,7 @@ class Idim:
     about: tuple[float, ...] = ()
     free: bool = False
     limits: tuple[tuple[float, float], ...] = ()
+    elements: tuple[Attached, ...] = ()
 
     def __post_init__(self) -> None:
         known = self.shape_parameters
@@ -282,8 +301,13 @@ class Idim:
     @property
     def nonlinear(self) -> bool:
         """Whether its torque is not linear in all that is to be found."""
-        models = (friction.model for friction in self.frictions)
-        return any(model.shape or "load" in model.needs for model in models)
+        models = [friction.model for friction in self.frictions]
+        unknown = any(s.lower < s.upper for model in models for s in model.shape)
+        return unknown or any("load" in model.needs for model in models)
+
+    def of(self, robot: Robot) -> Idim:
+        """The same model of a robot that differs in values, and not in its drives."""
+        return replace(self, robot=robot)
 
     @cached_property
     def tree(self) -> Tree:
@@ -302,9 +326,16 @@ class Idim:
 
     @cached_property
     def frictions(self) -> tuple[DriveFriction, ...]:
-        """The friction model of each of the gears; a coupled drive's own lacks some terms."""
-        model, found, shapes = FRICTIONS[self.friction], [], 0
-        for gear, each in enumerate(self.gears):
+        """The friction of each of the gears, then the elements.
+
+        A coupled drive's own friction lacks some terms.
+        """
+        found, shapes = [], 0
+        models = friction_models(self.friction, self.robot)
+        acting = [(gear, models[each.number - 1]) for gear, each in enumerate(self.gears)]
+        acting += [(element.joint, element.model) for element in self.elements]
+        for gear, model in acting:
+            each = self.gears[gear]
             terms = tuple(
                 k for k, p in enumerate(model.parameters) if p.coupled or not each.coupled
             )
@@ -338,15 +369,13 @@ class Idim:
     def linear_columns(self) -> tuple[DriveColumn, ...]:
         """Rotor inertia and friction, joint by joint; a coupled drive's own after them."""
         columns = []
-        frictions = {each.gear: (k, each) for k, each in enumerate(self.frictions)}
         moved = {gear.number for gear in self.gears if gear.coupled}
         for g, gear in sorted(enumerate(self.gears), key=lambda item: item[1].number):
             if self.rotor and (gear.coupled or gear.number not in moved):
                 rotor = Parameter(gear.symbol(ROTOR), gear.number, positive=True)
                 columns.append(DriveColumn(rotor, g, gear.turns))
-            if g in frictions:
-                k, friction = frictions[g]
-                for term in friction.terms:
+            for k, friction in enumerate(self.frictions):
+                for term in friction.terms if friction.gear == g else ():
                     each = friction.model.parameters[term]
                     own = Parameter(gear.symbol(each.symbol), gear.number, each.positive)
                     columns.append(DriveColumn(own, g, gear.turns, k, term))
@@ -716,6 +745,7 @@ def build_idim(
     friction: str = "coulomb-viscous",
     rotor: bool | None = None,
     shape: Sequence[float] | Array = (),
+    elements: Sequence[Attached] = (),
 ) -> Idim:
     """The identification model of a robot.
 
@@ -723,18 +753,50 @@ def build_idim(
     ----------
     robot : Robot
     friction : str
-        Name in `FRICTIONS`. ``"none"`` is the bare rigid body.
+        Name in `FRICTIONS`, or one a joint with commas between them. ``"none"`` is the bare
+        rigid body.
     rotor : bool, optional
         Whether each drive has a rotor inertia; by default unless friction is "none".
     shape : sequence of float, optional
         Values of the friction's shape parameters, drive by drive; usual ones by default.
+    elements : sequence of Attached
+        What else acts on the joints.
 
     Raises
     ------
     InputError
-        When the friction model is not known, or does not have such shapes.
+        When the friction model is not known, or does not have such shapes; when an element acts
+        on no joint.
     """
-    if friction not in FRICTIONS:
-        raise InputError(f"friction {friction!r} is not known{nearest(friction, FRICTIONS)}")
-    rotors = friction != "none" if rotor is None else rotor
-    return Idim(robot, friction, rotors, tuple(float(value) for value in shape))
+    friction_models(friction, robot)
+    for element in elements:
+        if not 0 <= element.joint < robot.n:
+            raise InputError(f"{robot.name}: an element on joint {element.joint + 1} of {robot.n}")
+    rotors = set(names_of(friction)) != {"none"} if rotor is None else rotor
+    values = tuple(float(value) for value in shape)
+    return Idim(robot, friction, rotors, values, elements=tuple(elements))
+
+
+def names_of(friction: str) -> list[str]:
+    """The friction model of all joints, or those of each."""
+    return [name.strip() for name in friction.split(",")]
+
+
+def friction_models(friction: str, robot: Robot) -> list[FrictionModel]:
+    """The friction model of each joint.
+
+    Raises
+    ------
+    InputError
+        When a model is not known, or there are neither one nor as many as joints.
+    """
+    names = names_of(friction)
+    for name in names:
+        if name not in FRICTIONS:
+            raise InputError(f"friction {name!r} is not known{nearest(name, FRICTIONS)}")
+    if len(names) not in (1, robot.n):
+        raise InputError(
+            f"{robot.name}: {len(names)} friction models for {robot.n} joints; give one, or one "
+            "for each"
+        )
+    return [FRICTIONS[name] for name in names * (robot.n if len(names) == 1 else 1)]

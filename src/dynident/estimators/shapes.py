@@ -30,6 +30,7 @@ ROUNDS = 30
 """Linearisations of a method's model."""
 SWINGING = 1.0 / 64.0
 """Share of its steps at which a shape that keeps turning back is held where it is."""
+FACT = "is known"
 UNDETERMINED = "is not determined by the log"
 LEAST = 0.1
 """Size of a shape near zero: a step doubles a shape at most, or halves it."""
@@ -187,7 +188,11 @@ def plainly(problem: Problem, estimate: Estimate, theta: Array, held: dict[str, 
     names = tuple(each.name for each in idim.shape_parameters)
     known = dict(zip(base.names, estimate.covariance.std.tolist(), strict=True))
     values = dict(zip(names, at.shape, strict=True))
-    notes = [f"{name} {why}; it is held at {values[name]:.4g}" for name, why in held.items()]
+    notes = [
+        f"{name} {why}; it is held at {values[name]:.4g}"
+        for name, why in held.items()
+        if why != FACT
+    ]
     history = estimate.history
     return replace(
         estimate,
@@ -521,7 +526,9 @@ def held_shapes(found: Projected) -> dict[str, str]:
     for k, (each, value) in enumerate(zip(idim.shape_parameters, shapes, strict=True)):
         low, high = each.bounds.lower, each.bounds.upper
         room[k] = value if low > 0.0 else 0.5 * (high - low)
-        if at_bound(each, value):
+        if low == high:
+            held[each.name] = FACT
+        elif at_bound(each, value):
             held[each.name] = "rests at its bound"
     while True:  # the worst is held first: others may be determined then
         left = [k for k, each in enumerate(idim.shape_parameters) if each.name not in held]

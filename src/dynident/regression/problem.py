@@ -11,7 +11,7 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
 from dynident.dynamics.base import BaseParameters, base_parameters
-from dynident.dynamics.idim import Idim, build_idim
+from dynident.dynamics.idim import Attached, Idim, build_idim
 from dynident.recording.prepare import Samples
 from dynident.regression.factors import Factors, GroupFactor, InstrumentFactors, compress, spread
 from dynident.regression.rows import (
@@ -148,9 +148,11 @@ class Problem(Regression):
     samples : Samples or sequence of Samples
         One or several logs.
     friction : str
-        Name in `dynident.friction.models.FRICTIONS`.
+        Name in `dynident.friction.models.FRICTIONS`, or one a joint with commas between them.
     rotor : bool, optional
         Whether the drives' rotor inertias are parameters; unless friction is "none".
+    elements : sequence of Attached
+        What else acts on the joints.
     progress : callable, optional
         Called with "rows" and the share of a log that has been turned into rows.
 
@@ -167,10 +169,11 @@ class Problem(Regression):
         friction: str = "coulomb-viscous",
         rotor: bool | None = None,
         *,
+        elements: Sequence[Attached] = (),
         progress: Callable[[str, float], None] | None = None,
     ) -> None:
         logs = checked_logs(robot, samples)
-        base = base_parameters(build_idim(robot, friction, rotor))
+        base = base_parameters(build_idim(robot, friction, rotor, elements=elements))
         super().__init__(base, logs, MotionRows(base, logs, progress=progress))
 
     @classmethod

@@ -255,13 +255,20 @@ def shape_lines(result: Result) -> list[str]:
     found = result.estimate.shape
     if found is None or not found.names:
         return []
-    units = [each.bounds.unit for each in result.idim.shape_parameters]
+    units = [unit_of(each, result) for each in result.idim.shape_parameters]
     columns = [
         ("value", [number(value, 4) for value in found.values]),
         ("std", ["-" if np.isnan(std) else number(std, 2) for std in found.std]),
         ("unit", units),
     ]
     return table("shape", found.names, columns)
+
+
+def unit_of(shape: ShapeParameter, result: Result) -> str:
+    """Unit of a shape, on its joint."""
+    straight = result.robot.joints[shape.parameter.number - 1].kind == "prismatic"
+    unit = shape.bounds.unit
+    return unit.replace("rad", "m").replace("Nm", "N") if straight else unit
 
 
 def informed_lines(result: Result) -> list[str]:

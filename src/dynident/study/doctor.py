@@ -14,9 +14,8 @@ from dynident.core.threads import one_thread
 from dynident.diagnosis.examine import Finding, examine
 from dynident.diagnosis.signals import Sign, signs
 from dynident.dynamics.base import base_parameters
-from dynident.dynamics.idim import build_idim
 from dynident.recording.mend import Mending
-from dynident.study.study import Study, study_robot, study_samples
+from dynident.study.study import Study, study_idim, study_robot, study_samples
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ def examine_study(study: Study, progress: Progress = silent) -> tuple[Report, ..
     InputError
     """
     robot = study_robot(study.robot)
-    base = base_parameters(build_idim(robot, study.robot.friction, study.robot.rotor))
+    base = base_parameters(study_idim(study, robot))
     logs = []
     for k, section in enumerate(study.log):
         progress("reading", k / len(study.log))

@@ -13,6 +13,7 @@ from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident.results.identification import Identification
 from dynident.study.constraints import build_constraints
+from dynident.study.elements import build_elements
 from dynident.study.loop import build_simulation
 from dynident.study.study import Study, anywhere, study_robot, study_samples
 
@@ -41,7 +42,14 @@ def run_study(study: Study, progress: Progress = silent) -> Identification:
         (fitted if section.use == "identify" else held_out).append(samples)
         progress("reading", (k + 1) / len(study.log))
     watch.lap("logs")
-    problem = Problem(robot, fitted, study.robot.friction, study.robot.rotor, progress=progress)
+    problem = Problem(
+        robot,
+        fitted,
+        study.robot.friction,
+        study.robot.rotor,
+        elements=build_elements(study.element, robot),
+        progress=progress,
+    )
     watch.lap("base parameters")
     result = identify(
         problem,

@@ -11,7 +11,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, SectionError, section
 from dynident.core.progress import Progress, silent
-from dynident.dynamics.idim import Idim, build_idim
+from dynident.dynamics.idim import Idim
 from dynident.estimators.closed_loop import Simulation, logged_reference
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
@@ -27,7 +27,7 @@ from dynident.study.loop import (
     standard_values,
 )
 from dynident.study.stored import read_result
-from dynident.study.study import Study, study_robot, study_samples
+from dynident.study.study import Study, study_idim, study_robot, study_samples
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def simulate_study(study: Study, progress: Progress = silent) -> SimulatedLog:
     if study.controller is None:
         raise SectionError("a simulation needs a [controller] section")
     robot = study_robot(study.robot)
-    idim = build_idim(robot, study.robot.friction, study.robot.rotor)
+    idim = study_idim(study, robot)
     theta = study_values(study, idim)
     logs: tuple[Samples, ...] = ()
     if study.reference.kind in OF_LOGS:

@@ -18,14 +18,14 @@ from dynident.core.errors import InputError
 from dynident.core.inertia import from_com, inertia_matrix, smallest_eigenvalue
 from dynident.core.schema import Name, Number, validated
 from dynident.dynamics.base import BaseParameters, base_parameters
-from dynident.dynamics.idim import Idim, build_idim
+from dynident.dynamics.idim import Idim
 from dynident.regression.problem import Problem
 from dynident.results.figures import check_lowpass, model_figures
 from dynident.results.json import SCHEMA
 from dynident.results.repair import moved_words
 from dynident.results.result import ValidationFigures
 from dynident.results.urdf import standard_urdf
-from dynident.study.study import LogSection, Study, listed, study_robot, study_samples
+from dynident.study.study import LogSection, Study, listed, study_idim, study_robot, study_samples
 
 Finite = Annotated[Number, Field(gt=-1e30, lt=1e30)]
 """A number whose squares and products are finite too."""
@@ -282,7 +282,7 @@ def read_result(path: Path) -> StoredResult:
             f"{path}: its robot {section.file} is gone; put the file back or edit "
             "settings.study.robot.file"
         )
-    idim = build_idim(study_robot(section), section.friction, section.rotor)
+    idim = study_idim(study, study_robot(section))
     if tuple(each.name for each in idim.shape_parameters) != tuple(s.name for s in document.shape):
         raise InputError(f"{path}: its shapes are not those of friction {section.friction!r}")
     try:

@@ -6,12 +6,23 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from dynident.api import EVERY_METHOD
 from dynident.core.errors import InputError
 from dynident.core.options import Options, chosen, option_section, table
-from dynident.core.schema import Flag, Name, Number, Spec, Vector3, one_of, read_toml, validated
+from dynident.core.schema import (
+    Flag,
+    Name,
+    Number,
+    OneOf,
+    Spec,
+    Vector3,
+    one_of,
+    read_toml,
+    validated,
+)
+from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.options import every_option, names_of
 from dynident.estimators.recursive import Drift, Forgetting
@@ -26,6 +37,7 @@ from dynident.robot import load_robot
 from dynident.robot.model import Robot
 from dynident.robot.spec import DriveSpec, TransmissionSpec
 from dynident.study.constraints import ConstraintSection, build_constraints
+from dynident.study.elements import ElementSection, build_elements
 from dynident.study.loop import ControllerSection, NoiseSection, ReferenceSection, SimulationSection
 
 
@@ -39,6 +51,21 @@ def in_order(rows: tuple[int, int]) -> tuple[int, int]:
 TRACKING: tuple[type[Options], ...] = (Tracking, Forgetting, Drift, Alarm)
 """Families of options of `dynident track`."""
 
+
+def joined(names: object) -> object:
+    """A list of names as one."""
+    return ",".join(map(str, names)) if isinstance(names, (list, tuple)) else names
+
+
+def each_known(friction: str) -> str:
+    """Refuse friction models that are not known."""
+    known = OneOf(FRICTIONS)
+    for name in friction.split(","):
+        known(name.strip())
+    return friction
+
+
+Friction = Annotated[Name, BeforeValidator(joined), AfterValidator(each_known)]
 Row = Annotated[int, Field(strict=True, ge=0, le=MOST)]
 Side = Literal["joint", "motor"]
 Column = Name | Annotated[int, Field(strict=True, ge=1)]
@@ -52,7 +79,7 @@ class RobotSection(Spec):
     file : str
         URDF or robot TOML, relative to the study.
     friction : str
-        Friction model.
+        Friction model, or a list of them: one a joint.
     rotor : bool, optional
         Whether drives have a rotor inertia Ia; unless friction is "none". False where
         torque is measured on the link's side.
@@ -66,7 +93,7 @@ class RobotSection(Spec):
     """
 
     file: Name
-    friction: Annotated[Name, one_of(FRICTIONS)] = "coulomb-viscous"
+    friction: Friction = "coulomb-viscous"
     rotor: Flag | None = None
     gravity: Vector3 | None = None
     floating: Flag = False
@@ -160,6 +187,8 @@ class Study(Spec):
     log : tuple of LogSection
     prepare : PrepareSection
     identify : IdentifySection
+    element : tuple of ElementSection
+        What acts on joints beside their friction.
     constraint : tuple of ConstraintSection
         More that is known of the robot.
     controller : ControllerSection, optional
@@ -176,6 +205,7 @@ class Study(Spec):
     log: tuple[LogSection, ...] = ()
     prepare: PrepareSection = PrepareSection()
     identify: IdentifySection = IdentifySection()
+    element: tuple[ElementSection, ...] = ()
     constraint: tuple[ConstraintSection, ...] = ()
     controller: ControllerSection | None = None
     reference: ReferenceSection = ReferenceSection()
@@ -262,6 +292,17 @@ def study_robot(section: RobotSection) -> Robot:
         transmission=section.transmission,
         locked=section.locked or None,
     )
+
+
+def study_idim(study: Study, robot: Robot) -> Idim:
+    """The model of a study.
+
+    Raises
+    ------
+    InputError
+    """
+    elements = build_elements(study.element, robot)
+    return build_idim(robot, study.robot.friction, study.robot.rotor, elements=elements)
 
 
 def study_samples(section: LogSection, robot: Robot, settings: PrepareSection) -> Samples:

@@ -24,7 +24,6 @@ from dynident.core.files import write_files
 from dynident.core.options import chosen
 from dynident.core.threads import one_thread
 from dynident.dynamics.base import BaseParameters, base_parameters
-from dynident.dynamics.idim import build_idim
 from dynident.estimators.recursive import Drift, Forgetting
 from dynident.estimators.tracker import Alarm, Event, Known, Tracker, Tracking
 from dynident.recording.causal import CausalFilter
@@ -37,7 +36,7 @@ from dynident.regression.problem import Problem
 from dynident.regression.weighted import weighted_solution
 from dynident.robot.model import Robot
 from dynident.study.stored import StoredResult, relocated
-from dynident.study.study import LogSection, Study, listed, study_recording, study_robot
+from dynident.study.study import LogSection, Study, listed, study_idim, study_recording, study_robot
 
 SCHEMA = "dynident.track/1"
 STANDARD_INPUT = "standard input"
@@ -163,7 +162,7 @@ def setting(study: Study, section: LogSection | None, result: StoredResult | Non
     InputError
     """
     if result is None:
-        idim = build_idim(study_robot(study.robot), study.robot.friction, study.robot.rotor)
+        idim = study_idim(study, study_robot(study.robot))
         base, start, sigma = base_parameters(idim), None, None
     else:
         base = result.base

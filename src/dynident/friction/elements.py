@@ -1,0 +1,163 @@
+"""What else acts on a joint, beside its friction: springs, gas springs, ripple.
+
+Each is made from what is known of it, by the friction's protocol: its facts are shapes with no
+room, what is unknown are linear parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.friction.kernel import BY_POSITION, BY_STATE, VALUE, At
+from dynident.friction.model import FrictionModel, Linear, Shape
+
+
+def pulled(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``q`` and 1."""
+    out[0, VALUE] = at.position
+    out[0, BY_POSITION] = 1.0
+    out[1, VALUE] = 1.0
+
+
+def tension(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``q^2 / 2`` and ``q``."""
+    out[0, VALUE] = 0.5 * at.position**2
+    out[1, VALUE] = at.position
+
+
+def spring() -> FrictionModel:
+    """``ks q + ps``: stiffness and preload, which an offset of the friction takes in."""
+    linear = (Linear("ks", "Nm/rad", positive=True), Linear("ps", "Nm", positive=False))
+    return FrictionModel(linear, (), pulled, stored=tension)
+
+
+def pushed(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``dL/dq / (1 - (L - L0) / stroke)``, ``L^2 = b^2 + c^2 - 2 b c cos(q + a)``."""
+    b, c, stroke = shape[0], shape[1], shape[3]
+    d = at.position + shape[2]
+    length = np.sqrt(b * b + c * c - 2.0 * b * c * np.cos(d))
+    lever = b * c * np.sin(d) / length
+    force = 1.0 / (1.0 - (length - (b - c)) / stroke)
+    bend = b * c * np.cos(d) / length - lever**2 / length
+    out[0, VALUE] = lever * force
+    out[0, BY_POSITION] = bend * force + lever**2 * force**2 / stroke
+    # by the facts, of which only the angle could be asked for
+    out[0, BY_STATE + 2] = out[0, BY_POSITION]
+
+
+def compressed(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``-stroke log(1 - (L - L0) / stroke)``."""
+    b, c, stroke = shape[0], shape[1], shape[3]
+    d = at.position + shape[2]
+    length = np.sqrt(b * b + c * c - 2.0 * b * c * np.cos(d))
+    out[0, VALUE] = -stroke * np.log(1.0 - (length - (b - c)) / stroke)
+
+
+def gas_spring(base: float, crank: float, angle: float, stroke: float) -> FrictionModel:
+    """An isothermal gas spring between the base and a crank that turns with the joint.
+
+    ``tau = fg dL/dq / (1 - (L - L0) / stroke)``: fg is the force at its shortest, where base and
+    crank are in line [N].
+
+    Parameters
+    ----------
+    base, crank : float
+        From the joint's axis to the two ends; the base's is farther [m].
+    angle : float
+        Of the crank from that line at the joint's zero [rad].
+    stroke : float
+        Volume of the gas at the shortest over the piston's area [m].
+
+    Raises
+    ------
+    InputError
+        When the spring would be drawn out of its gas.
+    """
+    for name, value in (("base", base), ("crank", crank), ("stroke", stroke)):
+        if not value > 0.0:
+            raise InputError(f"gas-spring: {name} has to be positive, got {value:g} m")
+    if base <= crank:
+        raise InputError("gas-spring: base has to be farther from the axis than crank")
+    if stroke <= 2.0 * crank:
+        raise InputError(
+            f"gas-spring: a stroke of {stroke:g} m is used up before the crank has turned by 180 "
+            "degrees; it has to be more than twice the crank"
+        )
+    facts = (("base", "m", base), ("crank", "m", crank), ("angle", "rad", angle))
+    return FrictionModel(
+        (Linear("fg", "N", positive=False),),
+        tuple(fact(*each) for each in (*facts, ("stroke", "m", stroke))),
+        pushed,
+        stored=compressed,
+    )
+
+
+def waving(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``sin(k q)`` and ``cos(k q)``."""
+    k, q = shape[0], at.position
+    sin, cos = np.sin(k * q), np.cos(k * q)
+    out[0, VALUE] = sin
+    out[0, BY_POSITION] = k * cos
+    out[0, BY_STATE] = q * cos
+    out[1, VALUE] = cos
+    out[1, BY_POSITION] = -k * sin
+    out[1, BY_STATE] = -q * sin
+
+
+def waved(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``-cos(k q) / k`` and ``sin(k q) / k``."""
+    k, q = shape[0], at.position
+    out[0, VALUE] = -np.cos(k * q) / k
+    out[1, VALUE] = np.sin(k * q) / k
+
+
+MOST_PERIODS = 1000.0
+"""Periods a turn that a ripple may have."""
+
+
+def ripple(order: float) -> FrictionModel:
+    """``rs sin(order q) + rc cos(order q)``: torque ripple; of order 1, a counterweight.
+
+    Parameters
+    ----------
+    order : float
+        Periods a turn of the joint.
+
+    Raises
+    ------
+    InputError
+    """
+    if not 0.0 < order <= MOST_PERIODS:
+        raise InputError(f"ripple: order has to be from 0 to {MOST_PERIODS:g}, got {order:g}")
+    linear = (Linear("rs", "Nm", positive=False), Linear("rc", "Nm", positive=False))
+    return FrictionModel(linear, (fact("order", "", order),), waving, stored=waved)
+
+
+def fact(symbol: str, unit: str, value: float) -> Shape:
+    """A shape that is known."""
+    return Shape(symbol, unit, value, value, value)
+
+
+ELEMENTS: dict[str, Callable[..., FrictionModel]] = {
+    "spring": spring,
+    "gas-spring": gas_spring,
+    "ripple": ripple,
+}
+"""Makers by name; their arguments are what is known."""
+
+
+def numbered(model: FrictionModel, number: int) -> FrictionModel:
+    """A further element of its kind on a joint: its symbols end in a letter."""
+    if number == 0:
+        return model
+    letter = chr(ord("a") + number)
+    return replace(
+        model,
+        parameters=tuple(replace(p, symbol=f"{p.symbol}{letter}") for p in model.parameters),
+        shape=tuple(replace(s, symbol=f"{s.symbol}{letter}") for s in model.shape),
+    )
