@@ -10,6 +10,7 @@ import numpy as np
 
 from dynident.core.inertia import smallest_eigenvalue
 from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.idim import ShapeParameter
 from dynident.recording.prepare import Samples
 from dynident.regression.statistics import TestResult
 from dynident.results.figures import ALL_SAMPLES, FitFigure
