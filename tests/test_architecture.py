@@ -43,8 +43,8 @@ ROOMS: dict[str, set[str]] = {
         "estimators", "diagnosis",
     },
     "api": {
-        "core", "robot", "recording", "dynamics", "regression", "consistency", "estimators",
-        "diagnosis", "results",
+        "core", "robot", "friction", "recording", "dynamics", "regression", "consistency",
+        "estimators", "diagnosis", "results",
     },
     "study": {
         "core", "robot", "recording", "friction", "dynamics", "regression", "consistency",

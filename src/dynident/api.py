@@ -9,7 +9,8 @@ import numpy as np
 
 from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.constraints import described
-from dynident.core.errors import ComputationError
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError, InputError
 from dynident.core.options import Options, chosen, table
 from dynident.core.progress import Progress, Stopwatch, silent
 from dynident.core.threads import one_thread
@@ -40,6 +41,7 @@ from dynident.estimators.options import (
     in_effect,
 )
 from dynident.estimators.shapes import with_shapes
+from dynident.friction.energy import check_passive
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
 from dynident.regression.factors import UNEXCITED, System
@@ -181,6 +183,7 @@ def identify(
         *stiff,
         *excitation_warnings(fitted, system, found),
         *disbelief_warnings(problem, found),
+        *passivity_warnings(problem, theta),
     ]
     return Identification(
         method=method,
@@ -334,6 +337,21 @@ def disbelief_warnings(problem: Problem, found: Estimate) -> list[str]:
         if nominal > 0.0 and not 1.0 / DISBELIEVED < mass / nominal < DISBELIEVED:
             links.append(f"{name} ({mass:.3g} kg, in the file {nominal:.3g} kg)")
     return [f"the log disagrees with the robot file about {', '.join(links)}"] if links else []
+
+
+def passivity_warnings(problem: Problem, theta: Array) -> list[str]:
+    """Drives whose friction, by a law, gives energy away: a simulation of it would, too."""
+    idim, notes = problem.idim, []
+    for friction, linear in zip(idim.frictions, idim.linear(theta), strict=True):
+        if friction.model.law is None:
+            continue
+        gear = idim.gears[friction.gear]
+        try:
+            check_passive(friction.model, linear, np.array(idim.shape[friction.shape]))
+        except InputError as error:
+            drive = "motor of " * gear.coupled + problem.robot.joint_names[gear.number - 1]
+            notes.append(f"{drive}: {error}")
+    return notes
 
 
 def model_settings(

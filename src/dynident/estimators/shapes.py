@@ -28,6 +28,8 @@ from dynident.regression.weighted import TOLERANCE, group_sigma
 
 ROUNDS = 30
 """Linearisations of a method's model."""
+PATIENCE = 15
+"""Linearisations after which a shape that still moves is held where it is."""
 SWINGING = 1.0 / 64.0
 """Share of its steps at which a shape that keeps turning back is held where it is."""
 FACT = "is known"
@@ -88,42 +90,87 @@ def with_shapes(
     if not problem.idim.nonlinear:
         return problem, method(problem)
     found = searched(visible(problem), progress)
-    held = held_shapes(found)
-    theta, shares = found.theta, np.ones(len(found.theta))
-    before, plain = np.zeros(len(theta)), problem.idim.plain
-    loads = any("load" in friction.model.needs for friction in problem.idim.frictions)
+    held, walk = held_shapes(found), Walk.start(found.theta)
     for turn in range(ROUNDS):
         progress("shapes", turn / ROUNDS)
-        here = around(found.problem, theta, held)
+        here = around(found.problem, walk.theta, held)
         estimate = quickly(here)
         new = full_set(here, estimate)
-        beyond = out_of_bounds(here, theta, new)
-        held = {**held, **beyond}
-        old = here.base.matrix @ np.array([*here.idim.about, *free_shape(here)])
-        # at the shapes that come out, the friction that they are linearised about is no matter
-        matters = here.base.kept >= plain
-        if loads:
-            matters |= here.base.kept < here.idim.inertial
-        A = here.factors.weighted(estimate.sigma).A[:, matters]
-        change = float(np.linalg.norm(A @ (estimate.beta - old)[matters]))
-        if not beyond and change < CLOSE:
+        beyond = out_of_bounds(here, walk.theta, new)
+        left = changes(here, estimate)
+        if not beyond and np.linalg.norm(left) < CLOSE:
             estimate = method(here)
             new = full_set(here, estimate)
             return here.settled(new), plainly(here, estimate, new, held)
-        # where errors are large and a shape is nearly a mixture of other columns, whole steps
-        # swing: a shape that turns back goes half as far
-        step = new - theta
-        shares = np.where(step * before < 0.0, 0.5 * shares, np.minimum(1.2 * shares, 1.0))
-        shares[:plain] = np.where(here.idim.moved[:plain], 0.5, 1.0)
-        reach = np.maximum(np.abs(theta), LEAST)
-        step[plain:] = np.clip(step, -0.5 * reach, reach)[plain:]
-        theta, before = theta + shares * step, step
-        swinging = zip(here.idim.shape_parameters, shares[plain:], strict=True)
-        held |= {each.name: UNDETERMINED for each, share in swinging if share < SWINGING}
+        walk = walk.on(new, here)
+        held = {**held, **beyond, **walk.lost(here, left if turn >= PATIENCE else 0.0 * left)}
     raise ComputationError(
         f"the shapes of the friction did not settle in {ROUNDS} rounds; try a simpler friction "
         "model, or wls"
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """Full sets about which a method's model is linearised, one after another.
+
+    Where errors are large and a shape is nearly a mixture of other columns, whole steps swing: a
+    shape that turns back goes half as far.
+
+    Attributes
+    ----------
+    theta : ndarray
+        Where it is.
+    step : ndarray
+        The whole step that was due last.
+    shares : ndarray
+        Of a step that are taken.
+    """
+
+    theta: Array
+    step: Array
+    shares: Array
+
+    @classmethod
+    def start(cls, theta: Array) -> Walk:
+        """Nothing has been seen of the steps yet."""
+        return cls(theta, np.zeros(len(theta)), np.ones(len(theta)))
+
+    def on(self, new: Array, here: Problem) -> Walk:
+        """Towards the full set that came out."""
+        plain, step = here.idim.plain, new - self.theta
+        turned = step * self.step < 0.0
+        shares = np.where(turned, 0.5 * self.shares, np.minimum(1.2 * self.shares, 1.0))
+        # friction that is only linearised about is no matter where the shapes come to rest
+        shares[:plain] = np.where(here.idim.moved[:plain], 0.5, 1.0)
+        reach = np.maximum(np.abs(self.theta), LEAST)
+        step[plain:] = np.clip(step, -0.5 * reach, reach)[plain:]
+        return Walk(self.theta + shares * step, step, shares)
+
+    def lost(self, here: Problem, left: Array) -> dict[str, str]:
+        """Shapes that keep turning back, or still move by so many sigmas, and why they are held."""
+        known = zip(here.idim.shape_parameters, self.shares[here.idim.plain :], strict=True)
+        moving = {here.base.names[k] for k in np.flatnonzero(left > CLOSE)}
+        return {
+            shape.name: UNDETERMINED
+            for shape, share in known
+            if share < SWINGING or shape.name in moving
+        }
+
+
+def changes(here: Problem, estimate: Estimate) -> Array:
+    """By how many sigmas each shape, and with loads each body, left what it was linearised about.
+
+    Returns
+    -------
+    ndarray, shape (base parameters,)
+    """
+    old = here.base.matrix @ np.array([*here.idim.about, *free_shape(here)])
+    matters = here.base.kept >= here.idim.plain
+    if any("load" in friction.model.needs for friction in here.idim.frictions):
+        matters |= here.base.kept < here.idim.inertial
+    norms = np.linalg.norm(here.factors.weighted(estimate.sigma).A, axis=0)
+    return np.asarray(np.where(matters, norms * np.abs(estimate.beta - old), 0.0))
 
 
 def free_shape(problem: Problem) -> tuple[float, ...]:
@@ -194,13 +241,14 @@ def plainly(problem: Problem, estimate: Estimate, theta: Array, held: dict[str, 
         if why != FACT
     ]
     history = estimate.history
+    std = np.array([known.get(name, np.nan) for name in names])
     return replace(
         estimate,
         beta=estimate.beta[own],
         theta=None if estimate.theta is None else plain,
         covariance=covariance,
         history=None if history is None else history[:, own],
-        shape=Shape(names, np.array(at.shape), np.array([known.get(n, np.nan) for n in names])),
+        shape=Shape(names, np.array(at.shape), std) if names else None,
         warnings=(*estimate.warnings, *notes),
     )
 

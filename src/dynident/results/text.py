@@ -254,7 +254,7 @@ def drive_lines(result: Result) -> list[str]:
 def shape_lines(result: Result) -> list[str]:
     """Parameters that the torque is not linear in; a dash where one was held."""
     found = result.estimate.shape
-    if found is None or not found.names:
+    if found is None:
         return []
     units = [unit_of(each, result) for each in result.idim.shape_parameters]
     columns = [
