@@ -100,6 +100,20 @@ def test_elements_are_identified_with_all_else():
     without = di.identify(Problem(robot, samples), "wls", doctor=False)
     share = fit.identification[0].overall_percent / without.identification[0].overall_percent
     assert share < 0.5
+    assert not [warning for warning in fit.warnings if "energy" in warning]
+
+
+def test_facts_of_elements_stay_beside_shapes_of_friction():
+    robot = toy.arm(2)
+    elements = (Attached(1, gas_spring(0.8, 0.2, 0.3, 0.6)), Attached(0, ripple(6.0)))
+    known = {"fg2": 150.0, "rs1": 1.5, "rc1": -0.8}
+    samples, theta = log_with(robot, elements, "stribeck", known)
+    fit = di.identify(Problem(robot, samples, "stribeck", elements=elements), "wls", doctor=False)
+    away = (fit.estimate.beta - fit.base.matrix @ theta) / fit.estimate.covariance.std
+    assert np.sqrt(np.mean(away**2)) < 1.6
+    shape = dict(zip(fit.estimate.shape.names, fit.estimate.shape.values, strict=True))
+    assert {shape[name] for name in ("base2", "crank2", "order1")} == {0.8, 0.2, 6.0}
+    assert not [warning for warning in fit.warnings if "is known" in warning]
 
 
 def test_friction_may_differ_joint_by_joint():

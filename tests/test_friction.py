@@ -349,6 +349,15 @@ def test_base_parameters_do_not_depend_on_the_shape(name):
     assert friction - {p.name for p in idim.drives if p.symbol == "Ia"} <= set(idim.names)
 
 
+@pytest.mark.parametrize("joints", [1, 2, 3])
+@pytest.mark.parametrize("name", FRICTIONS)
+def test_no_friction_is_regrouped_with_anything(name, joints):
+    """States and loads that excite the base parameters are none of the motion's own signals."""
+    base = base_parameters(build_idim(toy.arm(joints), name))
+    friction = {p.name for p in base.idim.drives if p.symbol != "Ia"}
+    assert friction <= set(base.names)
+
+
 @pytest.mark.usefixtures("registered")
 def test_shapes_that_cannot_be_are_refused():
     with pytest.raises(InputError, match="'stribeck' has 3 shape parameters, got 2 values"):

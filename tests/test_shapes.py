@@ -170,6 +170,17 @@ def test_simulating_methods_find_shapes(loop, method):
     assert np.sqrt(np.mean(deviations(fit, theta) ** 2)) < (1.6 if method != "idim-iv" else 2.5)
 
 
+def test_friction_that_gives_energy_away_is_named():
+    problem, _, theta = scene("polynomial", noise=0.0, coupled=False)
+    idim = problem.idim
+    active = theta.copy()
+    active[idim.names.index("f51")] = -5.0
+    log = problem.samples[0]
+    problem = problem.on(log.driven(idim.torque(active, log.q, log.dq, log.ddq)))
+    fit = di.identify(problem, "wls", doctor=False)
+    assert any("joint_1: the friction gives energy away" in w for w in fit.warnings)
+
+
 def test_elimination_is_refused():
     problem, _, _ = scene("stribeck", seconds=5.0)
     with pytest.raises(InputError, match=r"essential .* friction 'stribeck' has shapes"):

@@ -342,7 +342,8 @@ def disbelief_warnings(problem: Problem, found: Estimate) -> list[str]:
 def passivity_warnings(problem: Problem, theta: Array) -> list[str]:
     """Drives whose friction, by a law, gives energy away: a simulation of it would, too."""
     idim, notes = problem.idim, []
-    for friction, linear in zip(idim.frictions, idim.linear(theta), strict=True):
+    rubbing = len(idim.frictions) - len(idim.elements)  # springs give back what they store
+    for friction, linear in zip(idim.frictions[:rubbing], idim.linear(theta), strict=False):
         if friction.model.law is None:
             continue
         gear = idim.gears[friction.gear]

@@ -154,7 +154,7 @@ def random_states(idim: Idim, samples: int, seed: int) -> tuple[Array, Array, Ar
 
 def random_conditions(idim: Idim, samples: int, seed: int) -> Conditions:
     """States, loads and temperatures that excite all friction, whatever moves it there."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng([seed, 1])  # another stream than the motion's
     load, temperature = rng.normal(size=(2, samples, len(idim.gears)))
     traces = []
     for friction in idim.frictions:

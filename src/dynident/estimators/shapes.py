@@ -9,18 +9,19 @@ changes nothing: its covariances, instruments and constraints are those of all p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from dynident.core.arrays import Array, Booleans
+from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import ComputationError
 from dynident.core.progress import Progress, silent
 from dynident.dynamics.idim import Conditions, DriveFriction, ShapeParameter
 from dynident.estimators.estimate import Estimate, Shape
 from dynident.friction.model import FrictionModel, Signals
+from dynident.friction.model import Shape as Bounds
 from dynident.regression.factors import System
 from dynident.regression.problem import Problem
 from dynident.regression.statistics import residuals
@@ -43,8 +44,6 @@ SIGMAS = 30
 """Renewals of the sigmas at given shapes."""
 CANDIDATES = 24
 """Shapes that are tried on each drive alone, for each of its shapes."""
-FARTHER = (0.2, 5.0)
-"""Starts of the first shape of friction with memory, over its usual value."""
 DAMPING = 1e-3
 MOST_DAMPING = 1e8
 FLAT = 1e-4
@@ -97,8 +96,8 @@ def with_shapes(
         estimate = quickly(here)
         new = full_set(here, estimate)
         beyond = out_of_bounds(here, walk.theta, new)
-        left = changes(here, estimate)
-        if not beyond and np.linalg.norm(left) < CLOSE:
+        change, left = changes(here, estimate)
+        if not beyond and change < CLOSE:
             estimate = method(here)
             new = full_set(here, estimate)
             return here.settled(new), plainly(here, estimate, new, held)
@@ -158,19 +157,25 @@ class Walk:
         }
 
 
-def changes(here: Problem, estimate: Estimate) -> Array:
-    """By how many sigmas each shape, and with loads each body, left what it was linearised about.
+def changes(here: Problem, estimate: Estimate) -> tuple[float, Array]:
+    """How far an estimate left what it was linearised about, where that matters, in sigmas.
 
     Returns
     -------
-    ndarray, shape (base parameters,)
+    all : float
+        Of the shapes and, where there are loads, of the bodies.
+    each : ndarray, shape (base parameters,)
+        Of each shape; zero of all others.
     """
-    old = here.base.matrix @ np.array([*here.idim.about, *free_shape(here)])
-    matters = here.base.kept >= here.idim.plain
+    step = estimate.beta - here.base.matrix @ np.array([*here.idim.about, *free_shape(here)])
+    shapes = here.base.kept >= here.idim.plain
+    matters = shapes.copy()
     if any("load" in friction.model.needs for friction in here.idim.frictions):
         matters |= here.base.kept < here.idim.inertial
-    norms = np.linalg.norm(here.factors.weighted(estimate.sigma).A, axis=0)
-    return np.asarray(np.where(matters, norms * np.abs(estimate.beta - old), 0.0))
+    A = here.factors.weighted(estimate.sigma).A
+    norms = np.linalg.norm(A, axis=0)
+    change = float(np.linalg.norm(A[:, matters] @ step[matters]))
+    return change, np.asarray(np.where(shapes, norms * np.abs(step), 0.0))
 
 
 def free_shape(problem: Problem) -> tuple[float, ...]:
@@ -431,8 +436,8 @@ def loaded(problem: Problem) -> Projected:
     return found
 
 
-def tried(first: Projected) -> Iterator[Array]:
-    """Full sets to start from: what fits each drive alone, and others.
+def tried(first: Projected) -> tuple[Array, Array]:
+    """Full sets to start from: with shapes that fit each drive alone, and with the usual ones.
 
     Parameters
     ----------
@@ -445,82 +450,93 @@ def tried(first: Projected) -> Iterator[Array]:
     for k, friction in enumerate(idim.frictions):
         if not friction.model.shape:
             continue
-        signals, torque = seen(first, k, friction)
-        for theta, shapes in ((usual, [idim.shape[friction.shape]]), (screened, None)):
-            if friction.model.state:
-                continue
-            shape, linear = best_alone(friction.model, signals, torque, shapes)
+        alone = seen(first, k, friction)
+        own = idim.shape_parameters[friction.shape]
+        for theta, shapes in (
+            (usual, np.array([idim.shape[friction.shape]])),
+            (screened, candidates([each.bounds for each in own], bool(friction.model.state))),
+        ):
+            shape, linear = best_alone(alone, shapes)
             theta[idim.plain :][friction.shape] = shape
             for term in friction.terms:
                 theta[places[k, term]] = linear[term]
-    yield screened
-    yield usual
-    if any(friction.model.state for friction in idim.frictions):
-        for factor in FARTHER:
-            theta = usual.copy()
-            for friction in idim.frictions:
-                if friction.model.state:
-                    where = idim.plain + friction.shape.start
-                    own = friction.model.shape[0]
-                    theta[where] = np.clip(factor * theta[where], own.lower, own.upper)
-            yield theta
+    return screened, usual
 
 
-def seen(first: Projected, k: int, friction: DriveFriction) -> tuple[Signals, Array]:
-    """What one friction sees where its joint has rows, and the torque that is left for it.
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What one friction sees, and the torque that is left for it where its joint has rows.
 
     Filters are left out: it is for a start.
+
+    Attributes
+    ----------
+    model : FrictionModel
+    stretches : tuple of (Signals, ndarray of int, float)
+        Stretches of a motion, which of their samples have rows, and their rate [Hz].
+    torque : ndarray, shape (rows,)
     """
+
+    model: FrictionModel
+    stretches: tuple[tuple[Signals, Integers, float], ...]
+    torque: Array
+
+    def columns(self, shape: Array) -> Array:
+        """Columns of the friction at the rows, shape (rows, parameters)."""
+        found = []
+        for signals, rows, rate in self.stretches:
+            trace = self.model.follow(signals, rate, shape) if self.model.state else None
+            found.append(self.model.columns(replace(signals, trace=trace), shape)[rows])
+        return np.vstack(found)
+
+
+def seen(first: Projected, k: int, friction: DriveFriction) -> Seen:
+    """What one of the frictions sees of the logs."""
     problem, idim = first.problem, first.problem.idim
     joint = idim.gears[friction.gear].number - 1
+    stretches = []
+    for log, passed in zip(problem.samples, problem.passes(), strict=True):
+        at = np.concatenate([rows.sample[joint] for rows in passed])
+        for start, stop in log.segments:
+            inside = at[(at >= start) & (at < stop)]
+            # friction that remembers needs all that was before
+            used = np.arange(start, stop) if friction.model.state else inside
+            motion = log.q[used], log.dq[used], log.ddq[used]
+            met = Conditions() if idim.has_states else idim.met(*motion, log.rate)
+            signals = idim.signals(k, *motion[:2], conditions=met)
+            stretches.append((signals, np.searchsorted(used, inside), log.rate))
     error = residuals(problem, first.beta).error[joint]
-    pieces = []
-    for log, stretches in zip(problem.samples, problem.passes(), strict=True):
-        at = np.concatenate([rows.sample[joint] for rows in stretches])
-        motion = log.q[at], log.dq[at], log.ddq[at]
-        met = idim.met(*motion, log.rate) if not idim.has_states else Conditions()
-        pieces.append(idim.signals(k, *motion[:2], conditions=met))
-    signals = Signals(
-        np.concatenate([each.q for each in pieces]),
-        np.concatenate([each.dq for each in pieces]),
-        load=None if pieces[0].load is None else np.concatenate([p.load for p in pieces]),
-    )
-    if friction.model.state:
-        return signals, error
-    shape = np.array(idim.shape[friction.shape])
-    return signals, error + friction.model.columns(signals, shape) @ idim.linear(first.theta)[k]
+    found = Seen(friction.model, tuple(stretches), error)
+    own = found.columns(np.array(idim.shape[friction.shape])) @ idim.linear(first.theta)[k]
+    return replace(found, torque=error + own)
 
 
-def best_alone(
-    model: FrictionModel,
-    signals: Signals,
-    torque: Array,
-    shapes: list[tuple[float, ...]] | None = None,
-) -> tuple[Array, Array]:
-    """The shape, of some candidates, whose columns explain a torque best; and their parameters."""
-    best, found = np.inf, (np.array(model.start), np.zeros(len(model.parameters)))
-    for candidate in candidates(model) if shapes is None else np.array(shapes):
-        columns = model.columns(signals, candidate)
-        linear = System(columns, torque, 0.0).solve()
-        error = float(np.sum((torque - columns @ linear) ** 2))
+def best_alone(seen: Seen, shapes: Array) -> tuple[Array, Array]:
+    """The shape, of some, whose columns explain a torque best, and their parameters."""
+    positive = np.array([each.positive for each in seen.model.parameters])
+    best, found = np.inf, (shapes[0], np.zeros(len(positive)))
+    for shape in shapes:
+        columns = seen.columns(shape)
+        linear = solved(System(columns, seen.torque, 0.0), positive)
+        error = float(np.sum((seen.torque - columns @ linear) ** 2))
         if error < best:
-            best, found = error, (candidate, linear)
+            best, found = error, (shape, linear)
     return found
 
 
-def candidates(model: FrictionModel) -> Array:
+def candidates(bounds: Sequence[Bounds], few: bool) -> Array:
     """Shapes all over their ranges, by ratios where these are positive; shape (count, shapes)."""
-    count = CANDIDATES ** min(len(model.shape), 2) if len(model.shape) < 2 else CANDIDATES**2 // 2
+    count = CANDIDATES if few or len(bounds) < 2 else CANDIDATES**2 // 2
     rng = np.random.default_rng(0)
     columns = []
-    for k, shape in enumerate(model.shape):
+    for k, own in enumerate(bounds):
         # a grid of one shape, a Latin hypercube of more
         u = (np.arange(count) + 0.5) / count
         u = u if k == 0 else rng.permutation(u)
-        if shape.lower > 0.0:
-            columns.append(shape.lower * (shape.upper / shape.lower) ** u)
+        if own.lower > 0.0:
+            columns.append(own.lower * (own.upper / own.lower) ** u)
         else:
-            columns.append(shape.lower + (shape.upper - shape.lower) * u)
+            columns.append(own.lower + (own.upper - own.lower) * u)
     return np.column_stack(columns)
 
 
@@ -550,10 +566,12 @@ def shape_step(here: Projected, damping: float) -> Array:
     shape = here.beta[here.free]
     norms = np.linalg.norm(J, axis=0)
     step = np.zeros(len(shape))
-    acting = norms > 1e-12 * max(float(np.linalg.norm(e)), float(np.max(norms, initial=0.0)))
+    bounds = [(each.bounds.lower, each.bounds.upper) for each in here.problem.idim.shape_parameters]
+    known = np.array([low == high for low, high in bounds])
+    largest = max(float(np.linalg.norm(e)), float(np.max(norms, initial=0.0)))
+    acting = (norms > 1e-12 * largest) & ~known
     if not np.any(acting):
         return step
-    bounds = [(each.bounds.lower, each.bounds.upper) for each in here.problem.idim.shape_parameters]
     low, high = (np.transpose(bounds) - shape)[:, acting] * norms[acting]
     unit = J[:, acting] / norms[acting]
     A = np.vstack([unit, np.sqrt(damping) * np.eye(unit.shape[1])])
