@@ -47,7 +47,7 @@ def identify(
         typer.Option(
             "--method",
             help="pc-idim-ls (default), pc-idim-iv, pc-didim, pc-clie, or without constraints "
-            "ols, wls, irls, idim-iv, 2sls, didim, cloe, clie.",
+            "ols, wls, irls, idim-iv, 2sls, didim, cloe, clie; searches of ranges nls, ga, pf.",
         ),
     ] = None,
     friction: FrictionOption = None,

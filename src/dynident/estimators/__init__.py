@@ -7,9 +7,12 @@ from collections.abc import Callable
 from dynident.estimators.constrained import pc_clie, pc_didim, pc_idim_iv, pc_idim_ls
 from dynident.estimators.didim import didim
 from dynident.estimators.estimate import Estimate
+from dynident.estimators.ga import ga
 from dynident.estimators.instrumental import idim_iv, two_stage_least_squares
 from dynident.estimators.least_squares import irls, ols, wls
+from dynident.estimators.nls import nls
 from dynident.estimators.output_error import clie, cloe
+from dynident.estimators.pf import pf
 
 ESTIMATORS: dict[str, Callable[..., Estimate]] = {
     "ols": ols,
@@ -24,6 +27,9 @@ ESTIMATORS: dict[str, Callable[..., Estimate]] = {
     "pc-idim-iv": pc_idim_iv,
     "pc-didim": pc_didim,
     "pc-clie": pc_clie,
+    "nls": nls,
+    "ga": ga,
+    "pf": pf,
 }
 
 __all__ = ["ESTIMATORS", "Estimate"]
