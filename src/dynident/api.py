@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,10 @@ from dynident.estimators.options import (
     estimate,
     families,
     in_effect,
+    names_of,
 )
+from dynident.estimators.ranges import Region
+from dynident.estimators.shape_search import EXACT, begun
 from dynident.estimators.shapes import with_shapes
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
@@ -115,18 +119,22 @@ def identify(
     require_torque(problem)
     rows = ROWS[kind.rows]
 
-    def estimated(fitted: Problem, **other: Any) -> Estimate:
-        return estimate(fitted, method, **{**given, **other})
-
     if problem.idim.nonlinear:
         progress("shapes", 0.0)
-        plainly = {"bootstrap": 0} if Bootstrap in families(method).values() else {}
+        linear, words = method, ""
+        if Region in families(method).values():
+            problem, words = begun(problem, method, given, progress)
+            linear = EXACT.get(method, method)
+        own = {key: value for key, value in given.items() if key in names_of(linear)}
+        plainly = {"bootstrap": 0} if Bootstrap in families(linear).values() else {}
         problem, found = with_shapes(
             problem,
-            lambda here: estimated(rows(here)),
-            lambda here: estimated(rows(here), **plainly),
+            lambda here: estimate(rows(here), linear, **own),
+            lambda here: estimate(rows(here), linear, **{**own, **plainly}),
             progress,
         )
+        if words:
+            found = replace(found, message=f"{words}; {found.message}")
         watch.lap("shapes")
         fitted = rows(problem)
         factors = fitted.factors
@@ -136,7 +144,7 @@ def identify(
         factors = fitted.factors
         watch.lap("rows")
         progress("estimate", 0.0)
-        found = estimated(fitted)
+        found = estimate(fitted, method, **given)
         watch.lap("estimate")
 
     progress("validation", 0.0)

@@ -16,7 +16,7 @@ from dynident.core.options import Options
 from dynident.core.threads import one_thread
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
-from dynident.estimators.ranges import Region, Task, task
+from dynident.estimators.ranges import Region, Searchable, task
 from dynident.regression.problem import Problem
 
 ALIKE = 5.0
@@ -74,7 +74,7 @@ def ga(
     return searched.repaired(beta, count, words)
 
 
-def bred(task: Task, breeding: Breeding) -> tuple[Array, int, str]:
+def bred(task: Searchable, breeding: Breeding, patience: int = PATIENCE) -> tuple[Array, int, str]:
     """The best set, the generations, and why there were no more.
 
     Parents are winners of tournaments of two, children come of simulated binary crossover (Deb
@@ -83,9 +83,8 @@ def bred(task: Task, breeding: Breeding) -> tuple[Array, int, str]:
     A generation is a few matrix products, whatever the number of its sets.
     """
     rng = np.random.default_rng(breeding.seed)
-    R, low, high = task.triangle, task.low, task.high
-    size = breeding.population
-    sets = rng.uniform(low, high, (size, len(R)))
+    R, size = task.triangle, breeding.population
+    sets = rng.uniform(task.low, task.high, (size, len(R)))
     sets[0] = task.begin
     costs = task.cost(sets)
     best, since = float(np.min(costs)), 0
@@ -102,8 +101,7 @@ def bred(task: Task, breeding: Breeding) -> tuple[Array, int, str]:
         children = np.vstack([middle + half, middle - half])
         mutants = rng.uniform(size=children.shape) < MUTATED
         children += mutants * spread * rng.normal(size=children.shape)
-        new = solve_triangular(R, children.T, check_finite=False).T
-        new = np.clip(new, low, high)
+        new = task.within(solve_triangular(R, children.T, check_finite=False).T)
         sets, costs = np.vstack([sets, new]), np.concatenate([costs, task.cost(new)])
         order = np.argsort(costs, kind="stable")[:size]
         sets, costs = sets[order], costs[order]
@@ -111,6 +109,6 @@ def bred(task: Task, breeding: Breeding) -> tuple[Array, int, str]:
             best, since = float(costs[0]), 0
         else:
             since += 1
-        if since >= PATIENCE:
+        if since >= patience:
             return sets[0], count, "stagnated"
     return sets[0], breeding.generations, "stopped"

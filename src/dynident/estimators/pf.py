@@ -15,7 +15,7 @@ from dynident.core.options import Options
 from dynident.core.threads import one_thread
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
-from dynident.estimators.ranges import Region, Task, task
+from dynident.estimators.ranges import Region, Searchable, task
 from dynident.regression.problem import Problem
 
 EFFECTIVE = 0.5
@@ -77,7 +77,9 @@ def pf(
     return searched.repaired(beta, count, words)
 
 
-def filtered(task: Task, swarm: Swarm) -> tuple[Array, int, str]:
+def filtered(
+    task: Searchable, swarm: Swarm, moves: int = MOVES, patience: int = PATIENCE
+) -> tuple[Array, int, str]:
     """The mean of the particles, the steps, and why there were no more.
 
     The likelihood ``exp(-criterion / 2)`` is raised to powers that grow as fast as the weights
@@ -88,9 +90,8 @@ def filtered(task: Task, swarm: Swarm) -> tuple[Array, int, str]:
     where particles crowd.
     """
     rng = np.random.default_rng(swarm.seed)
-    low, high = task.low, task.high
-    size, n = swarm.particles, len(low)
-    sets = rng.uniform(low, high, (size, n))
+    size, n = swarm.particles, len(task.low)
+    sets = rng.uniform(task.low, task.high, (size, n))
     sets[0] = task.begin
     costs = task.cost(sets)
     best, least, since = sets[0], np.inf, 0
@@ -103,13 +104,13 @@ def filtered(task: Task, swarm: Swarm) -> tuple[Array, int, str]:
         spread = np.linalg.qr((sets - mean) * np.sqrt(weights)[:, None], mode="r")
         chosen = systematic(weights, float(rng.uniform()))
         sets, costs = sets[chosen], costs[chosen]
-        for move in range(MOVES):
+        for move in range(moves):
             kind = move % 2
             root = curvature / np.sqrt(power) if kind else spread
             moved = sets + reach[kind] * rng.normal(size=(size, len(root))) @ root
             new = task.cost(moved)
             goes = np.log(rng.uniform(size=size)) < 0.5 * power * (costs - new)
-            goes &= np.all((moved >= low) & (moved <= high), axis=1)
+            goes &= np.all(task.within(moved) == moved, axis=1)
             sets[goes], costs[goes] = moved[goes], new[goes]
             reach[kind] *= np.exp(np.mean(goes) - ACCEPTED)
         mean = np.mean(sets, axis=0)
@@ -117,7 +118,7 @@ def filtered(task: Task, swarm: Swarm) -> tuple[Array, int, str]:
         since = since + 1 if power >= 1.0 and least - cost < STAGNANT else 0
         if cost < least:
             best, least = mean, cost
-        if since >= PATIENCE:
+        if since >= patience:
             return best, count, "stagnated"
     return best, swarm.steps, "stopped"
 

@@ -2,8 +2,8 @@
 
 The criterion is least squares (zhang2018, eq. 16) on weighted rows, or the means and spreads of
 the joints' errors (eq. 25). Populations are sets of base parameters, of which the rows' factors
-are a matrix: the criterion of all sets is one product with it. Consistency, constraints, ranges
-of standard parameters and the prior come in at the end, by repair: the answer is the admitted
+are a matrix: the criterion of all sets is one product with it. They begin all over the ranges.
+Ranges, consistency, constraints and the prior hold for the answer, by repair: it is the admitted
 point next to the set that won, in the metric of the rows. As a projection on a convex set it is
 no farther from the admitted optimum of least squares than the set was from the free one.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import numpy as np
 from pydantic import Field
@@ -139,6 +139,38 @@ def spreads(problem: Problem, k_e: float) -> Spreads:
     return Spreads(means, tuple(centred), k_e)
 
 
+class Searchable(Protocol):
+    """Sets of numbers between bounds, and a criterion that counts as chi-squared."""
+
+    @property
+    def low(self) -> Array:
+        """Lower bounds, shape (numbers,)."""
+        ...
+
+    @property
+    def high(self) -> Array:
+        """Upper bounds."""
+        ...
+
+    @property
+    def begin(self) -> Array:
+        """A set of the first population."""
+        ...
+
+    @property
+    def triangle(self) -> Array:
+        """R: in the coordinates R x the numbers are alike and independent of each other."""
+        ...
+
+    def cost(self, sets: Array) -> Array:
+        """The criterion of many sets, shape (sets,)."""
+        ...
+
+    def within(self, sets: Array) -> Array:
+        """Sets taken into the bounds that a search has to keep."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Task:
     """Ranges, a criterion on them, and the exact optimum of it.
@@ -187,6 +219,10 @@ class Task:
             return self.spreads(sets) / self.unit
         system = self.given.system
         return np.asarray(np.sum((sets @ system.A.T - system.b) ** 2, axis=1))
+
+    def within(self, sets: Array) -> Array:
+        """The sets as they are: the repair keeps the ranges, and a free search has no corners."""
+        return sets
 
     @cached_property
     def weights(self) -> Array:
