@@ -7,11 +7,17 @@ from functools import cache
 import numpy as np
 import pytest
 import toy
+import typer
+from frictions import values
 from threadpoolctl import threadpool_limits
 
+from dynident.api import identify
+from dynident.cli.flags import FLAGS
+from dynident.cli.options import read
 from dynident.consistency.constraints import TotalMass
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import InfeasibleError, InputError
+from dynident.dynamics.idim import build_idim
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.options import estimate
@@ -176,3 +182,64 @@ def test_ranges_that_admit_nothing_are_refused_with_what_is_in_conflict():
             problem(2), "ga", ranges={"m1": (1.0, 2.0), "m2": (1.0, 2.0)},
             constraints=(TotalMass(lower=9.0, upper=10.0),),
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("method", SEARCHES)
+def test_ranges_that_many_parameters_rest_at_hold(method):
+    rows = problem(3)
+    free = estimate(rows, "wls")
+    wide = 30.0 * free.covariance.std
+    ranges = {
+        name: (float(value + width), float(value + 3.0 * width))
+        for name, value, width in zip(rows.base.names, free.beta, wide, strict=True)
+        if name.startswith("f")
+    }
+    exact = estimate(rows, "nls", ranges=ranges, consistency="none")
+    found = estimate(rows, method, ranges=ranges, consistency="none")
+    assert len(exact.active) >= 3
+    assert np.max(np.abs(found.beta - exact.beta) / free.covariance.std) < CLOSE[method]
+    for name, (low, high) in ranges.items():
+        assert low - 1e-6 < found.beta[rows.base.names.index(name)] < high + 1e-6
+
+
+def curved():
+    robot = toy.arm(2)
+    idim = build_idim(robot, "stribeck")
+    true = idim.shaped(np.array([0.3, 0.6]))
+    theta = values(idim)
+    q, dq, ddq = toy.motion(2, 10.0, 4)
+    tau = true.torque(theta, q, dq, ddq)
+    tau = tau + 0.01 * tau.std(axis=0) * np.random.default_rng(0).normal(size=tau.shape)
+    log = Recording("curved", toy.RATE, q, tau, dq=dq, ddq=ddq)
+    return Problem(robot, prepare(log, 40.0), "stribeck"), true.shape
+
+
+@pytest.mark.parametrize(
+    ("method", "budget"),
+    [
+        ("nls", {}),
+        ("ga", {"population": 12, "generations": 3}),
+        ("pf", {"particles": 12, "steps": 3}),
+    ],
+)
+def test_shapes_are_searched_with_what_is_linear_eliminated(method, budget):
+    rows, truth = curved()
+    fit = identify(rows, method, doctor=False, **budget)
+    shape = fit.estimate.shape
+    assert np.all(np.abs(shape.values - truth) < 4.0 * shape.std)
+    assert fit.consistent
+    if budget:
+        assert fit.estimate.message.startswith("shapes stopped after 3 ")
+    low, high = float(truth[0] + 0.05), float(truth[0] + 0.1)
+    bound = identify(rows, method, doctor=False, ranges={"vs1": (low, high)}, **budget)
+    assert low - 1e-6 < bound.estimate.shape.values[0] < high + 1e-6
+    with pytest.raises(InputError, match=r"ranges: vs1 is .* the bounds of its model"):
+        identify(rows, method, doctor=False, ranges={"vs1": (0.1, 1e3)})
+
+
+def test_a_table_is_a_flag():
+    flag = next(flag for flag in FLAGS if flag.name == "ranges")
+    assert read(flag, "fc1 = [0, 10], m2 = [1, 5]") == {"fc1": [0, 10], "m2": [1, 5]}
+    assert read(flag, "{fc1 = [0, 10]}") == {"fc1": [0, 10]}
+    with pytest.raises(typer.BadParameter, match="--ranges is 'fc1', but has to be a table"):
+        read(flag, "fc1")

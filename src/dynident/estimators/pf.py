@@ -126,7 +126,9 @@ def filtered(
 def tempered(costs: Array, effective: float) -> tuple[Array, float]:
     """Weights ``exp(-power costs / 2)`` that leave so many effective, and the power."""
     above = costs - np.min(costs)
-    low, high = 0.0, 1e3 / max(float(np.median(above)), np.finfo(float).tiny)
+    if not np.any(above):
+        return np.full(len(costs), 1.0 / len(costs)), 1.0
+    low, high = 0.0, 1e3 / float(np.mean(above))
     for _ in range(50):
         power = 0.5 * (low + high)
         weights = np.exp(-0.5 * power * above)

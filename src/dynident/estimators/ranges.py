@@ -203,12 +203,19 @@ class Task:
         return self.spreads.k_e * float(np.sum(self.given.sigma)) / (2.0 * rows)
 
     @cached_property
+    def metric(self) -> Array:
+        """A: ``||A d||^2`` is what a step d from the free optimum adds to the criterion."""
+        if self.spreads is None:
+            return self.given.system.A
+        return self.given.problem.factors.weighted(self.weights).A
+
+    @cached_property
     def triangle(self) -> Array:
-        """R: in the coordinates ``R beta`` least squares is a sphere.
+        """R: in the coordinates ``R beta`` the criterion is a sphere, or nearly one.
 
         With a trace of the columns' own lengths, where the rows leave a combination open.
         """
-        A = self.given.system.A
+        A = self.metric
         norms = np.linalg.norm(A, axis=0)
         norms[norms == 0.0] = 1.0
         return triangular(np.vstack([A, np.diag(norms / UNEXCITED)]))
@@ -295,8 +302,7 @@ class Task:
         ComputationError
             When nothing admitted is near it.
         """
-        A = self.given.system.A
-        inner = self.given.inner()
+        A, inner = self.metric, self.given.inner()
         inner(System(A, A @ beta, 0.0))
         away = self.distance(inner.point.beta)
         words = f"{away:.2g} sigma from the exact optimum of its criterion"
