@@ -13,10 +13,11 @@ from __future__ import annotations
 import platform
 import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from common import FIGURES, TX40, markdown
-from scipy.optimize import differential_evolution
+from scipy.optimize import Bounds, differential_evolution
 from threadpoolctl import threadpool_limits
 
 import dynident as di
@@ -35,7 +36,7 @@ from dynident.simulation.reference import fourier
 from dynident_papers.twin import load_twin
 
 OUT = FIGURES / "search.md"
-RUNS = (
+RUNS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("ols", {}),
     ("wls", {}),
     ("pc-idim-ls", {"bootstrap": 0}),
@@ -46,7 +47,13 @@ RUNS = (
     ("ga", {"objective": "mean-and-spread"}),
     ("pf", {"objective": "mean-and-spread"}),
 )
-SHAPED = (("wls", {}), ("pc-idim-ls", {"bootstrap": 0}), ("nls", {}), ("ga", {}), ("pf", {}))
+SHAPED: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("wls", {}),
+    ("pc-idim-ls", {"bootstrap": 0}),
+    ("nls", {}),
+    ("ga", {}),
+    ("pf", {}),
+)
 NOISE = 0.05
 """Standard deviation of the torque's noise over that of the torque, before filtering."""
 ERROR = 0.2
@@ -110,7 +117,7 @@ def torque_errors(problem: Problem, beta: Array) -> tuple[float, float]:
 
 
 def row(
-    problem: Problem, method: str, options: dict, truth: tuple[Idim, Array] | None
+    problem: Problem, method: str, options: dict[str, Any], truth: tuple[Idim, Array] | None
 ) -> list[str]:
     objective = options.get("objective", "least-squares" if method in ("nls", "ga", "pf") else "")
     estimate(problem, method, **options) if method not in ("ga", "pf") else None
@@ -138,10 +145,14 @@ def scores(
 def evolution(problem: Problem, truth: tuple[Idim, Array] | None) -> list[str]:
     """scipy's differential evolution on the same criterion and ranges, its settings as they are."""
     known = task(problem, Region(), Knowledge(consistency="none"), ErrorBars())
+
+    def criterion(sets: Any, /) -> Any:
+        return known.cost(sets.T)
+
     started = time.perf_counter()
     found = differential_evolution(
-        lambda x: known.cost(x.T),
-        list(zip(known.low, known.high, strict=True)),
+        criterion,
+        Bounds(known.low, known.high),
         vectorized=True,
         updating="deferred",
         polish=False,
