@@ -24,7 +24,7 @@ from dynident.regression.problem import Problem
 
 EXACT = {"ga": "nls", "pf": "nls"}
 """The method that finds what is linear, where only the shapes are searched."""
-SETS = 32
+SETS = 24
 """Sets of shapes in a population: each is a pass over the log."""
 GENERATIONS = 20
 LULL = 6
