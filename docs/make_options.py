@@ -37,6 +37,7 @@ KINDS = {
     frozenset({float, str}): "number or word",
     frozenset({int}): "whole number",
     frozenset({bool}): "switch",
+    frozenset({Mapping}): "table",
 }
 VALUES: dict[Any, str] = {
     bool: "`true`, `false`",
@@ -64,6 +65,14 @@ EXPLAINED = {
     "walk": "online.md#the-kalman-filter",
     "walk_friction": "online.md#the-kalman-filter",
     "shape_std": "online.md#the-extended-kalman-filter",
+    "ranges": "choosing-a-method.md#searching-ranges",
+    "objective": "choosing-a-method.md#searching-ranges",
+    "spread_weight": "choosing-a-method.md#searching-ranges",
+    "begin": "choosing-a-method.md#searching-ranges",
+    "population": "choosing-a-method.md#searching-ranges",
+    "generations": "choosing-a-method.md#searching-ranges",
+    "particles": "choosing-a-method.md#searching-ranges",
+    "steps": "choosing-a-method.md#searching-ranges",
     "rows": "closed-loop.md#rows",
     "lowpass_hz": "conventions.md#relative-error",
     "bandwidth": "preparation.md#the-keys",

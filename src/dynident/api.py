@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,10 @@ from dynident.estimators.options import (
     estimate,
     families,
     in_effect,
+    names_of,
 )
+from dynident.estimators.ranges import Region
+from dynident.estimators.shape_search import EXACT, begun
 from dynident.estimators.shapes import with_shapes
 from dynident.friction.energy import check_passive
 from dynident.recording.prepare import Samples
@@ -117,33 +121,22 @@ def identify(
     require_torque(problem)
     rows = ROWS[kind.rows]
 
-    def estimated(fitted: Problem, **other: Any) -> Estimate:
-        return estimate(fitted, method, **{**given, **other})
-
     if problem.idim.nonlinear and method not in OWN_SHAPES:
         progress("shapes", 0.0)
-        plainly = {"bootstrap": 0} if Bootstrap in families(method).values() else {}
-        problem, found = with_shapes(
-            problem,
-            lambda here: estimated(rows(here)),
-            lambda here: estimated(rows(here), **plainly),
-            progress,
-        )
+        problem, found = nonlinear(problem, method, rows, given, progress)
         watch.lap("shapes")
-        fitted = rows(problem)
-        factors = fitted.factors
-        watch.lap("rows")
     else:
         fitted = rows(problem)
-        factors = fitted.factors
+        _ = fitted.factors
         watch.lap("rows")
         progress("estimate", 0.0)
-        found = estimated(fitted)
+        found = estimate(fitted, method, **given)
         if found.shape is not None:
             problem = problem.shaped(found.shape.values)
-            fitted = rows(problem)
-            factors = fitted.factors
         watch.lap("estimate")
+    if problem.idim.nonlinear:
+        fitted = rows(problem)  # at the shapes that were found
+    factors = fitted.factors
 
     progress("validation", 0.0)
     lowpass_hz = scoring.lowpass_hz
@@ -215,6 +208,47 @@ def identify(
         ),
         findings=findings,
     )
+
+
+def nonlinear(
+    problem: Problem,
+    method: str,
+    rows: Callable[[Problem], Problem],
+    given: Mapping[str, Any],
+    progress: Progress,
+) -> tuple[Problem, Estimate]:
+    """The estimate of a method where friction has shapes or bears loads, and its problem.
+
+    Methods that search ranges search the shapes; what is linear then is their exact optimum's.
+
+    Parameters
+    ----------
+    problem : Problem
+    method : str
+    rows : callable
+        Which rows are fitted.
+    given : mapping
+        Options of the method.
+    progress : callable
+
+    Raises
+    ------
+    ComputationError
+        When the shapes do not settle.
+    """
+    linear, words = method, ""
+    if Region in families(method).values():
+        problem, words = begun(problem, method, given, progress)
+        linear = EXACT.get(method, method)
+    own = {key: value for key, value in given.items() if key in names_of(linear)}
+    plainly = {"bootstrap": 0} if Bootstrap in families(linear).values() else {}
+    problem, found = with_shapes(
+        problem,
+        lambda here: estimate(rows(here), linear, **own),
+        lambda here: estimate(rows(here), linear, **{**own, **plainly}),
+        progress,
+    )
+    return problem, replace(found, message=f"{words}; {found.message}") if words else found
 
 
 def reasons(

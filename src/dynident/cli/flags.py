@@ -43,31 +43,32 @@ FLAGS = (
     Flag(
         "prior",
         "word",
-        "Of pc-*: centre of the prior: the robot file's inertials (nominal, where it has "
-        "any) or none (nominal, none).",
+        "Of nls, ga, pf, pc-*: centre of the prior: the robot file's inertials (nominal, "
+        "where it has any) or none (nominal, none).",
     ),
     Flag(
         "metric",
         "word",
-        "Of pc-*: of the prior; pullback unless told otherwise (pullback, euclidean, "
-        "weighted, entropic).",
+        "Of nls, ga, pf, pc-*: of the prior; pullback unless told otherwise (pullback, "
+        "euclidean, weighted, entropic).",
     ),
     Flag(
         "prior_weight",
         "number or word",
-        "Of pc-*: of the squared distance from the centre: 1, unless told otherwise, "
-        "believes each link within its own size; held-out lets blocks of the log choose.",
+        "Of nls, ga, pf, pc-*: of the squared distance from the centre: 1, unless told "
+        "otherwise, believes each link within its own size; held-out lets blocks of the "
+        "log choose.",
     ),
     Flag(
         "consistency",
         "word",
-        "Of pc-*: what consistency means (pseudo-inertia, inertia, base, none).",
+        "Of nls, ga, pf, pc-*: what consistency means (pseudo-inertia, inertia, base, none).",
     ),
     Flag(
         "parametrisation",
         "word",
-        "Of pc-*: how the consistent set is searched: under its cones, or by "
-        "log-Cholesky (cones, log-cholesky).",
+        "Of nls, ga, pf, pc-*: how the consistent set is searched: under its cones, or "
+        "by log-Cholesky (cones, log-cholesky).",
     ),
     Flag(
         "bootstrap",
@@ -78,7 +79,7 @@ FLAGS = (
     Flag(
         "seed",
         "whole number",
-        "Of pc-*: of the bootstrap's random numbers.",
+        "Of ga, pf, pc-*: of the random numbers of the bootstrap and of searches.",
     ),
     Flag(
         "memory",
@@ -114,6 +115,49 @@ FLAGS = (
         "shape_std",
         "number",
         "Of ekf: standard deviation of each shape parameter before the log, over its usual value.",
+    ),
+    Flag(
+        "ranges",
+        "table",
+        "Of nls, ga, pf: [low, high] of parameters by name; those of others come from "
+        "the robot file's inertials and from the torque.",
+    ),
+    Flag(
+        "objective",
+        "word",
+        "Of nls, ga, pf: of a search: weighted least squares, or the joints' mean errors "
+        "and their standard deviations, added up (least-squares, mean-and-spread).",
+    ),
+    Flag(
+        "spread_weight",
+        "number",
+        "Of nls, ga, pf: of the standard deviations in the objective mean-and-spread.",
+    ),
+    Flag(
+        "begin",
+        "table",
+        "Of nls, ga, pf: values of base parameters at which a search begins, by name; "
+        "others begin in the middle of their ranges.",
+    ),
+    Flag(
+        "population",
+        "whole number",
+        "Of ga: sets of parameters in each generation.",
+    ),
+    Flag(
+        "generations",
+        "whole number",
+        "Of ga: of the genetic algorithm, at most.",
+    ),
+    Flag(
+        "particles",
+        "whole number",
+        "Of pf: of the particle filter.",
+    ),
+    Flag(
+        "steps",
+        "whole number",
+        "Of pf: of weighing and resampling, at most.",
     ),
     Flag(
         "rows",

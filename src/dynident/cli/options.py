@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import tomllib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import wraps
@@ -120,6 +121,7 @@ KINDS: dict[str, type] = {
     "number or word": str,
     "whole number": int,
     "switch": bool,
+    "table": str,
 }
 """What the parser reads of each kind of flag."""
 SPELLED = {"lowpass_hz": "lowpass"}
@@ -165,4 +167,23 @@ def read(flag: Flag, value: Any) -> Any:
     if flag.kind == "number or word" and value is not None:
         with suppress(ValueError):
             return float(value)
+    if flag.kind == "table" and value is not None:
+        return inline_table(flag, value)
     return value
+
+
+def inline_table(flag: Flag, text: str) -> dict[str, Any]:
+    """A table as TOML has it in a line, ``{fc1 = [0, 10]}``; the braces may be left out.
+
+    Raises
+    ------
+    typer.BadParameter
+    """
+    inside = text.strip().removeprefix("{").removesuffix("}")
+    try:
+        found = tomllib.loads(f"table = {{{inside}}}")["table"]
+    except ValueError as error:
+        raise typer.BadParameter(
+            f"{spelled(flag)} is {text!r}, but has to be a table: 'fc1 = [0, 10], m2 = [1, 5]'"
+        ) from error
+    return dict(found)

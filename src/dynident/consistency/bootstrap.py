@@ -34,6 +34,7 @@ def enough(count: int) -> int:
 
 
 Count = Annotated[int, Field(strict=True, ge=0, le=10**9)]
+Seed = Annotated[Count, "of the random numbers of the bootstrap and of searches"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Bootstrap(Options):
         "replicates of the bootstrap of the error bars where constraints are active; 0 for "
         "the covariance on their faces",
     ] = REPLICATES
-    seed: Annotated[Count, "of the bootstrap's random numbers"] = 0
+    seed: Seed = 0
 
 
 def bootstrap_covariance(

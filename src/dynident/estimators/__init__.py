@@ -8,9 +8,12 @@ from dynident.estimators.constrained import pc_clie, pc_didim, pc_idim_iv, pc_id
 from dynident.estimators.didim import didim
 from dynident.estimators.ekf import ekf
 from dynident.estimators.estimate import Estimate
+from dynident.estimators.ga import ga
 from dynident.estimators.instrumental import idim_iv, two_stage_least_squares
 from dynident.estimators.least_squares import irls, ols, wls
+from dynident.estimators.nls import nls
 from dynident.estimators.output_error import clie, cloe
+from dynident.estimators.pf import pf
 from dynident.estimators.recursive import kf, rls
 
 ESTIMATORS: dict[str, Callable[..., Estimate]] = {
@@ -29,6 +32,9 @@ ESTIMATORS: dict[str, Callable[..., Estimate]] = {
     "rls": rls,
     "kf": kf,
     "ekf": ekf,
+    "nls": nls,
+    "ga": ga,
+    "pf": pf,
 }
 
 OWN_SHAPES = frozenset({"ekf"})

@@ -293,6 +293,8 @@ class Fitted:
     iterations : int
     Pi : ndarray or None
         ``(Z^T Z)^-1 Z^T X`` of instruments.
+    weights : ndarray, shape (groups,), or None
+        What the rows were divided by, where that is not sigma.
     """
 
     rows: Regression
@@ -302,6 +304,7 @@ class Fitted:
     message: str
     iterations: int
     Pi: Array | None = None
+    weights: Array | None = None
 
 
 def spread_on_faces(
@@ -339,7 +342,8 @@ def concluded(given: Setting, point: FeasiblePoint, found: Fitted) -> Estimate:
     errors = residuals(found.rows, point.beta)
     faces = point.solution.visible(admitted.cones, VISIBLE)
     active = active_names(admitted.cones, faces)
-    scores = Scores(found.rows, point.beta, found.sigma, found.sigma, errors)
+    weights = found.sigma if found.weights is None else found.weights
+    scores = Scores(found.rows, point.beta, weights, found.sigma, errors)
     kind = "posterior" if admitted.prior.words != "none" else "constrained"
     if active and given.bootstrap.bootstrap:
         kind += (

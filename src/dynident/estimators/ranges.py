@@ -1,0 +1,472 @@
+"""Search within ranges of parameters: what nls, ga and pf share.
+
+The criterion is least squares (zhang2018, eq. 16) on weighted rows, or the means and spreads of
+the joints' errors (eq. 25). Populations are sets of base parameters, of which the rows' factors
+are a matrix: the criterion of all sets is one product with it. They begin all over the ranges.
+Ranges, consistency, constraints and the prior hold for the answer, by repair: it is the admitted
+point next to the set that won, in the metric of the rows. As a projection on a convex set it is
+no farther from the admitted optimum of least squares than the set was from the free one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Annotated, Protocol
+
+import numpy as np
+from pydantic import Field
+
+from dynident.conic.cones import Cone, Positive
+from dynident.consistency.bootstrap import Bootstrap
+from dynident.consistency.constraints import Bounds
+from dynident.consistency.feasible_set import FeasiblePoint
+from dynident.consistency.knowledge import Knowledge
+from dynident.consistency.prior import GYRATION
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError, InputError
+from dynident.core.options import Options
+from dynident.core.schema import Name, Number, one_of
+from dynident.core.text import nearest
+from dynident.estimators.constrained import Fitted, Setting, concluded, setting
+from dynident.estimators.covariance import ErrorBars
+from dynident.estimators.estimate import Estimate
+from dynident.regression.factors import UNEXCITED, System, compress, triangular
+from dynident.regression.problem import Problem
+from dynident.regression.weighted import group_sigma, literature_std
+
+LEAST_SQUARES, MEAN_AND_SPREAD = "least-squares", "mean-and-spread"
+OBJECTIVES = (LEAST_SQUARES, MEAN_AND_SPREAD)
+"""Eq. (16) and (25) of zhang2018."""
+WIDE = 3.0
+"""Ranges of bodies that are not told otherwise, in their mass and size of the robot file."""
+IDLE = 1e-6
+"""Norm of a drive's column, over the largest of its kind, that says nothing of its scale."""
+FAR = 0.1
+"""Distance from the exact optimum, in standard deviations, that is a warning."""
+ROUNDS = 100
+SETTLED = 1e-6
+"""Decrease of a criterion, in units of chi-squared, below which it has settled."""
+NO_MEAN = 1e-2
+"""Mean of a joint's errors that counts as none, in its standard deviations."""
+
+Ranges = Mapping[Name, tuple[Number, Number]]
+ObjectiveName = Annotated[Name, one_of(OBJECTIVES)]
+SpreadWeight = Annotated[Number, Field(gt=0.0, le=1e6)]
+
+
+@dataclass(frozen=True)
+class Region(Options):
+    """Where parameters are searched, and what for: options of nls, ga and pf."""
+
+    ranges: Annotated[
+        Ranges | None,
+        "`[low, high]` of parameters by name; those of others come from the robot file's "
+        "inertials and from the torque",
+    ] = None
+    objective: Annotated[
+        ObjectiveName,
+        "of a search: weighted least squares, or the joints' mean errors and their standard "
+        "deviations, added up",
+    ] = LEAST_SQUARES
+    spread_weight: Annotated[
+        SpreadWeight, "of the standard deviations in the objective `mean-and-spread`"
+    ] = 1.0
+    begin: Annotated[
+        Mapping[Name, Number] | None,
+        "values of base parameters at which a search begins, by name; others begin in the middle "
+        "of their ranges",
+    ] = None
+
+
+# ---- the criterion
+
+
+@dataclass(frozen=True, eq=False)
+class Spreads:
+    """Eq. (25), ``sum_i |mean e_i| + k_e sum_i std e_i``, of the errors of each group.
+
+    Attributes
+    ----------
+    means : ndarray, shape (groups, parameters + 1)
+        ``-mean e_i = means_i [beta, -1]``.
+    centred : tuple of ndarray, shapes (any, parameters + 1)
+        ``std e_i = ||centred_i [beta, -1]||``.
+    k_e : float
+    """
+
+    means: Array
+    centred: tuple[Array, ...]
+    k_e: float
+
+    def parts(self, sets: Array) -> tuple[Array, Array]:
+        """Means and standard deviations under each of many sets, shapes (sets, groups)."""
+        extended = np.column_stack([sets, -np.ones(len(sets))])
+        spread = [np.linalg.norm(extended @ C.T, axis=1) for C in self.centred]
+        return extended @ self.means.T, np.column_stack(spread)
+
+    def __call__(self, sets: Array) -> Array:
+        """The criterion of many sets of parameters, shape (sets,)."""
+        mean, spread = self.parts(sets)
+        return np.asarray(np.sum(np.abs(mean), axis=1) + self.k_e * np.sum(spread, axis=1))
+
+
+def spreads(problem: Problem, k_e: float) -> Spreads:
+    """Means and centred factors of the rows: two passes over them."""
+    p = problem.base.count
+    counts = np.maximum(problem.factors.counts, 1.0)
+    sums = np.zeros((len(counts), p + 1))
+    for rows in problem.rows():
+        for j, (columns, X, y) in enumerate(zip(problem.columns, rows.X, rows.y, strict=True)):
+            sums[j, columns] += np.sum(X, axis=0)
+            sums[j, p] += np.sum(y)
+    means = sums / counts[:, None]
+    places = [[*columns, p] for columns in problem.columns]
+    blocks = (
+        tuple(
+            np.column_stack([X, y]) - means[j, places[j]]
+            for j, (X, y) in enumerate(zip(rows.X, rows.y, strict=True))
+        )
+        for rows in problem.rows()
+    )
+    factors = compress(blocks, problem.factors.names, [len(place) for place in places])
+    centred = []
+    for group, place, count in zip(factors, places, counts, strict=True):
+        full = np.zeros((len(group.factor), p + 1))
+        full[:, place] = group.factor / np.sqrt(count)
+        centred.append(full)
+    return Spreads(means, tuple(centred), k_e)
+
+
+class Searchable(Protocol):
+    """Sets of numbers between bounds, and a criterion that counts as chi-squared."""
+
+    @property
+    def low(self) -> Array:
+        """Lower bounds, shape (numbers,)."""
+        ...
+
+    @property
+    def high(self) -> Array:
+        """Upper bounds."""
+        ...
+
+    @property
+    def begin(self) -> Array:
+        """A set of the first population."""
+        ...
+
+    @property
+    def triangle(self) -> Array:
+        """R: in the coordinates R x the numbers are alike and independent of each other."""
+        ...
+
+    def cost(self, sets: Array) -> Array:
+        """The criterion of many sets, shape (sets,)."""
+        ...
+
+    def within(self, sets: Array) -> Array:
+        """Sets taken into the bounds that a search has to keep."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Ranges, a criterion on them, and the exact optimum of it.
+
+    Attributes
+    ----------
+    given : Setting
+        Its admitted set has the ranges among its cones.
+    low, high : ndarray, shape (base parameters,)
+    begin : ndarray, shape (base parameters,)
+    spreads : Spreads or None
+        Of the objective (25).
+    """
+
+    given: Setting
+    low: Array
+    high: Array
+    begin: Array
+    spreads: Spreads | None
+
+    @cached_property
+    def unit(self) -> float:
+        """Of the criterion (25), so that it counts as chi-squared.
+
+        A standard deviation away from the optimum it is one larger.
+        """
+        if self.spreads is None:
+            return 1.0
+        rows = self.given.problem.factors.rows
+        return self.spreads.k_e * float(np.sum(self.given.sigma)) / (2.0 * rows)
+
+    @cached_property
+    def metric(self) -> Array:
+        """A: ``||A d||^2`` is what a step d from the free optimum adds to the criterion."""
+        if self.spreads is None:
+            return self.given.system.A
+        return self.given.problem.factors.weighted(self.weights).A
+
+    @cached_property
+    def triangle(self) -> Array:
+        """R: in the coordinates ``R beta`` the criterion is a sphere, or nearly one.
+
+        With a trace of the columns' own lengths, where the rows leave a combination open.
+        """
+        A = self.metric
+        norms = np.linalg.norm(A, axis=0)
+        norms[norms == 0.0] = 1.0
+        return triangular(np.vstack([A, np.diag(norms / UNEXCITED)]))
+
+    def cost(self, sets: Array) -> Array:
+        """The criterion of many sets of base parameters as chi-squared, shape (sets,)."""
+        if self.spreads is not None:
+            return self.spreads(sets) / self.unit
+        system = self.given.system
+        return np.asarray(np.sum((sets @ system.A.T - system.b) ** 2, axis=1))
+
+    def within(self, sets: Array) -> Array:
+        """The sets as they are: the repair keeps the ranges, and a free search has no corners."""
+        return sets
+
+    @cached_property
+    def weights(self) -> Array:
+        """What each group's rows are divided by, shape (groups,).
+
+        Where the means are zero, the gradient of (25) is that of least squares with rows over
+        the root of their standard deviation.
+        """
+        sigma = self.given.sigma
+        if self.spreads is None:
+            return sigma
+        counts = self.given.problem.factors.counts
+        return np.asarray(np.sqrt(2.0 * self.unit / self.spreads.k_e * sigma * counts))
+
+    @cached_property
+    def optimum(self) -> tuple[FeasiblePoint, int]:
+        """The admitted point where the criterion is least, and the steps to it.
+
+        Means and spreads by cone problems that lie above (25) and touch it: ``|m|`` below
+        ``(m^2 / |m0| + |m0|) / 2`` (the mean next to zero smoothed), each with the last for m0.
+
+        Raises
+        ------
+        ComputationError
+            When these do not settle.
+        """
+        given, parts = self.given, self.spreads
+        inner = given.inner()
+        if parts is None:
+            inner(given.system)
+            return inner.point, max(1, inner.point.solution.iterations)
+        beta, before = self.begin, np.inf
+        least = NO_MEAN / np.sqrt(np.maximum(given.problem.factors.counts, 1.0))
+        for step in range(1, ROUNDS + 1):
+            mean, spread = (part[0] for part in parts.parts(beta[None]))
+            spread = np.maximum(spread, np.finfo(float).tiny)
+            size = np.hypot(mean, least * spread)
+            cost = float(np.sum(size) + parts.k_e * np.sum(spread)) / self.unit
+            if before - cost < SETTLED * max(1.0, cost):
+                return inner.point, step
+            before = cost
+            rows = [parts.means / np.sqrt(2.0 * size * self.unit)[:, None]]
+            for C, s in zip(parts.centred, spread, strict=True):
+                rows.append(C * np.sqrt(parts.k_e / (2.0 * s * self.unit)))
+            R = triangular(np.vstack(rows))
+            beta = inner(System(R[:, :-1], R[:, -1], 0.0))
+        raise ComputationError(
+            f"the objective {MEAN_AND_SPREAD!r} did not settle in {ROUNDS} rounds; try "
+            f"{LEAST_SQUARES!r}"
+        )
+
+    def estimate(self, point: FeasiblePoint, iterations: int, message: str) -> Estimate:
+        """The estimate at an admitted point, with the error bars of its criterion."""
+        given = self.given
+        system, sigma = given.system, given.sigma
+        if self.spreads is not None:
+            system = given.problem.factors.weighted(self.weights)
+            sigma = group_sigma(given.problem.factors, point.beta, self.weights)
+        std = literature_std(given.problem.factors.weighted(sigma))
+        fitted = Fitted(
+            given.problem, system, sigma, std, message, iterations, weights=self.weights
+        )
+        return concluded(given, point, fitted)
+
+    def repaired(self, beta: Array, iterations: int, message: str) -> Estimate:
+        """The estimate next to the set that a search ended at, and how far it is from the optimum.
+
+        Raises
+        ------
+        ComputationError
+            When nothing admitted is near it.
+        """
+        A, inner = self.metric, self.given.inner()
+        inner(System(A, A @ beta, 0.0))
+        away = self.distance(inner.point.beta)
+        words = f"{away:.2g} sigma from the exact optimum of its criterion"
+        estimate = self.estimate(inner.point, iterations, f"{message}, {words}")
+        if away <= FAR:
+            return estimate
+        note = f"the search ended {words}; nls finds that"
+        return replace(estimate, warnings=(*estimate.warnings, note))
+
+    def distance(self, beta: Array) -> float:
+        """Largest difference of a base parameter from its optimum, in standard deviations."""
+        A = self.given.system.A
+        R = triangular(np.vstack([A, self._known]))
+        std = np.linalg.norm(np.linalg.pinv(R, rcond=1.0 / UNEXCITED), axis=1)
+        gap = np.abs(beta - self.optimum[0].beta)
+        return float(np.max(gap / np.maximum(std, np.finfo(float).tiny)))
+
+    @cached_property
+    def _known(self) -> Array:
+        """Rows that keep directions which the log leaves open within their ranges."""
+        return np.diag(1.0 / (self.high - self.low))
+
+
+def task(problem: Problem, region: Region, knowledge: Knowledge, bars: ErrorBars) -> Task:
+    """What is to be searched.
+
+    Raises
+    ------
+    InputError
+        For ranges and starts that do not fit the robot or each other.
+    """
+    if region.objective == MEAN_AND_SPREAD:
+        if knowledge.prior not in (None, "none"):
+            raise InputError(
+                f"objective {MEAN_AND_SPREAD!r} has no prior; leave it out, or take "
+                f"{LEAST_SQUARES!r}"
+            )
+        knowledge = replace(knowledge, prior="none")
+    given = setting(problem, knowledge, Bootstrap(bootstrap=0), bars)
+    low, high, cones = bounded(given, region.ranges)
+    admitted = replace(given.admitted, cones=(*given.admitted.cones, *cones))
+    given = replace(given, admitted=admitted)
+    begin = started(given, region.begin, low, high)
+    parts = None
+    if region.objective == MEAN_AND_SPREAD:
+        parts = spreads(problem, region.spread_weight)
+    return Task(given, low, high, begin, parts)
+
+
+# ---- the ranges
+
+
+def bounded(given: Setting, ranges: Ranges | None) -> tuple[Array, Array, list[Cone]]:
+    """Bounds of the base parameters, and the ranges as cones on the unknowns.
+
+    A base parameter's range is that of the combination of standard ones that it is.
+
+    Raises
+    ------
+    InputError
+        For an empty table, a range that is none, and unknown names.
+    """
+    base, idim, space = given.problem.base, given.problem.idim, given.admitted.space
+    lower, upper = usual_ranges(given)
+    own: dict[int, tuple[float, float]] = {}
+    if ranges is not None and not ranges:
+        raise InputError("ranges is empty: give [low, high] by parameter, or leave it out")
+    for name, (low, high) in (ranges or {}).items():
+        known = [*base.names, *(n for n in idim.names if n not in base.names)]
+        if name not in known:
+            raise InputError(f"ranges: {name!r} is no parameter{nearest(name, known)}")
+        if low >= high:
+            raise InputError(
+                f"ranges: {name} is [{low:g}, {high:g}], but low has to be below high; what is "
+                "known is a constraint of kind 'fixed'"
+            )
+        if name in idim.names:
+            k = idim.names.index(name)
+            lower[k], upper[k] = low, high
+        if name in base.names:
+            own[base.names.index(name)] = (low, high)
+    ends = np.stack([base.matrix * lower, base.matrix * upper])
+    least, most = np.sum(np.min(ends, axis=0), axis=1), np.sum(np.max(ends, axis=0), axis=1)
+    for k, (low, high) in own.items():
+        least[k], most[k] = low, high
+    if not space.standard:
+        return least, most, sides(base.names, np.diag(space.unit), least, most)
+    cones = sides(idim.names[: len(lower)], np.diag(space.unit), lower, upper)
+    for k, (low, high) in own.items():
+        if base.names[k] not in idim.names:
+            cones += Bounds(base.names[k], low, high).cones(space)
+    return least, most, cones
+
+
+def sides(names: tuple[str, ...], rows: Array, low: Array, high: Array) -> list[Cone]:
+    """``low <= rows x <= high`` in units of the ranges; what has no width is no range."""
+    wide = high > low
+    width = (high - low)[wide]
+    called = [name for name, own in zip(names, wide, strict=True) if own]
+    G = rows[wide] / width[:, None]
+    return [
+        Positive(tuple(f"{name} at its range's low end" for name in called), G, low[wide] / width),
+        Positive(
+            tuple(f"{name} at its range's high end" for name in called), -G, -high[wide] / width
+        ),
+    ]
+
+
+def usual_ranges(given: Setting) -> tuple[Array, Array]:
+    """Ranges of the standard parameters that nothing was said of, in SI units.
+
+    Of bodies with inertials in the robot file: masses of up to `WIDE` times the file's, first
+    moments and inertias as such a mass has within `WIDE` radii of gyration about the joint's
+    frame. Of other bodies and of drives: what would explain all of the torque alone. Shapes of
+    friction have their models' bounds.
+    """
+    problem, system = given.problem, given.system
+    idim = problem.idim
+    columns = np.linalg.norm(system.A @ problem.base.matrix, axis=0)
+    symbols = np.array([parameter.symbol for parameter in idim.parameters])
+    size = max(float(np.linalg.norm(system.b)), 1e-12)
+    upper = np.ones(len(columns))
+    for symbol in np.unique(symbols):
+        same = symbols == symbol
+        most = float(np.max(columns[same]))
+        if most > 0.0:
+            # of the joint that moves most, where one at rest says nothing of its own scale
+            seen = np.where(columns[same] > IDLE * most, columns[same], most)
+            upper[same] = size / seen
+    lower = np.where(idim.positive, 0.0, -upper)
+    for k in range(idim.tree.bodies):
+        own, phi = slice(10 * k, 10 * k + 10), idim.robot.nominal[k]
+        if phi[0] > 0.0:
+            mass = WIDE * phi[0]
+            radius = np.sqrt(max(0.5 * float(phi[4] + phi[6] + phi[9]) / phi[0], GYRATION**2))
+            reach = WIDE * radius
+            moment, product = mass * reach**2, 0.5 * mass * reach**2
+            upper[own] = [
+                mass, *[mass * reach] * 3, moment, product, moment, product, product, moment,
+            ]  # fmt: skip
+            lower[own] = -upper[own]
+        lower[10 * k + np.array([0, 4, 6, 9])] = 0.0
+    if idim.free:
+        for k, shape in enumerate(idim.shape_parameters, idim.plain):
+            lower[k], upper[k] = shape.bounds.lower, shape.bounds.upper
+    return lower, upper
+
+
+def started(given: Setting, begin: Mapping[str, float] | None, low: Array, high: Array) -> Array:
+    """Where a search begins.
+
+    Raises
+    ------
+    InputError
+        For unknown names, and values outside of their ranges.
+    """
+    beta, names = 0.5 * (low + high), given.problem.base.names
+    for name, value in (begin or {}).items():
+        if name not in names:
+            raise InputError(f"begin: {name!r} is no base parameter{nearest(name, names)}")
+        k = names.index(name)
+        if not low[k] <= value <= high[k]:
+            raise InputError(
+                f"begin: {name} is {value:g}, outside of its range [{low[k]:.4g}, {high[k]:.4g}]"
+            )
+        beta[k] = value
+    return beta

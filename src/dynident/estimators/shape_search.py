@@ -1,0 +1,177 @@
+"""Shapes of friction over all of their ranges, for nls, ga and pf.
+
+Only shapes are searched: at each set of them the linear parameters are eliminated exactly, by
+the least squares of `dynident.estimators.shapes`, so that a population has few coordinates. Its
+best set is one of the starts from which exact steps go down, as for every method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dynident.core.arrays import Array, Booleans
+from dynident.core.errors import InputError
+from dynident.core.progress import Progress
+from dynident.estimators.ga import Breeding, bred
+from dynident.estimators.pf import Swarm, filtered
+from dynident.estimators.shapes import Projected, loaded, projected, visible
+from dynident.regression.problem import Problem
+
+EXACT = {"ga": "nls", "pf": "nls"}
+"""The method that finds what is linear, where only the shapes are searched."""
+SETS = 24
+"""Sets of shapes in a population: each is a pass over the log."""
+GENERATIONS = 20
+LULL = 6
+"""Generations, or steps, without a gain that are the last."""
+MOVES = 2
+"""Of every particle after resampling."""
+
+
+@dataclass(frozen=True, eq=False)
+class ShapeTask:
+    """Shapes within their ranges, those of positive ones by ratios, and their likelihood.
+
+    Attributes
+    ----------
+    usual : Projected
+        At the usual shapes.
+    progress : callable
+    """
+
+    usual: Projected
+    progress: Progress
+
+    @cached_property
+    def ends(self) -> tuple[Array, Array]:
+        """Bounds of the shapes."""
+        known = [each.bounds for each in self.usual.problem.idim.shape_parameters]
+        return np.array([b.lower for b in known]), np.array([b.upper for b in known])
+
+    @cached_property
+    def by_ratio(self) -> Booleans:
+        """Which coordinates are logarithms."""
+        return np.asarray(self.ends[0] > 0.0)
+
+    def coordinates(self, shapes: Array) -> Array:
+        """Coordinates of a set of shapes."""
+        return np.where(self.by_ratio, np.log(np.where(self.by_ratio, shapes, 1.0)), shapes)
+
+    def shapes(self, coordinates: Array) -> Array:
+        """Shapes of coordinates, within their bounds."""
+        found = np.where(
+            self.by_ratio, np.exp(np.where(self.by_ratio, coordinates, 0.0)), coordinates
+        )
+        return np.clip(found, *self.ends)
+
+    @property
+    def low(self) -> Array:
+        """Of the coordinates."""
+        return self.coordinates(self.ends[0])
+
+    @property
+    def high(self) -> Array:
+        """Of the coordinates."""
+        return self.coordinates(self.ends[1])
+
+    @property
+    def begin(self) -> Array:
+        """The usual shapes."""
+        return self.coordinates(np.array(self.usual.problem.idim.shape))
+
+    @property
+    def triangle(self) -> Array:
+        """Coordinates in units of their ranges."""
+        width = self.high - self.low
+        return np.diag(1.0 / np.where(width > 0.0, width, 1.0))
+
+    def within(self, sets: Array) -> Array:
+        """Sets clipped at the bounds."""
+        return np.clip(sets, self.low, self.high)
+
+    def cost(self, sets: Array) -> Array:
+        """Minus twice the log-likelihood of each set, the linear parameters eliminated."""
+        idim = self.usual.problem.idim
+        theta, found = self.usual.theta, np.empty(len(sets))
+        for k, coordinates in enumerate(sets):
+            theta[idim.plain :] = self.shapes(coordinates)
+            here = projected(self.usual.problem.linearised(theta), self.usual.sigma)
+            found[k] = 2.0 * here.cost
+        self.progress("shapes", 0.0)
+        return found
+
+
+def begun(
+    problem: Problem, method: str, given: Mapping[str, Any], progress: Progress
+) -> tuple[Problem, str]:
+    """A problem with the shapes that a search begins at, within the ranges that were given.
+
+    Parameters
+    ----------
+    problem : Problem
+    method : str
+    given : mapping
+        Its options.
+    progress : callable
+
+    Returns
+    -------
+    problem : Problem
+    words : str
+        How the shapes were searched; empty where they were not.
+
+    Raises
+    ------
+    InputError
+        For ranges of shapes outside of their models' bounds.
+    """
+    if not problem.idim.shape_parameters:
+        return problem, ""
+    ranges = given.get("ranges") or {}
+    require_within_bounds(problem, ranges)
+    if method not in EXACT:
+        return problem, ""
+    seen = limited(visible(problem), ranges)
+    task = ShapeTask(loaded(seen), progress)
+    seed = given.get("seed", 0)
+    if method == "ga":
+        size, most = given.get("population", SETS), given.get("generations", GENERATIONS)
+        best, count, why = bred(task, Breeding(size, most, seed), LULL)
+        words = f"shapes {why} after {count} generations of {size}"
+    else:
+        size, most = given.get("particles", SETS), given.get("steps", GENERATIONS)
+        best, count, why = filtered(task, Swarm(size, most, seed), MOVES, LULL)
+        words = f"shapes {why} after {count} steps of {size} particles"
+    idim = seen.idim.shaped(task.shapes(best))
+    return Problem.of(replace(problem.base, idim=idim), problem.samples), words
+
+
+def require_within_bounds(problem: Problem, ranges: Mapping[str, tuple[float, float]]) -> None:
+    """Refuse ranges of shapes that are none, or beyond the bounds of their models.
+
+    Raises
+    ------
+    InputError
+    """
+    for shape in problem.idim.shape_parameters:
+        lower, upper = ranges.get(shape.name, (shape.bounds.lower, shape.bounds.upper))
+        if not shape.bounds.lower <= lower < upper <= shape.bounds.upper:
+            raise InputError(
+                f"ranges: {shape.name} is [{lower:g}, {upper:g}], but has to be a range within "
+                f"[{shape.bounds.lower:g}, {shape.bounds.upper:g}], the bounds of its model"
+            )
+
+
+def limited(problem: Problem, ranges: Mapping[str, tuple[float, float]]) -> Problem:
+    """A problem with the shapes within the ranges that name them."""
+    known = [(each.name, each.bounds) for each in problem.idim.shape_parameters]
+    limits = [
+        tuple(np.clip(ranges.get(name, (b.lower, b.upper)), b.lower, b.upper)) for name, b in known
+    ]
+    base = replace(problem.base, idim=problem.idim.limited([(low, high) for low, high in limits]))
+    return Problem.of(base, problem.samples)
