@@ -71,8 +71,8 @@ FrictionOption = Annotated[
     str | None,
     typer.Option(
         "--friction",
-        help="none, viscous, viscous-offset, coulomb-viscous (default), "
-        "coulomb-viscous-symmetric or coulomb-viscous-asymmetric.",
+        help="coulomb-viscous (default), cube-root, stribeck, load ... (docs/friction.md), or one "
+        "a joint with commas between.",
     ),
 ]
 
