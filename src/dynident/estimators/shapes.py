@@ -27,8 +27,10 @@ from dynident.regression.problem import Problem
 from dynident.regression.statistics import residuals
 from dynident.regression.weighted import TOLERANCE, group_sigma
 
-ROUNDS = 30
+ROUNDS = 40
 """Linearisations of a method's model."""
+HALFWAY = 0.5
+"""Share of their steps that loads, and the friction that is linearised about, take."""
 PATIENCE = 15
 """Linearisations after which a shape that still moves is held where it is."""
 SWINGING = 1.0 / 64.0
@@ -140,8 +142,9 @@ class Walk:
         plain, step = here.idim.plain, new - self.theta
         turned = step * self.step < 0.0
         shares = np.where(turned, 0.5 * self.shares, np.minimum(1.2 * self.shares, 1.0))
-        # friction that is only linearised about is no matter where the shapes come to rest
-        shares[:plain] = np.where(here.idim.moved[:plain], 0.5, 1.0)
+        # loads that are put in swing about those that come out; friction that is only linearised
+        # about is no matter where the shapes come to rest
+        shares[:plain] = HALFWAY
         reach = np.maximum(np.abs(self.theta), LEAST)
         step[plain:] = np.clip(step, -0.5 * reach, reach)[plain:]
         return Walk(self.theta + shares * step, step, shares)
