@@ -196,3 +196,11 @@ def test_every_model_of_the_library_is_identified():
         fit = di.identify(problem, doctor=False, bootstrap=0)
         assert fit.identification[0].overall_percent < 8.0, name
         assert fit.consistent
+
+
+@pytest.mark.parametrize("name", ["load", "dahl"])
+def test_the_doctor_looks_at_logs_of_friction_that_depends_on_more(name):
+    problem, _, _ = scene(name, seconds=8.0, coupled=False)
+    fit = di.identify(problem, bootstrap=0)
+    assert fit.findings == ()
+    assert "doctor" in fit.timings

@@ -22,7 +22,8 @@ from dynident.diagnosis.diagnoses import (
 )
 from dynident.diagnosis.moments import Moments, Normal
 from dynident.diagnosis.snapshot import FEW, MOST, Snapshot, take_snapshot
-from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.base import BaseParameters, base_parameters
+from dynident.dynamics.idim import build_idim
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Samples
 
@@ -144,6 +145,10 @@ class Explained:
     normal: Normal
 
 
+USUAL = "coulomb-viscous"
+"""Friction in the place of what depends on more than an instant."""
+
+
 def examine(
     base: BaseParameters,
     logs: Sequence[Samples],
@@ -169,11 +174,23 @@ def examine(
         were mended.
     """
     most = MOST if thorough else FEW
+    base = of_an_instant(base)
     snapshots = [take_snapshot(base, samples, most) for samples in (*logs, *held_out)]
     return tuple(
         look(snapshot, (*snapshots[:k], *snapshots[k + 1 :]), thorough)
         for k, snapshot in enumerate(snapshots[: len(logs)])
     )
+
+
+def of_an_instant(base: BaseParameters) -> BaseParameters:
+    """The model with friction that depends on the motion of an instant alone.
+
+    Loads and states are those of one reading of a log; other readings are told apart without.
+    """
+    idim = base.idim
+    if not any(f.model.state or f.model.needs for f in idim.frictions):
+        return base
+    return base_parameters(build_idim(idim.robot, USUAL, idim.rotor, elements=idim.elements))
 
 
 def look(snapshot: Snapshot, others: tuple[Snapshot, ...], thorough: bool) -> tuple[Finding, ...]:
