@@ -50,7 +50,8 @@ def report(found: Results) -> Reproduction:
             f"condition number {found.condition:.1f}; the survey's search got 4.6.",
             "Where the bodies are known to a fifth, constrained least squares gives standard "
             f"parameters with J_e {best.overall:.2f} without and {noisy.overall:.2f} with noise; "
-            "the survey's searches, which start from as much, report 0.39 to 0.87 and 1.06 to 1.20.",
+            "the survey's searches, which start from as much, report 0.39 to 0.87 and 1.06 to "
+            "1.20.",
             "Nonlinear friction (Tables 6 and 9) and the robot of Table 12 are not repeated; "
             "dynident compare does the latter on any log.",
             *(f"No answer: {failure}" for failure in found.failures),
