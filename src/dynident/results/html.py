@@ -182,7 +182,7 @@ def comparison_page(found: Comparison) -> str:
             subtitle=f"methods and friction models compared on {blocks_words(found)}",
             recommendations=[
                 Statement(
-                    "good" if each.joint is None else "note",
+                    "good" if each.friction == found.choice.friction else "note",
                     each.joint or "All joints",
                     f"{each.friction} by {each.method}: {each.reason}",
                 )

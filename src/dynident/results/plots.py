@@ -280,7 +280,7 @@ def friction_figure(
     columns = min(3, len(groups))
     rows = -(-len(groups) // columns)
     lines = {"model": series} if others is None else others
-    head = 0.3 if others is None else 0.5
+    head = 0.3 if others is None else 0.65
     height = head + 0.3 + 1.75 * rows
     with _style():
         figure = new_figure(height)
