@@ -9,14 +9,26 @@ import pytest
 
 from dynident.core.inertia import is_consistent, smallest_eigenvalue, to_com
 from dynident.core.progress import silent
-from dynident_papers.published import ZHANG, ZHANG_ERRORS, ZHANG_NAMES, ZHANG_POSITIONS
+from dynident_papers.published import (
+    ZHANG,
+    ZHANG_ERRORS,
+    ZHANG_NAMES,
+    ZHANG_POSITIONS,
+    ZHANG_STRIBECK,
+    ZHANG_STRIBECK_ERRORS,
+    ZHANG_STRIBECK_NAMES,
+)
 from dynident_papers.report import WIDTH
 from dynident_papers.zhang2018 import report
 from dynident_papers.zhang2018.estimated import Results, estimate_all, letter, link_row
 from dynident_papers.zhang2018.simulated import (
+    COULOMB,
     JOINT,
     LARGEST_SPEED,
     NOISE,
+    SPEED,
+    STATIC,
+    VISCOUS,
     exact,
     load_arm,
     noisy,
@@ -33,7 +45,8 @@ def results() -> Results:
 
 def test_published_tables_are_of_one_size():
     assert all(len(column) == len(ZHANG_NAMES) for column in ZHANG.values())
-    for e_d, e_f, J_e, *noise in ZHANG_ERRORS.values():
+    assert all(len(column) == len(ZHANG_STRIBECK_NAMES) for column in ZHANG_STRIBECK.values())
+    for e_d, e_f, J_e, *noise in (*ZHANG_ERRORS.values(), *ZHANG_STRIBECK_ERRORS.values()):
         assert J_e == pytest.approx(e_d + e_f, abs=0.01)
         assert noise[3] == pytest.approx((noise[2] - J_e) / J_e, abs=1e-3)
     for filtered, raw, change in ZHANG_POSITIONS.values():
@@ -79,6 +92,18 @@ def test_constraints_and_a_belief_give_the_standard_parameters():
     assert results().arm.idim.is_consistent(noisy.theta)
 
 
+def test_nonlinear_friction_is_found_with_its_shape():
+    truth = np.array([COULOMB, STATIC, SPEED, VISCOUS])
+    for method in ("ekf", "wls", "pc-idim-ls"):
+        clean, noisy = results().clean_stribeck[method], results().noisy_stribeck[method]
+        assert noisy.friction < 0.1
+        if method != "ekf":
+            np.testing.assert_allclose(clean.friction_values, truth, rtol=1e-4)
+    inertial = {m: found.inertial for m, found in results().clean_stribeck.items()}
+    assert inertial["ekf"] > 10.0
+    assert inertial["pc-idim-ls"] < 0.2
+
+
 def test_instruments_do_not_mind_noisy_positions():
     found = results().positions
     change = {m: found[m, False].overall / found[m, True].overall - 1.0 for m in ("ols", "iv")}
@@ -104,5 +129,14 @@ def test_levels_are_those_of_the_survey():
 def test_the_report_fits_its_page_and_has_both_bodies():
     text = report(results()).text()
     assert max(len(line) for line in text.split("\n")) <= WIDTH
-    for word in ("published  set here", "Table 8", "Table 10", "Table 11", "Figure 4", "-0.0158"):
+    for word in (
+        "published  set here",
+        "Table 6",
+        "Table 8",
+        "Table 9",
+        "Table 10",
+        "Table 11",
+        "Figure 4",
+        "-0.0158",
+    ):
         assert word in text

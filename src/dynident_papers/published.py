@@ -313,6 +313,31 @@ ZHANG_ERRORS: dict[str, tuple[float, ...]] = _columns(
 """,
 )
 """Table 8 of zhang2018: e_d, e_f and J_e without and then with noise, and Delta J_e."""
+ZHANG_STRIBECK_NAMES = ("Fc", "Fs", "qs", "beta")
+"""Rows of friction in Table 6."""
+ZHANG_STRIBECK: dict[str, tuple[float, ...]] = _columns(
+    (("set",), ("ekf",), ("nls",), ("ga",), ("pf",)),
+    """
+50 51.7727 50.625 49.9266 50.2767
+60 52.1061 60 59.8052 60.0016
+0.1 5.5823 0.08 0.1142 0.0996
+40 38.2327 39.8125 39.8125 39.7704
+""",
+)
+"""Friction of joint 3 in Table 6 of zhang2018."""
+ZHANG_STRIBECK_ERRORS: dict[str, tuple[float, ...]] = _columns(
+    (("ekf",), ("nls",), ("ga",), ("pf",)),
+    """
+71.7454 0.2243 0.8152 0.7340
+3.0663 0.0681 0.0376 0.0182
+74.8180 0.2956 0.8541 0.7530
+74.0046 0.8248 0.8351 0.8438
+48.4565 0.1287 0.1776 0.1493
+122.4827 0.9737 1.0343 1.0135
+0.6371 2.2936 0.2110 0.3459
+""",
+)
+"""Table 9 of zhang2018, in the order of `ZHANG_ERRORS`."""
 ZHANG_TIMES = {"ols": "< 1 s", "nls": "30 min", "ga": "> 1 h", "pf": "30 min"}
 """Section 6.3 of zhang2018."""
 ZHANG_POSITIONS = {"ols": (411.5920, 1911.7927, 3.6449), "iv": (412.3433, 446.4756, 0.0828)}

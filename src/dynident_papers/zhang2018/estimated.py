@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from dynident.api import identify
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.inertia import to_com
 from dynident.core.progress import Progress
+from dynident.dynamics.idim import Idim
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.options import estimate
+from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident.results.comparison import TORQUE_LEVELS, level
 from dynident.simulation.reference import Reference
@@ -22,6 +25,7 @@ from dynident_papers.zhang2018.simulated import (
     JOINT,
     NOISE,
     RATE,
+    STRIBECK,
     Arm,
     exact,
     load_arm,
@@ -33,6 +37,8 @@ from dynident_papers.zhang2018.simulated import (
 
 METHODS = ("ols", "wls", "irls", "kf", "rls", "pc-idim-ls", "nls", "ga", "pf")
 """Those of them that there are."""
+CURVED = ("ekf", "wls", "pc-idim-ls", "nls", "ga", "pf")
+"""The same of nonlinear friction."""
 MEMORY = 20.0
 """Of `rls` on constant parameters [s]."""
 MEMORY_TRACKED = 1.5
@@ -56,6 +62,8 @@ class Errors:
         e_T and e_T-Std: of the torque without noise, over each joint's largest.
     seconds : float
         Of the solution.
+    friction_values : ndarray, shape (kinds, n)
+        F_c, F_s, q_s and viscous friction of equation (4); in the model's order of (3).
     """
 
     theta: Array
@@ -64,6 +72,7 @@ class Errors:
     torque: float
     torque_std: float
     seconds: float
+    friction_values: Array
 
     @property
     def overall(self) -> float:
@@ -105,6 +114,8 @@ class Results:
         Of the trajectory.
     clean, noisy : dict of str to Errors
         By method, without and with the noise of Table 7.
+    clean_stribeck, noisy_stribeck : dict of str to Errors
+        The same of nonlinear friction.
     positions : dict of (method, bool) to Errors
         Of ``ols`` and ``iv`` under noisy positions that are filtered, or not.
     tracked : tuple of Tracked
@@ -115,6 +126,8 @@ class Results:
     condition: float
     clean: dict[str, Errors]
     noisy: dict[str, Errors]
+    clean_stribeck: dict[str, Errors]
+    noisy_stribeck: dict[str, Errors]
     positions: dict[tuple[str, bool], Errors]
     tracked: tuple[Tracked, ...]
     failures: tuple[str, ...]
@@ -146,10 +159,30 @@ def estimate_all(progress: Progress, reduced: bool) -> Results:
         for method, solve in (("ols", solver(own, "ols")), ("iv", instrumental(own, reference))):
             positions[method, filtered] = errors(arm, reference, own, solve)
     progress("zhang2018", 0.8)
+    curved: dict[str, dict[str, Errors]] = {"clean": {}, "noisy": {}}
+    rubbing = load_arm(STRIBECK)
+    logs = {"clean": exact(rubbing, reference), "noisy": noisy(rubbing, reference, seed=1)}
+    for method in (each for each in CURVED if each in ESTIMATORS):
+        for kind, log in logs.items():
+            try:
+                curved[kind][method] = curved_errors(rubbing, reference, log, method)
+            except ComputationError as error:
+                failures.append(f"{method} (Stribeck, {kind}): {error}")
+    progress("zhang2018", 0.9)
     longer = trajectory(arm, 1, periods=3 if reduced else 6)
     tracked = tuple(track(arm, longer, shape) for shape in ("ramp", "quadratic"))
     ratio = problems["clean"].factors.weighted(np.ones(arm.robot.n)).condition()[0]
-    return Results(arm, ratio, found["clean"], found["noisy"], positions, tracked, tuple(failures))
+    return Results(
+        arm,
+        ratio,
+        found["clean"],
+        found["noisy"],
+        curved["clean"],
+        curved["noisy"],
+        positions,
+        tracked,
+        tuple(failures),
+    )
 
 
 def solver(own: Problem, method: str) -> Callable[[], tuple[Array, Array | None]]:
@@ -194,16 +227,62 @@ def errors(
     seconds = time.perf_counter() - start
     if theta is None:
         theta = np.linalg.pinv(own.base.matrix) @ beta
-    idim = arm.idim
-    phi, drives = idim.split(theta)
-    truth, set_drives = idim.split(arm.theta)
-    inertial = np.mean([np.mean(relative(link_row(a), link_row(b))) for a, b in zip(phi, truth)])
-    friction = np.mean(relative(drives, set_drives))
+    drives = arm.idim.split(theta)[1]
+    friction = float(np.mean(relative(drives, arm.idim.split(arm.theta)[1])))
+    values = drives.reshape(arm.robot.n, -1).T
+    return judged(arm, arm.idim, reference, theta, friction, seconds, values)
+
+
+def curved_errors(arm: Arm, reference: Reference, log: Samples, method: str) -> Errors:
+    """The same of a method on nonlinear friction, whose shapes it finds.
+
+    e_f is of F_c, F_s, q_s and the viscous friction.
+    """
+    own = Problem(arm.believed, log, STRIBECK, rotor=False)
+    found = identify(own, method, rows="all", doctor=False)
+    theta = found.estimate.theta
+    if theta is None:
+        theta = np.linalg.pinv(found.base.matrix) @ found.estimate.beta
+    here, truth = (
+        curved_values(idim, own) for idim, own in ((found.idim, theta), (arm.idim, arm.theta))
+    )
+    friction = float(np.mean(relative(here, truth)))
+    return judged(arm, found.idim, reference, theta, friction, found.timings["total"], here)
+
+
+def curved_values(idim: Idim, theta: Array) -> Array:
+    """F_c, F_s, q_s and viscous friction of equation (4), shape (4, n)."""
+    values = dict(zip(idim.names, theta.tolist(), strict=True))
+    joints = range(1, idim.robot.n + 1)
+    fc, fs, fv = (np.array([values[f"{s}{j}"] for j in joints]) for s in ("fc", "fs", "fv"))
+    return np.array([fc, fc + fs, np.array(idim.shape), fv])
+
+
+def judged(
+    arm: Arm,
+    idim: Idim,
+    reference: Reference,
+    theta: Array,
+    friction: float,
+    seconds: float,
+    values: Array,
+) -> Errors:
+    """Standard parameters, and the torques of their model, beside the set ones."""
+    phi, truth = idim.split(theta)[0], arm.robot.nominal
+    inertial = np.mean(
+        [np.mean(relative(link_row(a), link_row(b))) for a, b in zip(phi, truth, strict=True)]
+    )
     motion = (reference.q, reference.dq, reference.ddq)
-    torque = idim.torque(arm.theta, *motion)
+    torque = arm.idim.torque(arm.theta, *motion)
     share = np.abs(idim.torque(theta, *motion) - torque) / np.abs(torque).max(axis=0)
     return Errors(
-        theta, float(inertial), float(friction), float(share.mean()), float(share.std()), seconds
+        theta,
+        float(inertial),
+        friction,
+        float(share.mean()),
+        float(share.std()),
+        seconds,
+        values,
     )
 
 

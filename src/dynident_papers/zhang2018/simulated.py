@@ -25,6 +25,8 @@ from dynident.simulation.reference import Reference, fourier
 
 FRICTION = "coulomb-viscous-symmetric"
 """Equation (3) of the survey; its robots have no rotors of their own."""
+STRIBECK = "stribeck"
+"""Equation (4), with an offset that is zero here."""
 RATE, PERIOD, HARMONICS = 100.0, 10.0, 5
 """[Hz], [s]; L = 5 harmonics of 0.1 Hz."""
 LARGEST_SPEED = np.array([1.5, 1.5, 1.8, 2.5, 2.5, 3.0])
@@ -34,6 +36,10 @@ OFFSET = np.array([0.0, -0.2, 0.1, 0.0, 0.3, 0.0])
 COULOMB = np.array([80.0, 80.0, 50.0, 20.0, 15.0, 10.0])
 VISCOUS = np.array([80.0, 80.0, 40.0, 15.0, 10.0, 8.0])
 """Set friction [Nm], [Nm s/rad]: joint 3 is the survey's, the others are ours."""
+STATIC = 1.2 * COULOMB
+"""F_s of equation (4); joint 3 is the survey's [Nm]."""
+SPEED = np.array([0.15, 0.06, 0.1, 0.2, 0.08, 0.12])
+"""Its q_s; joint 3 is the survey's [rad/s]."""
 NOISE = np.array([10.0, 10.0, 10.0, 1.78, 1.78, 1.78])
 """Of torque, standard deviations (Table 7) [Nm]."""
 POSITION_NOISE = 5e-5
@@ -71,8 +77,8 @@ class Arm:
     theta: Array
 
 
-def load_arm(seed: int = 0) -> Arm:
-    """The stand-in, its third body made consistent."""
+def load_arm(friction: str = FRICTION, seed: int = 0) -> Arm:
+    """The stand-in with one of the two friction models, its third body made consistent."""
     with as_file(files(__package__) / "er20_class.toml") as file:
         published = load_robot(file)
     robot = replace(published, nominal=nearest_consistent(published).phi, warnings=())
@@ -82,8 +88,9 @@ def load_arm(seed: int = 0) -> Arm:
         mass, com, inertia = to_com(phi)
         scale = 1.0 + BELIEF * rng.uniform(-1.0, 1.0, 5)
         bodies.append(from_com(scale[0] * mass, scale[1:4] * com, scale[4] * inertia))
-    idim = build_idim(robot, FRICTION, rotor=False)
-    values = {"fc": COULOMB, "fv": VISCOUS}
+    idim = build_idim(robot, friction, rotor=False)
+    idim = idim.shaped(SPEED) if idim.shape_parameters else idim
+    values = {"fc": COULOMB, "fv": VISCOUS, "fs": STATIC - COULOMB, "off": 0.0 * COULOMB}
     drives = [values[p.symbol][p.number - 1] for p in idim.parameters[idim.inertial :]]
     theta = np.concatenate([robot.nominal.ravel(), drives])
     return Arm(published, robot, replace(robot, nominal=np.array(bodies)), idim, theta)

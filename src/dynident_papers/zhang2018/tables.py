@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from dynident.core.inertia import smallest_eigenvalue, to_com
@@ -10,6 +12,9 @@ from dynident_papers.published import (
     ZHANG_ERRORS,
     ZHANG_NAMES,
     ZHANG_POSITIONS,
+    ZHANG_STRIBECK,
+    ZHANG_STRIBECK_ERRORS,
+    ZHANG_STRIBECK_NAMES,
     ZHANG_TIMES,
 )
 from dynident_papers.report import Table, digits
@@ -35,7 +40,16 @@ def all_tables(found: Results) -> tuple[Table, ...]:
     return (
         set_values(found),
         joint_three(found),
-        parameter_errors(found),
+        curved_joint(found),
+        parameter_errors(
+            "Table 8, errors without and with torque noise", found.clean, found.noisy, ZHANG_ERRORS
+        ),
+        parameter_errors(
+            "Table 9, the same of Stribeck friction",
+            found.clean_stribeck,
+            found.noisy_stribeck,
+            ZHANG_STRIBECK_ERRORS,
+        ),
         noisy_positions(found),
         tracking(found),
         levels(found),
@@ -87,23 +101,45 @@ def joint_three(found: Results) -> Table:
     return Table("Table 5, estimates without noise", header, tuple(rows), notes)
 
 
-def parameter_errors(found: Results) -> Table:
-    """Table 8: parameter errors without and with noise of the torque."""
+def curved_joint(found: Results) -> Table:
+    """Table 6: nonlinear friction of joint 3 without noise."""
+    place = found.clean_stribeck
+    columns = {method: each.friction_values[:, JOINT] for method, each in place.items()}
+    rows = [
+        (
+            name,
+            digits(ZHANG_STRIBECK["set"][k]),
+            digits(ZHANG_STRIBECK["ekf"][k]),
+            *(digits(float(values[k])) for values in columns.values()),
+        )
+        for k, name in enumerate(ZHANG_STRIBECK_NAMES)
+    ]
+    header = ("joint 3", "set", "survey's\nekf", *columns)
+    return Table("Table 6, Stribeck friction without noise", header, tuple(rows))
+
+
+def parameter_errors(
+    title: str,
+    clean: Mapping[str, Errors],
+    noisy: Mapping[str, Errors],
+    survey: Mapping[str, tuple[float, ...]],
+) -> Table:
+    """Tables 8 and 9: parameter errors without and with noise of the torque."""
     rows = []
-    for method in found.clean:
-        if method not in found.noisy:
+    for method in clean:
+        if method not in noisy:
             continue
-        before, after = found.clean[method], found.noisy[method]
+        before, after = clean[method], noisy[method]
         change = (after.overall - before.overall) / before.overall
         ours = [value for e in (before, after) for value in (e.inertial, e.friction, e.overall)]
         ours.append(change)
         seconds = f"{1e3 * after.seconds:.0f} ms"
         rows.append((called(method), *(small(v) for v in ours), seconds))
-        if method in ZHANG_ERRORS:
-            theirs = (small(v) for v in ZHANG_ERRORS[method])
+        if method in survey:
+            theirs = (small(v) for v in survey[method])
             rows.append(("  survey", *theirs, ZHANG_TIMES.get(method, "")))
     header = ("", "e_d", "e_f", "J_e", "noise:\ne_d", "e_f", "J_e", "ΔJ_e", "time")
-    return Table("Table 8, errors without and with torque noise", header, tuple(rows))
+    return Table(title, header, tuple(rows))
 
 
 def noisy_positions(found: Results) -> Table:
