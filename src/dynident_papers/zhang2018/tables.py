@@ -153,8 +153,8 @@ def noisy_positions(found: Results) -> Table:
         rows.append(("  survey", *(digits(v) for v in ZHANG_POSITIONS[method]), "", ""))
     header = ("", "J_e,\nfiltered", "not\nfiltered", "ΔJ_e", "e_f,\nfiltered", "not\nfiltered")
     note = (
-        "J_e of standard sets of smallest norm is mostly e_d, which where a mass comes out near zero "
-        "says little; e_f is of parameters that the motion determines."
+        "J_e of standard sets of smallest norm is mostly e_d, which where a mass comes out near "
+        "zero says little; e_f is of parameters that the motion determines."
     )
     return Table("Table 10, noise of positions and torques", header, tuple(rows), (note,))
 
