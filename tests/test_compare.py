@@ -198,6 +198,8 @@ def test_doubtful_results_come_last(place):
         assert eligible([better, worse]) == [better]
     both = [replace(c, verdict=STATES[-1]) for c in (plain, root)]
     assert eligible(both) == both
+    poor = replace(compared(place / "cube-root.toml"), candidates=tuple(both))
+    assert poor.recommendations[0].reason.endswith("; like the others, it is refuted")
     found = replace(
         compared(place / "cube-root.toml"), candidates=(plain, replace(root, verdict="doubtful"))
     )

@@ -269,6 +269,8 @@ def recommended(
         reason = "the simplest, and no other has a smaller held-out error"
     else:
         reason = "no other result is as trustworthy"
+    if name is None and found.verdict != STATES[0]:
+        reason += f"; like the others, it is {found.verdict}"
     return Recommendation(name, found.method, found.friction, reason)
 
 
