@@ -208,7 +208,7 @@ def test_lines_are_not_drawn_across_gaps():
 
 def test_figure_of_a_log_without_nominal_torques():
     signal = np.ones((50, 1))
-    series = Series("x", np.arange(50) * 0.1, signal, signal, None, {"gravity": signal})
+    series = Series("x", np.arange(50) * 0.1, signal, signal, None, {"gravity": signal}, signal)
     assert "robot file" not in torque_figure(series, 0)
     assert "[N]" in torque_figure(series, 0, "N")
 

@@ -8,6 +8,7 @@ module          content
 `experiment`    its references, controllers, encoders and random torques
 `brunot2019`    output error methods: CLIE, CLOE and DIDIM beside least squares
 `ardiani2024`   instrumental variables and constraints, five scenarios
+`zhang2018`     a survey's methods on an arm of its robot's class
 `routes`        other routes from a log to standard parameters
 `report`        tables and remarks as plain text
 =============== ================================================================
@@ -20,11 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dynident_papers import ardiani2024, brunot2019
+from dynident_papers import ardiani2024, brunot2019, zhang2018
 from dynident_papers.report import Reproduction
 
 REPRODUCTIONS: dict[str, Callable[..., Reproduction]] = {
     "ardiani2024": ardiani2024.run,
     "brunot2019": brunot2019.run,
+    "zhang2018": zhang2018.run,
 }
 """Experiments by name; each takes ``progress`` and ``reduced``."""

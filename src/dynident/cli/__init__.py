@@ -11,7 +11,7 @@ import sys
 import typer
 
 # the order of these imports is the order of the commands in --help
-from dynident.cli import identify, doctor, base, result, repair, simulate, track  # isort: skip
+from dynident.cli import identify, compare, doctor, base, result, repair, simulate, track  # isort: skip
 from dynident.cli.options import app
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.text import one_line
@@ -19,6 +19,7 @@ from dynident.core.text import one_line
 __all__ = [
     "Notes",
     "base",
+    "compare",
     "complain",
     "doctor",
     "fill_streams",

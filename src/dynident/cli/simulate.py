@@ -37,7 +37,9 @@ def simulate(
 
 @app.command(epilog="Example: dynident reproduce brunot2019")
 def reproduce(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="brunot2019 or ardiani2024.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="brunot2019, ardiani2024 or zhang2018.")
+    ],
     quick: Annotated[
         bool, typer.Option("--quick", help="A shorter, coarser version, in seconds.")
     ] = False,

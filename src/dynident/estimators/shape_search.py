@@ -64,9 +64,8 @@ class ShapeTask:
 
     def shapes(self, coordinates: Array) -> Array:
         """Shapes of coordinates, within their bounds."""
-        found = np.where(
-            self.by_ratio, np.exp(np.where(self.by_ratio, coordinates, 0.0)), coordinates
-        )
+        inside = np.clip(coordinates, self.low, self.high)
+        found = np.where(self.by_ratio, np.exp(np.where(self.by_ratio, inside, 0.0)), inside)
         return np.clip(found, *self.ends)
 
     @property

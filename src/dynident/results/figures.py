@@ -87,6 +87,8 @@ class Series:
     parts : dict of str to ndarray, shape (samples, n)
         ``inertia`` (with rotors), ``velocity`` (Coriolis, centrifugal), ``gravity``
         and ``friction``, which add up to the prediction.
+    speed : ndarray, shape (samples, n)
+        Of the joints, as the fit has it [rad/s or m/s].
     """
 
     name: str
@@ -95,6 +97,7 @@ class Series:
     predicted: Array
     nominal: Array | None
     parts: dict[str, Array]
+    speed: Array
 
 
 def figure(
@@ -281,6 +284,7 @@ def torque_series(
             smooth = zero_phase_lowpass(value, lowpass_hz, log.rate)
             signals.setdefault(name, []).append(smooth[::step])
         signals.setdefault("time", []).append(np.arange(start, stop)[::step] / log.rate)
+        signals.setdefault("speed", []).append(dq[::step])
     joined = {name: np.concatenate(pieces) for name, pieces in signals.items()}
     parts = {name: joined[name] for name in ("inertia", "velocity", "gravity", "friction")}
     return Series(
@@ -290,4 +294,5 @@ def torque_series(
         predicted=np.sum(list(parts.values()), axis=0),
         nominal=joined.get("nominal"),
         parts=parts,
+        speed=joined["speed"],
     )

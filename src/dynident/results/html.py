@@ -9,7 +9,7 @@ from importlib import resources
 from typing import Any, NamedTuple
 
 import numpy as np
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from dynident.core.inertia import smallest_eigenvalue, to_com
 from dynident.diagnosis.verdict import STATES
@@ -20,9 +20,22 @@ from dynident.regression.statistics import (
     whiteness,
     whiteness_rejected,
 )
+from dynident.results.comparison import (
+    LEGEND,
+    Comparison,
+    blocks_words,
+    columns_of,
+    notes,
+    with_error,
+)
 from dynident.results.figures import Series
 from dynident.results.parameters import BaseRow, base_rows
-from dynident.results.plots import autocorrelation_figure, precision_figure, torque_figures
+from dynident.results.plots import (
+    autocorrelation_figure,
+    friction_figure,
+    precision_figure,
+    torque_figures,
+)
 from dynident.results.result import Result, ValidationFigures
 from dynident.results.text import (
     certificate_words,
@@ -101,41 +114,118 @@ def html_report(result: Result, series: Sequence[Series]) -> str:
         HTML without scripts and without references to other files.
     """
     rows = base_rows(result)
-    return template().render(
-        title=result.robot.name,
-        subtitle=f"dynamic model identified by {result.method} from "
-        + counted(len(result.samples), "log"),
-        verdict=verdict(result, rows),
-        facts=facts(result),
-        errors=error_table(result),
-        torques=[(log_title(result, s.name), torque_figures(result.robot, s)) for s in series],
-        residual_plot=autocorrelation_figure(
-            result.estimate.residuals.error, [g.name for g in result.estimate.residuals.groups]
-        ),
-        residuals=residual_table(result),
-        precision_plot=precision_figure([row for row in rows if row.essential]),
-        parameters=parameter_table(rows),
-        weak=sum(row.weak for row in rows),
-        eliminated=sum(not row.essential for row in rows),
-        unidentifiable=result.base.unidentifiable,
-        standard=standard_table(result),
-        drives=drives(result),
-        certificate=certificate_words(result),
-        active=result.estimate.active,
-        settings=tuple(flattened(result.settings)),
-        estimate=result.estimate,
-        median_ratio=median_ratio(rows),
+    fitted = [s for s in series if s.name in [log.name for log in result.samples]]
+    return (
+        pages()
+        .get_template("template.html.j2")
+        .render(
+            title=result.robot.name,
+            subtitle=f"dynamic model identified by {result.method} from "
+            + counted(len(result.samples), "log"),
+            verdict=verdict(result, rows),
+            facts=facts(result),
+            errors=error_table(result),
+            torques=[(log_title(result, s.name), torque_figures(result.robot, s)) for s in series],
+            friction_plot=friction_figure(result.robot, fitted) if fitted else "",
+            residual_plot=autocorrelation_figure(
+                result.estimate.residuals.error, [g.name for g in result.estimate.residuals.groups]
+            ),
+            residuals=residual_table(result),
+            precision_plot=precision_figure([row for row in rows if row.essential]),
+            parameters=parameter_table(rows),
+            weak=sum(row.weak for row in rows),
+            eliminated=sum(not row.essential for row in rows),
+            unidentifiable=result.base.unidentifiable,
+            standard=standard_table(result),
+            drives=drives(result),
+            certificate=certificate_words(result),
+            active=result.estimate.active,
+            settings=tuple(flattened(result.settings)),
+            estimate=result.estimate,
+            median_ratio=median_ratio(rows),
+        )
     )
 
 
 @cache
-def template() -> Template:
-    """The page's template."""
-    text = resources.files("dynident.results").joinpath("template.html.j2").read_text("utf-8")
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+def pages() -> Environment:
+    """The templates of pages, by file name."""
+    here = resources.files("dynident.results")
+    return Environment(
+        loader=FunctionLoader(lambda name: here.joinpath(name).read_text("utf-8")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    return environment.from_string(text)
+
+
+def comparison_page(found: Comparison) -> str:
+    """A comparison as a self-contained page.
+
+    Parameters
+    ----------
+    found : Comparison
+
+    Returns
+    -------
+    str
+        HTML without scripts and without references to other files.
+    """
+    methods = list(dict.fromkeys(each.method for each in found.candidates))
+    own = [each for each in found.candidates if each.method == found.choice.method]
+    return (
+        pages()
+        .get_template("comparison.html.j2")
+        .render(
+            title=found.robot.name,
+            subtitle=f"methods and friction models compared on {blocks_words(found)}",
+            recommendations=[
+                Statement(
+                    "good" if each.friction == found.choice.friction else "note",
+                    each.joint or "All joints",
+                    f"{each.friction} by {each.method}: {each.reason}",
+                )
+                for each in found.recommendations
+            ],
+            models=[model_table(found, method) for method in methods],
+            legend=LEGEND,
+            notes=notes(found),
+            method=found.choice.method,
+            friction=found.choice.friction,
+            joints=Table(
+                ("friction", *found.robot.joint_names),
+                tuple(
+                    Row(
+                        (
+                            each.friction,
+                            *(with_error(*each.held_out.percent(j)) for j in range(found.robot.n)),
+                        ),
+                        "total" if each is found.choice else "",
+                    )
+                    for each in own
+                ),
+                ("friction",),
+            ),
+            friction_plot=friction_figure(
+                found.robot, found.choice.series, {each.friction: each.series for each in own}
+            ),
+        )
+    )
+
+
+def model_table(found: Comparison, method: str) -> Table:
+    """Friction models under one method."""
+    members = [k for k, each in enumerate(found.candidates) if each.method == method]
+    titles, cells = zip(*columns_of(found, members), strict=True)
+    rows = tuple(
+        Row(
+            (found.candidates[k].friction, *own),
+            "total" if found.candidates[k] is found.choice else "",
+        )
+        for k, own in zip(members, zip(*cells, strict=True), strict=True)
+    )
+    return Table((method, *titles), rows, (method, "verdict"))
 
 
 # ----------------------------------------------------------------------------- verdict

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,10 @@ LARGEST = 300_000
 """Characters beyond which an SVG is replaced by a PNG."""
 PNG_DPI = 160
 LAGS = 20
+DOTS = 160
+"""Of a joint's friction curves."""
+BINS = 24
+"""Of speed on either side of zero, on which a model's friction is averaged."""
 PER_ROW = 40
 """Parameters side by side in one row of the precision plot."""
 
@@ -41,6 +45,16 @@ GREY, BLUE, ORANGE, GREEN, PINK, RED = (
     "#D55E00",
 )
 PALE = "#A9B0B7"
+LINES: tuple[tuple[str, str | tuple[int, tuple[int, ...]]], ...] = (
+    ("#111111", "-"),
+    (RED, "-"),
+    (GREEN, "-"),
+    (PINK, "-"),
+    (RED, (0, (4, 2))),
+    (GREEN, (0, (4, 2))),
+    (PINK, (0, (4, 2))),
+)
+"""Colours and dashes of models' friction curves."""
 PARTS = {"inertia": BLUE, "velocity": ORANGE, "gravity": GREEN, "friction": PINK}
 
 STYLE: dict[str, Any] = {
@@ -240,6 +254,104 @@ def precision_row(axes: Axes, part: Sequence[BaseRow]) -> None:
     axes.plot(
         place[open_], mine[open_], "D", ms=4.5, color=RED, label="95 % interval contains zero"
     )
+
+
+def friction_figure(
+    robot: Robot, series: Sequence[Series], others: Mapping[str, Sequence[Series]] | None = None
+) -> str:
+    """What is left of each joint's torque beside the rigid bodies, against speed; and the model.
+
+    Parameters
+    ----------
+    robot : Robot
+    series : sequence of Series
+        Logs along the model whose rigid bodies are taken off.
+    others : mapping of str to sequence of Series, optional
+        Further models along the same logs by name: their friction is drawn too.
+
+    Returns
+    -------
+    str
+        Dots are measured: blue where the rigid bodies pull along, orange where they have to be
+        moved, grey where they pull less than in half of the samples. Lines are means over
+        samples of like speed.
+    """
+    groups = torque_groups(robot)
+    columns = min(3, len(groups))
+    rows = -(-len(groups) // columns)
+    lines = {"model": series} if others is None else others
+    head = 0.3 if others is None else 0.65
+    height = head + 0.3 + 1.75 * rows
+    with _style():
+        figure = new_figure(height)
+        grid = figure.add_gridspec(
+            rows,
+            columns,
+            left=0.06,
+            right=0.99,
+            top=1.0 - head / height,
+            bottom=0.42 / height,
+            hspace=0.42,
+            wspace=0.18,
+        )
+        panels = grid.subplots(squeeze=False).ravel()
+        for j, axes in enumerate(panels):
+            if j >= len(groups):
+                axes.set_visible(False)
+                continue
+            dots(axes, series, j)
+            for k, (name, own) in enumerate(lines.items()):
+                speed, friction = curve(own, j)
+                colour, dashes = LINES[k % len(LINES)]
+                axes.plot(speed, friction, color=colour, ls=dashes, lw=1.2, label=name)
+            speed_unit = "m/s" if groups[j].unit == "N" else "rad/s"
+            title = f"{panel_title(j, groups[j].name)} [{groups[j].unit}]"
+            axes.set_title(title, loc="left", pad=3, parse_math=False)
+            axes.locator_params(nbins=3)
+            if j + columns >= len(groups):
+                axes.set_xlabel(f"speed [{speed_unit}]")
+        if others is not None:
+            handles, labels = panels[0].get_legend_handles_labels()
+            figure.legend(handles, labels, loc="upper center", ncols=4, borderaxespad=0.0)
+        return drawn(figure, "friction")
+
+
+def dots(axes: Axes, series: Sequence[Series], joint: int) -> None:
+    """Measured torque less that of the rigid bodies, thinned, by what the bodies do."""
+    step = max(1, sum(len(one.time) for one in series) // DOTS)
+    rigid = joined(
+        one.predicted[::step, joint] - one.parts["friction"][::step, joint] for one in series
+    )
+    torque = joined(one.measured[::step, joint] for one in series) - rigid
+    speed = joined(one.speed[::step, joint] for one in series)
+    opposing = rigid * np.sign(speed)
+    light = float(np.median(np.abs(rigid)))
+    for colour, those in (
+        (PALE, np.abs(opposing) <= light),
+        (ORANGE, opposing > light),
+        (BLUE, opposing < -light),
+    ):
+        axes.plot(speed[those], torque[those], ".", ms=2.5, mew=0.0, color=colour)
+
+
+def curve(series: Sequence[Series], joint: int) -> tuple[Array, Array]:
+    """A model's friction as means over samples of like speed, split at standstill."""
+    speed = joined(one.speed[:, joint] for one in series)
+    friction = joined(one.parts["friction"][:, joint] for one in series)
+    found = []
+    for own in (speed < 0.0, speed >= 0.0):
+        v, f = speed[own], friction[own]
+        count = min(BINS, len(v))
+        if count:
+            parts = np.array_split(np.argsort(v, kind="stable"), count)
+            found.append(np.array([[v[part].mean(), f[part].mean()] for part in parts]))
+    points = np.concatenate(found) if found else np.zeros((0, 2))
+    return points[:, 0], points[:, 1]
+
+
+def joined(pieces: Iterable[Array]) -> Array:
+    """One array of several logs' signals."""
+    return np.concatenate(list(pieces))
 
 
 def panel_title(joint: int, name: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 WIDTH = 80
 LABEL = 12
 """Columns of the header's keywords."""
-LONGEST_NAME = 24
+LONGEST_NAME = 25
 """Columns that a joint's name may take in a table."""
 
 

@@ -1,0 +1,89 @@
+"""``dynident compare``: methods and friction models on one study, and which to take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dynident.cli.options import JsonFlag, app
+from dynident.core.errors import of_study
+
+if TYPE_CHECKING:
+    from dynident.results.comparison import Comparison
+
+OUTPUTS = ("comparison.json", "comparison.html")
+"""All that ``-o DIR`` receives; the first is the head of the set."""
+
+
+@app.command(epilog="Example: dynident compare examples/tx40/study.toml -o out/tx40-compared")
+def compare(
+    study: Annotated[Path, typer.Argument(metavar="STUDY.toml")],
+    methods: Annotated[
+        str | None,
+        typer.Option("--methods", help="Names with commas: wls,pc-idim-ls if not given."),
+    ] = None,
+    frictions: Annotated[
+        str | None,
+        typer.Option("--frictions", help="Friction models, names with commas; seven by default."),
+    ] = None,
+    blocks: Annotated[
+        int, typer.Option("--blocks", help="Blocks in time, each held out in turn.")
+    ] = 5,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Directory of comparison.json, comparison.html."),
+    ] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Compare methods and friction models by their held-out errors, and recommend."""
+    from dynident.cli.progress import progress_on_stderr
+    from dynident.core.files import refuse_overwriting, refuse_unwritable
+    from dynident.results.comparison import comparison_dict
+    from dynident.results.json import finite, to_json
+    from dynident.study import compare as comparing
+    from dynident.study.study import inputs_of, read_study
+
+    chosen = read_study(study)
+    if output is not None:
+        refuse_unwritable(output)
+        refuse_overwriting([output / name for name in OUTPUTS], [*inputs_of(chosen), study])
+    with progress_on_stderr() as progress:
+        with of_study(study):
+            found = comparing.compare(
+                chosen,
+                comparing.METHODS if methods is None else names(methods),
+                comparing.MODELS if frictions is None else names(frictions),
+                blocks,
+                progress,
+            )
+        if output is not None:
+            write_output(found, output)
+    typer.echo(
+        to_json(finite(comparison_dict(found))) if json else found.summary() + "\n", nl=False
+    )
+    if output is not None:
+        typer.echo(f"written to {output}", err=True)
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names between commas."""
+    return tuple(name.strip() for name in text.split(","))
+
+
+def write_output(found: Comparison, directory: Path) -> None:
+    """Write comparison.json and comparison.html."""
+    from dynident.core.files import write_files
+    from dynident.results.comparison import comparison_dict
+    from dynident.results.html import comparison_page
+    from dynident.results.json import finite, to_json
+
+    contents = (to_json(finite(comparison_dict(found))), comparison_page(found))
+    paths = (directory / name for name in OUTPUTS)
+    write_files(
+        {
+            path: text.encode(errors="backslashreplace")
+            for path, text in zip(paths, contents, strict=True)
+        }
+    )

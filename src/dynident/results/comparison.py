@@ -1,0 +1,427 @@
+"""Methods and friction models side by side on held-out blocks, and which of them to take."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dynident.core.arrays import Array, Integers
+from dynident.diagnosis.verdict import STATES
+from dynident.results.figures import Series, relative
+from dynident.results.words import WIDTH, counted, entry, number, percent, table
+from dynident.robot.model import Robot
+
+SCHEMA = "dynident.comparison/1"
+TORQUE_LEVELS = (0.01, 0.1)
+"""Of e_T, below which it is an A, and a B (zhang2018, Table 1)."""
+TIME_LEVELS = (60.0, 3600.0)
+"""Of a solution's time (zhang2018, Table 3) [s]."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Errors of a model on rows that it was not fitted to, block by block.
+
+    Attributes
+    ----------
+    squared_error, squared_torque : ndarray, shape (blocks, n)
+        Sums over the rows of each block and joint.
+    relative_error : ndarray, shape (n,)
+        Mean of ``|tau - tau_hat|`` over all rows, over the joint's largest torque; NaN of joints
+        without torque.
+    """
+
+    squared_error: Array
+    squared_torque: Array
+    relative_error: Array
+
+    def percent(self, joint: int | None = None) -> tuple[float, float]:
+        """Held-out error of a joint, or of all stacked, and its standard error [%]."""
+        return jackknife(lambda kept: self._percent(kept, joint), len(self.squared_error))
+
+    def beyond(self, other: Scores, joint: int | None = None) -> tuple[float, float]:
+        """By how much the error exceeds that of another model on the same blocks [%].
+
+        What makes a block hard for both does not count in the standard error.
+        """
+        return jackknife(
+            lambda kept: self._percent(kept, joint) - other._percent(kept, joint),
+            len(self.squared_error),
+        )
+
+    def _percent(self, kept: Integers, joint: int | None) -> float:
+        columns = slice(None) if joint is None else joint
+        squared, torque = self.squared_error[kept], self.squared_torque[kept]
+        return relative(float(np.sum(squared[:, columns])), float(np.sum(torque[:, columns])))
+
+
+def jackknife(statistic: Callable[[Integers], float], blocks: int) -> tuple[float, float]:
+    """A statistic of all blocks, and its standard error from leaving out each in turn.
+
+    Parameters
+    ----------
+    statistic : callable
+        Of the blocks that an index array names.
+    blocks : int
+    """
+    every = np.arange(blocks)
+    without = np.array([statistic(np.delete(every, k)) for k in range(blocks)])
+    spread = (blocks - 1.0) / blocks * float(np.sum((without - without.mean()) ** 2))
+    return statistic(every), float(np.sqrt(spread))
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A method with a friction model, fitted and held out.
+
+    Attributes
+    ----------
+    method, friction : str
+    parameters : int
+        Base parameters that were estimated, and shapes of friction that were not held.
+    fitted_percent : float
+        Torque error on the fitted rows of all blocks [%].
+    held_out : Scores
+    squared, rows : ndarray, shape (groups,)
+        Residual sum of squares and rows of each group, of the fit to all blocks.
+    ratio : float
+        By which autocorrelation inflates the variance of an average of those residuals.
+    seconds : float
+        The median of its identifications.
+    verdict : str
+    held : tuple of str
+        Shapes that the log does not determine.
+    series : tuple of Series
+        Torques along the fitted logs, thinned.
+    """
+
+    method: str
+    friction: str
+    parameters: int
+    fitted_percent: float
+    held_out: Scores
+    squared: Array
+    rows: Array
+    ratio: float
+    seconds: float
+    verdict: str
+    held: tuple[str, ...]
+    series: tuple[Series, ...]
+
+    def bic(self, ratio: float) -> float:
+        """``sum_g r_g log(RSS_g / r_g) + p log(sum_g r_g)``, rows counted `ratio` times fewer."""
+        effective = self.rows / ratio
+        present = self.rows > 0.0
+        likelihood = effective[present] @ np.log(self.squared[present] / self.rows[present])
+        return float(likelihood + self.parameters * np.log(np.sum(effective)))
+
+    @property
+    def torque_level(self) -> str:
+        """A, B or C by the mean relative error of held-out torque (zhang2018, Table 1)."""
+        return level(float(np.nanmean(self.held_out.relative_error)), TORQUE_LEVELS)
+
+    @property
+    def time_level(self) -> str:
+        """A, B or C by the time of one identification (zhang2018, Table 3)."""
+        return level(self.seconds, TIME_LEVELS)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A method with a friction model that gave no answer, and why.
+
+    Attributes
+    ----------
+    method, friction, reason : str
+    """
+
+    method: str
+    friction: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What to take for a joint, or for all, by the rule of one standard error.
+
+    Attributes
+    ----------
+    joint : str or None
+        None for all.
+    method, friction : str
+    reason : str
+    """
+
+    joint: str | None
+    method: str
+    friction: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Methods and friction models on one study's logs.
+
+    Attributes
+    ----------
+    robot : Robot
+    blocks : int
+    rotating : bool
+        Whether each block of the fitted logs was held out in turn; else the blocks are of the
+        study's held-out logs, and one fit was scored on all.
+    candidates : tuple of Candidate
+        At least one.
+    failures : tuple of Failure
+    seconds : float
+        In all.
+    """
+
+    robot: Robot
+    blocks: int
+    rotating: bool
+    candidates: tuple[Candidate, ...]
+    failures: tuple[Failure, ...]
+    seconds: float
+
+    @cached_property
+    def bic(self) -> tuple[float, ...]:
+        """BIC of each candidate over the smallest.
+
+        All count rows alike, by the autocorrelation that the best fit leaves: what a worse one
+        leaves beyond that is its own error.
+        """
+        ratio = min(self.candidates, key=lambda each: each.fitted_percent).ratio
+        values = [each.bic(ratio) for each in self.candidates]
+        return tuple(value - min(values) for value in values)
+
+    @cached_property
+    def choice(self) -> Candidate:
+        """What is recommended for all joints."""
+        return chosen(eligible(self.candidates), None)[0]
+
+    @cached_property
+    def recommendations(self) -> tuple[Recommendation, ...]:
+        """For all joints, then for each among the friction models of that choice's method."""
+        own = [each for each in self.candidates if each.method == self.choice.method]
+        own = [each for each in own if each.verdict != STATES[-1]] or own
+        found = [recommended(eligible(self.candidates), None, None)]
+        for j, name in enumerate(self.robot.joint_names):
+            moved = np.sum(own[0].held_out.squared_torque[:, j]) > 0.0
+            found += [recommended(own, j, name)] if moved else []
+        return tuple(found)
+
+    def summary(self) -> str:
+        """Tables and recommendations as plain text of at most 80 columns."""
+        methods = list(dict.fromkeys(each.method for each in self.candidates))
+        sections = [overview(self)]
+        sections += [candidate_lines(self, method) for method in methods]
+        sections += [joint_lines(self, self.choice.method), note_lines(self)]
+        sections.append(recommendation_lines(self))
+        return "\n\n".join("\n".join(lines) for lines in sections if lines)
+
+
+def level(value: float, limits: tuple[float, float]) -> str:
+    """A below the first limit, B below the second, else C."""
+    return "A" if value < limits[0] else "B" if value < limits[1] else "C"
+
+
+def eligible(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Those with the best verdict that any has: what is doubtful only where all are."""
+    best = min(STATES.index(each.verdict) for each in candidates)
+    return [each for each in candidates if STATES.index(each.verdict) == best]
+
+
+def chosen(candidates: Sequence[Candidate], joint: int | None) -> tuple[Candidate, Candidate]:
+    """The simplest whose error is within one standard error of the best, and the best.
+
+    The standard error is that of the difference on the same blocks.
+    """
+    best = min(candidates, key=lambda each: each.held_out.percent(joint)[0])
+    within = [best]
+    for each in candidates:
+        if each is not best:
+            excess, std = each.held_out.beyond(best.held_out, joint)
+            within += [each] if excess <= std else []
+    order = sorted(within, key=lambda each: (each.parameters, each.held_out.percent(joint)[0]))
+    return order[0], best
+
+
+def recommended(
+    candidates: Sequence[Candidate], joint: int | None, name: str | None
+) -> Recommendation:
+    """The choice for a joint with its reason."""
+    found, best = chosen(candidates, joint)
+    on = "" if name is None else f" on {name}"
+    simpler = [each for each in candidates if each.parameters < found.parameters]
+    if found is not best:
+        gain, std = found.held_out.beyond(best.held_out, joint)
+        reason = f"{called(best, found)} buys {gain:.2f} ± {std:.2f} %{on}: not worth it"
+    elif simpler:
+        next_best = min(simpler, key=lambda each: each.held_out.percent(joint)[0])
+        gain, std = next_best.held_out.beyond(found.held_out, joint)
+        reason = f"buys {gain:.2f} ± {std:.2f} %{on} over {called(next_best, found)}"
+    elif len(candidates) > 1:
+        reason = "the simplest, and no other has a smaller held-out error"
+    else:
+        reason = "no other result is as trustworthy"
+    if name is None and found.verdict != STATES[0]:
+        reason += f"; like the others, it is {found.verdict}"
+    return Recommendation(name, found.method, found.friction, reason)
+
+
+def called(candidate: Candidate, beside: Candidate) -> str:
+    """A candidate by what tells it from another."""
+    if candidate.method == beside.method:
+        return candidate.friction
+    if candidate.friction == beside.friction:
+        return candidate.method
+    return f"{candidate.friction} by {candidate.method}"
+
+
+# -------------------------------------------------------------------------------- text
+
+
+def with_error(value: float, std: float) -> str:
+    """A percentage and its standard error."""
+    return f"{percent(value)} ± {percent(std)}"
+
+
+def blocks_words(found: Comparison) -> str:
+    """What was held out."""
+    if found.rotating:
+        return f"{found.blocks} blocks of the fitted logs, each held out in turn"
+    return f"{found.blocks} blocks of the held-out logs, scored on one fit"
+
+
+def overview(found: Comparison) -> list[str]:
+    """What was compared, and what is recommended for all joints."""
+    best = found.recommendations[0]
+    return [
+        *entry("take", f"{best.friction} by {best.method}: {best.reason}"),
+        *entry("robot", f"{found.robot.name}, {counted(found.robot.n, 'joint')}"),
+        *entry("held out", blocks_words(found)),
+        *entry("time", f"{found.seconds:.1f} s"),
+    ]
+
+
+def columns_of(found: Comparison, members: Sequence[int]) -> list[tuple[str, list[str]]]:
+    """The columns that the text and the page share."""
+    rows = [found.candidates[k] for k in members]
+    return [
+        ("fit %", [percent(c.fitted_percent) for c in rows]),
+        ("held out %", [with_error(*c.held_out.percent()) for c in rows]),
+        ("par.", [str(c.parameters) for c in rows]),
+        ("BIC", [f"{found.bic[k]:+.0f}" for k in members]),
+        ("s", [number(c.seconds, 2) for c in rows]),
+        ("A-C", [c.torque_level + c.time_level for c in rows]),
+        ("verdict", [c.verdict for c in rows]),
+    ]
+
+
+def candidate_lines(found: Comparison, method: str) -> list[str]:
+    """Friction models under one method."""
+    members = [k for k, c in enumerate(found.candidates) if c.method == method]
+    labels = [found.candidates[k].friction for k in members]
+    return table(method, labels, columns_of(found, members))
+
+
+def joint_lines(found: Comparison, method: str) -> list[str]:
+    """Held-out errors of every joint under one method."""
+    rows = [c for c in found.candidates if c.method == method]
+    columns = [
+        (name, [with_error(*c.held_out.percent(j)) for c in rows])
+        for j, name in enumerate(found.robot.joint_names)
+    ]
+    return [f"held-out error by {method} [%]", *table("", [c.friction for c in rows], columns)]
+
+
+def notes(found: Comparison) -> list[tuple[str, str]]:
+    """What was passed over, what failed and what was held."""
+    best = min(found.candidates, key=lambda each: each.held_out.percent()[0])
+    barred = [
+        ("beside", f"{called(best, found.choice)} errs less, but its result is {best.verdict}")
+    ] * (best not in eligible(found.candidates))
+    failed = [("failed", f"{f.friction} by {f.method}: {f.reason}") for f in found.failures]
+    held = [
+        ("held", f"{c.friction} by {c.method}: {', '.join(c.held)} (not determined by the log)")
+        for c in found.candidates
+        if c.held
+    ]
+    return barred + failed + held
+
+
+def note_lines(found: Comparison) -> list[str]:
+    """The notes, and what the columns are."""
+    lines = [line for key, words in notes(found) for line in entry(key, words)]
+    return lines + textwrap.wrap(LEGEND, WIDTH)
+
+
+LEGEND = (
+    "fit %: error on the fitted rows; ± one standard error over the blocks; par.: parameters that "
+    "were estimated; BIC over the smallest; s: time of one identification; A-C: levels of e_T, "
+    "the mean held-out error over the largest torque (A < 0.01, B < 0.1), and of the time (A < "
+    "1 min, B < 1 h) of zhang2018, Tables 1 and 3. Its e_d, e_f and J_e need the true "
+    "parameters, and are left out."
+)
+
+
+def recommendation_lines(found: Comparison) -> list[str]:
+    """What to take for each joint."""
+    lines = [f"by one standard error, of the models by {found.choice.method}"]
+    for each in found.recommendations:
+        if each.joint is not None:
+            lines += entry(each.joint, f"{each.friction}: {each.reason}")
+    return lines
+
+
+# -------------------------------------------------------------------------------- JSON
+
+
+def comparison_dict(found: Comparison) -> dict[str, Any]:
+    """The comparison as plain data (schema ``dynident.comparison/1``)."""
+    return {
+        "schema": SCHEMA,
+        "robot": {"name": found.robot.name, "joints": list(found.robot.joint_names)},
+        "blocks": found.blocks,
+        "rotating": found.rotating,
+        "seconds": found.seconds,
+        "candidates": [
+            candidate_dict(each, bic) for each, bic in zip(found.candidates, found.bic, strict=True)
+        ],
+        "failures": [
+            {"method": f.method, "friction": f.friction, "reason": f.reason} for f in found.failures
+        ],
+        "recommendations": [
+            {"joint": r.joint, "method": r.method, "friction": r.friction, "reason": r.reason}
+            for r in found.recommendations
+        ],
+    }
+
+
+def candidate_dict(candidate: Candidate, bic: float) -> dict[str, Any]:
+    """One combination as plain data; BIC over the smallest."""
+    n = candidate.held_out.squared_error.shape[1]
+    return {
+        "method": candidate.method,
+        "friction": candidate.friction,
+        "parameters": candidate.parameters,
+        "fitted_percent": candidate.fitted_percent,
+        "held_out": scored(candidate.held_out.percent()),
+        "joints": [scored(candidate.held_out.percent(j)) for j in range(n)],
+        "bic": bic,
+        "e_T": float(np.nanmean(candidate.held_out.relative_error)),
+        "levels": {"e_T": candidate.torque_level, "time": candidate.time_level},
+        "seconds": candidate.seconds,
+        "verdict": candidate.verdict,
+        "held": list(candidate.held),
+    }
+
+
+def scored(pair: tuple[float, float]) -> dict[str, float]:
+    """An error with its standard error."""
+    return {"percent": pair[0], "std": pair[1]}

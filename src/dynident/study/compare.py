@@ -1,0 +1,287 @@
+"""Methods and friction models on one study, judged by what they were not fitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from dynident.api import EVERY_METHOD, identify
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError, DynidentError, InputError
+from dynident.core.options import table
+from dynident.core.progress import Progress, Stopwatch, silent
+from dynident.core.text import nearest, one_line
+from dynident.core.threads import one_thread
+from dynident.estimators import ESTIMATORS
+from dynident.estimators.options import SIMULATION, names_of
+from dynident.friction.models import FRICTIONS
+from dynident.recording.filters import edge
+from dynident.recording.prepare import Samples
+from dynident.regression.problem import Problem
+from dynident.regression.statistics import long_run_ratio
+from dynident.results.comparison import Candidate, Comparison, Failure, Scores
+from dynident.results.identification import Identification
+from dynident.study.constraints import build_constraints
+from dynident.study.loop import build_simulation
+from dynident.study.study import Study, study_robot, study_samples
+
+METHODS = ("wls", "pc-idim-ls")
+MODELS = (
+    "coulomb-viscous",
+    "coulomb-viscous-symmetric",
+    "cube-root",
+    "stribeck",
+    "load",
+    "stribeck-load",
+    "tanh-sech",
+)
+BLOCKS = 5
+POINTS = 1500
+"""Of a log's friction curves."""
+CONSTRAINTS = "constraints"
+
+Span = tuple[int, int, int]
+"""A log, a sample of it, and the one after the last."""
+Fold = tuple[tuple[Samples, ...], tuple[Samples, ...]]
+"""Logs that are fitted, and logs that are scored."""
+
+
+@one_thread
+def compare(
+    study: Study,
+    methods: Sequence[str] = METHODS,
+    frictions: Sequence[str] = MODELS,
+    blocks: int = BLOCKS,
+    progress: Progress = silent,
+) -> Comparison:
+    """Identify a study by several methods with several friction models, and compare them.
+
+    Parameters
+    ----------
+    study : Study
+        Its method and friction model are not read; a method has those of its options that are
+        its own.
+    methods, frictions : sequence of str
+        Names in `ESTIMATORS` and `FRICTIONS`.
+    blocks : int
+        Contiguous blocks in time, of equal length: of the held-out logs, where the study has
+        any, on which one fit is scored; else of the fitted logs, each held out in turn.
+    progress : callable
+        Called with "comparing" and the share that is done.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    InputError
+        For unknown names, fewer than two blocks, and blocks too short for the filters.
+    ComputationError
+        When nothing gave an answer.
+    """
+    watch = Stopwatch()
+    check_names("method", methods, ESTIMATORS)
+    check_names("friction", frictions, FRICTIONS)
+    if blocks < 2:
+        raise InputError(f"blocks is {blocks}, but a standard error needs at least 2")
+    progress("reading", 0.0)
+    robot = study_robot(study.robot)
+    logs: dict[str, list[Samples]] = {"identify": [], "validate": []}
+    for k, section in enumerate(study.log):
+        logs[section.use].append(study_samples(section, robot, study.prepare))
+        progress("reading", (k + 1) / len(study.log))
+    fitted, held_out = tuple(logs["identify"]), tuple(logs["validate"])
+    if held_out:
+        folds = [(fitted, cut(held_out, spans)) for spans in blocks_of(held_out, blocks)]
+    else:
+        folds = [
+            (cut(fitted, complement(fitted, spans)), cut(fitted, spans))
+            for spans in blocks_of(fitted, blocks)
+        ]
+    if not all(own and other for own, other in folds):
+        raise InputError(f"blocks of a {blocks}th are too short for the filters; ask for fewer")
+    pairs = [(method, friction) for method in methods for friction in frictions]
+    candidates: list[Candidate] = []
+    failures: list[Failure] = []
+    for k, (method, friction) in enumerate(pairs):
+
+        def done(share: float, k: int = k) -> None:
+            progress("comparing", (k + share) / len(pairs))
+
+        done(0.0)
+        try:
+            problem = Problem(robot, fitted, friction, study.robot.rotor)
+            candidates.append(candidate(study, problem, method, folds, held_out, done))
+        except DynidentError as error:
+            failures.append(Failure(method, friction, one_line(error)))
+    if not candidates:
+        raise ComputationError(f"nothing gave an answer; {failures[0].reason}")
+    return Comparison(
+        robot,
+        blocks,
+        not held_out,
+        tuple(candidates),
+        tuple(failures),
+        watch.total()["total"],
+    )
+
+
+def check_names(kind: str, given: Sequence[str], known: Iterable[str]) -> None:
+    """Refuse empty lists, unknown names and repeated ones.
+
+    Raises
+    ------
+    InputError
+    """
+    if not given:
+        raise InputError(f"no {kind} is given")
+    for name in given:
+        if name not in known:
+            raise InputError(f"{kind} {name!r} is not known{nearest(name, known)}")
+    if len(set(given)) < len(given):
+        raise InputError(f"{kind}s {', '.join(given)} are not all different")
+
+
+def blocks_of(logs: Sequence[Samples], count: int) -> list[list[Span]]:
+    """Contiguous blocks of equal length of all that a fit may use of some logs, in time order."""
+    stretches = [(k, a, b) for k, log in enumerate(logs) for a, b in log.segments]
+    ends = np.cumsum([0, *(b - a for _, a, b in stretches)])
+    found = []
+    for low, high in pairwise(np.linspace(0, ends[-1], count + 1).round().astype(int).tolist()):
+        spans = []
+        for (k, a, _), first, last in zip(stretches, ends[:-1], ends[1:], strict=True):
+            start, stop = max(low, int(first)), min(high, int(last))
+            if start < stop:
+                spans.append((k, a + start - int(first), a + stop - int(first)))
+        found.append(spans)
+    return found
+
+
+def complement(logs: Sequence[Samples], spans: Sequence[Span]) -> list[Span]:
+    """What is left beside a block, but for the samples at its ends that filters mix with it."""
+    left = []
+    for k, log in enumerate(logs):
+        guard = max(2, *(edge(hz, log.rate) for hz in log.position_hz))
+        for start, stop in log.segments:
+            first = start
+            for a, b in ((a, b) for i, a, b in spans if i == k and start <= a and b <= stop):
+                left.append((k, first, a - guard))
+                first = b + guard
+            left.append((k, first, stop))
+    return left
+
+
+def cut(logs: Sequence[Samples], spans: Sequence[Span]) -> tuple[Samples, ...]:
+    """Logs of which only some stretches are rows, where these are long enough for a row."""
+    found = []
+    for k, log in enumerate(logs):
+        shortest = 2 * max(own.half for own in log.filters) + 1
+        segments = tuple((a, b) for i, a, b in spans if i == k and b - a >= shortest)
+        if segments:
+            found.append(replace(log, segments=segments))
+    return tuple(found)
+
+
+def candidate(
+    study: Study,
+    problem: Problem,
+    method: str,
+    folds: Sequence[Fold],
+    held_out: tuple[Samples, ...],
+    done: Callable[[float], None],
+) -> Candidate:
+    """One method on one friction model: fitted to all, and scored on what it was not fitted to."""
+    seconds: list[float] = []
+    fits = 1 if held_out else len(folds) + 1
+
+    def fitted(here: Problem, **other: Any) -> Identification:
+        # what the doctor looks for is the log's, whatever the model: it has a command of its own
+        options = {**options_of(study, here, method), "doctor": False, **other}
+        result = identify(here, method, **options)
+        seconds.append(result.timings["total"])
+        done(len(seconds) / fits)
+        return result
+
+    whole = fitted(problem, validation=held_out)
+    plainly = {"bootstrap": 0} if "bootstrap" in names_of(method) else {}
+    sums = [
+        squares(whole if held_out else fitted(problem.on(own), **plainly), others)
+        for own, others in folds
+    ]
+    squared_error, squared_torque, absolute, largest, rows = (
+        np.array(each) for each in zip(*sums, strict=True)
+    )
+    peak = np.max(largest, axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        relative_error = np.sum(absolute, axis=0) / np.sum(rows, axis=0) / peak
+    found = whole.estimate
+    errors = found.residuals.error
+    shape = found.shape
+    free = 0 if shape is None else int(np.sum(np.isfinite(shape.std)))
+    count = whole.base.count if found.essential is None else len(found.essential.kept)
+    return Candidate(
+        method=method,
+        friction=problem.idim.friction,
+        parameters=count + free,
+        fitted_percent=whole.identification[0].overall_percent,
+        held_out=Scores(squared_error, squared_torque, relative_error),
+        squared=np.array([float(e @ e) for e in errors]),
+        rows=np.array([float(len(e)) for e in errors]),
+        ratio=long_run_ratio(errors),
+        seconds=float(np.median(seconds)),
+        verdict=whole.verdict.state,
+        held=()
+        if shape is None
+        else tuple(n for n, s in zip(shape.names, shape.std, strict=True) if not np.isfinite(s)),
+        series=whole.series(POINTS)[: len(whole.samples)],
+    )
+
+
+def options_of(study: Study, problem: Problem, method: str) -> dict[str, Any]:
+    """What of a study's options is the method's own."""
+    names = names_of(method)
+    common = table(EVERY_METHOD)
+    given = study.identify.model_dump(exclude={"method"}, exclude_none=True)
+    options = {key: value for key, value in given.items() if key in names or key in common}
+    if study.constraint and CONSTRAINTS in names:
+        options[CONSTRAINTS] = build_constraints(study.constraint)
+    if SIMULATION in names and study.controller is not None:
+        options[SIMULATION] = build_simulation(
+            study.controller, study.reference, study.simulation, problem.robot, problem.samples
+        )
+    return options
+
+
+def squares(
+    result: Identification, logs: Sequence[Samples]
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Sums of squared errors and torques, of errors' sizes, the largest torque, and the rows.
+
+    Parameters
+    ----------
+    result : Identification
+    logs : sequence of Samples
+        To be scored.
+
+    Returns
+    -------
+    tuple of ndarray, shapes (n,)
+    """
+    problem = Problem.of(result.base, logs)
+    beta = result.base.matrix @ result.theta
+    found = np.zeros((5, len(problem.groups)))
+    for rows in problem.rows():
+        for g, columns in enumerate(problem.columns):
+            y = rows.y[g]
+            if not len(y):
+                continue
+            e = y - rows.X[g] @ beta[columns]
+            found[:3, g] += e @ e, y @ y, np.sum(np.abs(e))
+            found[3, g] = max(found[3, g], np.max(np.abs(y)))
+            found[4, g] += len(y)
+    return found[0], found[1], found[2], found[3], found[4]

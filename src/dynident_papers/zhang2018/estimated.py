@@ -1,0 +1,324 @@
+"""The methods on the stand-in: with and without noise, noisy positions, friction that changes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynident.api import identify
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError
+from dynident.core.inertia import to_com
+from dynident.core.progress import Progress
+from dynident.dynamics.idim import Idim
+from dynident.estimators import ESTIMATORS
+from dynident.estimators.options import estimate
+from dynident.recording.prepare import Samples
+from dynident.regression.problem import Problem
+from dynident.results.comparison import TORQUE_LEVELS, level
+from dynident.simulation.reference import Reference
+from dynident_papers.zhang2018.simulated import (
+    JOINT,
+    NOISE,
+    RATE,
+    STRIBECK,
+    Arm,
+    exact,
+    load_arm,
+    measured,
+    noisy,
+    problem,
+    trajectory,
+)
+
+METHODS = ("ols", "wls", "irls", "kf", "rls", "pc-idim-ls", "nls", "ga", "pf")
+"""Those of them that there are."""
+CURVED = ("ekf", "wls", "pc-idim-ls", "nls", "ga", "pf")
+"""The same of nonlinear friction."""
+MEMORY = 20.0
+"""Of `rls` on constant parameters [s]."""
+MEMORY_TRACKED = 1.5
+"""Of the friction that `rls` tracks [s]."""
+LEVELS = {"e_d": (0.2, 1.0), "e_f": (0.2, 1.0), "J_e": (1.0, 10.0), "ΔJ_e": (0.1, 1.0)}
+"""Limits of A and B (Tables 2 and 4)."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """How far an estimate is from the set values (section 5 of the survey).
+
+    Attributes
+    ----------
+    theta : ndarray
+        Standard parameters; of base parameters, the set of smallest norm.
+    inertial, friction : float
+        e_d and e_f: mean relative errors of the links' mass, centre of mass and inertia about it,
+        and of the friction.
+    torque, torque_std : float
+        e_T and e_T-Std: of the torque without noise, over each joint's largest.
+    seconds : float
+        Of the solution.
+    friction_values : ndarray, shape (kinds, n)
+        F_c, F_s, q_s and viscous friction of equation (4); in the model's order of (3).
+    """
+
+    theta: Array
+    inertial: float
+    friction: float
+    torque: float
+    torque_std: float
+    seconds: float
+    friction_values: Array
+
+    @property
+    def overall(self) -> float:
+        """J_e."""
+        return self.inertial + self.friction + self.torque + self.torque_std
+
+
+@dataclass(frozen=True)
+class Tracked:
+    """A viscous friction that changes, and what methods follow of it.
+
+    Attributes
+    ----------
+    shape : str
+    time, truth : ndarray, shape (instants,)
+    found : dict of str to ndarray, shape (instants,)
+        By method.
+    """
+
+    shape: str
+    time: Array
+    truth: Array
+    found: dict[str, Array]
+
+    def error(self, method: str) -> float:
+        """Root of the mean squared error over the second half [Nm s/rad]."""
+        late = len(self.time) // 2
+        return float(np.sqrt(np.mean((self.found[method] - self.truth)[late:] ** 2)))
+
+
+@dataclass(frozen=True)
+class Results:
+    """All estimates.
+
+    Attributes
+    ----------
+    arm : Arm
+    condition : float
+        Of the trajectory.
+    clean, noisy : dict of str to Errors
+        By method, without and with the noise of Table 7.
+    clean_stribeck, noisy_stribeck : dict of str to Errors
+        The same of nonlinear friction.
+    positions : dict of (method, bool) to Errors
+        Of ``ols`` and ``iv`` under noisy positions that are filtered, or not.
+    tracked : tuple of Tracked
+    failures : tuple of str
+    """
+
+    arm: Arm
+    condition: float
+    clean: dict[str, Errors]
+    noisy: dict[str, Errors]
+    clean_stribeck: dict[str, Errors]
+    noisy_stribeck: dict[str, Errors]
+    positions: dict[tuple[str, bool], Errors]
+    tracked: tuple[Tracked, ...]
+    failures: tuple[str, ...]
+
+
+def estimate_all(progress: Progress, reduced: bool) -> Results:
+    """Everything that the tables show."""
+    arm = load_arm()
+    progress("zhang2018", 0.0)
+    reference = trajectory(arm, 4 if reduced else 40)
+    problems = {
+        "clean": problem(arm.believed, exact(arm, reference)),
+        "noisy": problem(arm.believed, noisy(arm, reference, seed=1)),
+    }
+    progress("zhang2018", 0.3)
+    found: dict[str, dict[str, Errors]] = {"clean": {}, "noisy": {}}
+    failures = []
+    methods = [method for method in METHODS if method in ESTIMATORS]
+    for k, method in enumerate(methods):
+        for kind, own in problems.items():
+            try:
+                found[kind][method] = errors(arm, reference, own, solver(own, method))
+            except ComputationError as error:
+                failures.append(f"{method} ({kind}): {error}")
+        progress("zhang2018", 0.3 + 0.4 * (k + 1) / len(methods))
+    positions = {}
+    for filtered in (True, False):
+        own = problem(arm.robot, measured(arm, reference, 1, filtered))
+        for method, solve in (("ols", solver(own, "ols")), ("iv", instrumental(own, reference))):
+            positions[method, filtered] = errors(arm, reference, own, solve)
+    progress("zhang2018", 0.8)
+    curved: dict[str, dict[str, Errors]] = {"clean": {}, "noisy": {}}
+    rubbing = load_arm(STRIBECK)
+    logs = {"clean": exact(rubbing, reference), "noisy": noisy(rubbing, reference, seed=1)}
+    for method in (each for each in CURVED if each in ESTIMATORS):
+        for kind, log in logs.items():
+            try:
+                curved[kind][method] = curved_errors(rubbing, reference, log, method)
+            except ComputationError as error:
+                failures.append(f"{method} (Stribeck, {kind}): {error}")
+    progress("zhang2018", 0.9)
+    longer = trajectory(arm, 1, periods=3 if reduced else 6)
+    tracked = tuple(track(arm, longer, shape) for shape in ("ramp", "quadratic"))
+    ratio = problems["clean"].factors.weighted(np.ones(arm.robot.n)).condition()[0]
+    return Results(
+        arm,
+        ratio,
+        found["clean"],
+        found["noisy"],
+        curved["clean"],
+        curved["noisy"],
+        positions,
+        tracked,
+        tuple(failures),
+    )
+
+
+def solver(own: Problem, method: str) -> Callable[[], tuple[Array, Array | None]]:
+    """A method's estimate, base and standard parameters."""
+    options: dict[str, Any] = {"memory": MEMORY} if method == "rls" else {}
+    if method in ("rls", "kf"):
+        options["torque_noise"] = tuple(NOISE.tolist())
+
+    def solve() -> tuple[Array, Array | None]:
+        found = estimate(own, method, **options)
+        return found.beta, found.theta
+
+    return solve
+
+
+def instrumental(own: Problem, reference: Reference) -> Callable[[], tuple[Array, Array | None]]:
+    """``(Z'X)^-1 Z'y`` (17), with the regressor along the reference as instruments.
+
+    That is the simulated motion, as the survey's controller knows the robot.
+    """
+
+    def solve() -> tuple[Array, Array | None]:
+        motion = (reference.q, reference.dq, reference.ddq)
+        rows = own.with_instruments(own.along([motion]))
+        weighted = rows.instrument_factors.weighted(np.ones(own.robot.n))
+        return weighted.projected.solve(), None
+
+    return solve
+
+
+def errors(
+    arm: Arm,
+    reference: Reference,
+    own: Problem,
+    solve: Callable[[], tuple[Array, Array | None]],
+) -> Errors:
+    """An estimate beside the set values."""
+    assert own.factors is not None  # made before the clock starts, as the survey's K is
+    solve()  # once for the compiler
+    start = time.perf_counter()
+    beta, theta = solve()
+    seconds = time.perf_counter() - start
+    if theta is None:
+        theta = np.linalg.pinv(own.base.matrix) @ beta
+    drives = arm.idim.split(theta)[1]
+    friction = float(np.mean(relative(drives, arm.idim.split(arm.theta)[1])))
+    values = drives.reshape(arm.robot.n, -1).T
+    return judged(arm, arm.idim, reference, theta, friction, seconds, values)
+
+
+def curved_errors(arm: Arm, reference: Reference, log: Samples, method: str) -> Errors:
+    """The same of a method on nonlinear friction, whose shapes it finds.
+
+    e_f is of F_c, F_s, q_s and the viscous friction.
+    """
+    own = Problem(arm.believed, log, STRIBECK, rotor=False)
+    found = identify(own, method, rows="all", doctor=False)
+    theta = found.estimate.theta
+    if theta is None:
+        theta = np.linalg.pinv(found.base.matrix) @ found.estimate.beta
+    here, truth = (
+        curved_values(idim, own) for idim, own in ((found.idim, theta), (arm.idim, arm.theta))
+    )
+    friction = float(np.mean(relative(here, truth)))
+    return judged(arm, found.idim, reference, theta, friction, found.timings["total"], here)
+
+
+def curved_values(idim: Idim, theta: Array) -> Array:
+    """F_c, F_s, q_s and viscous friction of equation (4), shape (4, n)."""
+    values = dict(zip(idim.names, theta.tolist(), strict=True))
+    joints = range(1, idim.robot.n + 1)
+    fc, fs, fv = (np.array([values[f"{s}{j}"] for j in joints]) for s in ("fc", "fs", "fv"))
+    return np.array([fc, fc + fs, np.array(idim.shape), fv])
+
+
+def judged(
+    arm: Arm,
+    idim: Idim,
+    reference: Reference,
+    theta: Array,
+    friction: float,
+    seconds: float,
+    values: Array,
+) -> Errors:
+    """Standard parameters, and the torques of their model, beside the set ones."""
+    phi, truth = idim.split(theta)[0], arm.robot.nominal
+    inertial = np.mean(
+        [np.mean(relative(link_row(a), link_row(b))) for a, b in zip(phi, truth, strict=True)]
+    )
+    motion = (reference.q, reference.dq, reference.ddq)
+    torque = arm.idim.torque(arm.theta, *motion)
+    share = np.abs(idim.torque(theta, *motion) - torque) / np.abs(torque).max(axis=0)
+    return Errors(
+        theta,
+        float(inertial),
+        friction,
+        float(share.mean()),
+        float(share.std()),
+        seconds,
+        values,
+    )
+
+
+def link_row(phi: Array) -> Array:
+    """Mass, centre of mass and inertia about it, as Table 5 has them."""
+    mass, com, inertia = to_com(phi)
+    return np.array([mass, *com, *inertia[np.triu_indices(3)]])
+
+
+def relative(found: Array, truth: Array) -> Array:
+    """``|(truth - found) / truth|``."""
+    return np.asarray(np.abs((truth - found) / truth))
+
+
+def track(arm: Arm, reference: Reference, shape: str) -> Tracked:
+    """Joint 3's viscous friction grows by half: along a ramp, or with the square of time."""
+    share = np.arange(len(reference.q)) / len(reference.q)
+    place = arm.idim.names.index(f"fv{JOINT + 1}")
+    start = float(arm.theta[place])
+    course = start * (1.0 + 0.5 * (share if shape == "ramp" else share**2))
+    clean = noisy(arm, reference, seed=2)
+    tau = clean.tau.copy()
+    tau[:, JOINT] += (course - start) * reference.dq[:, JOINT]
+    own = problem(arm.robot, clean.driven(tau))
+    column = own.base.names.index(f"fv{JOINT + 1}")
+    weights = tuple(NOISE.tolist())
+    found, instants = {}, np.zeros(0)
+    for method, options in (("kf", {}), ("rls", {"memory_friction": MEMORY_TRACKED})):
+        followed = estimate(own, method, torque_noise=weights, **options).track
+        assert followed is not None
+        instants, found[method] = followed.time, followed.beta[:, column]
+    return Tracked(
+        shape, instants, np.interp(instants, np.arange(len(course)) / RATE, course), found
+    )
+
+
+def letter(kind: str, value: float) -> str:
+    """A, B or C by the survey's tables."""
+    return level(value, TORQUE_LEVELS if kind == "e_T" else LEVELS[kind])

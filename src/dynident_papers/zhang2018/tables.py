@@ -1,0 +1,190 @@
+"""The survey's tables beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from dynident.core.inertia import smallest_eigenvalue, to_com
+from dynident_papers.published import (
+    ZHANG,
+    ZHANG_ERRORS,
+    ZHANG_NAMES,
+    ZHANG_POSITIONS,
+    ZHANG_STRIBECK,
+    ZHANG_STRIBECK_ERRORS,
+    ZHANG_STRIBECK_NAMES,
+    ZHANG_TIMES,
+)
+from dynident_papers.report import Table, digits
+from dynident_papers.zhang2018.estimated import Errors, Results, letter, link_row
+from dynident_papers.zhang2018.simulated import JOINT
+
+NAMES = {
+    "ols": "pseudo-inverse",
+    "kf": "Kalman",
+    "rls": "forgetting",
+    "nls": "gradient descent",
+    "ga": "genetic algorithm",
+    "pf": "particle filter",
+    "iv": "IDIM-IV",
+}
+"""What the survey calls our methods."""
+SHOWN = ("ols", "kf", "rls", "pc-idim-ls", "nls", "ga", "pf")
+"""Columns of Table 5."""
+
+
+def all_tables(found: Results) -> tuple[Table, ...]:
+    """Those of all results."""
+    return (
+        set_values(found),
+        joint_three(found),
+        curved_joint(found),
+        parameter_errors(
+            "Table 8, errors without and with torque noise", found.clean, found.noisy, ZHANG_ERRORS
+        ),
+        parameter_errors(
+            "Table 9, the same of Stribeck friction",
+            found.clean_stribeck,
+            found.noisy_stribeck,
+            ZHANG_STRIBECK_ERRORS,
+        ),
+        noisy_positions(found),
+        tracking(found),
+        levels(found),
+    )
+
+
+def called(method: str) -> str:
+    """Our name, and the survey's where it differs."""
+    return f"{method} ({NAMES[method]})" if method in NAMES else method
+
+
+def row_of(found: Results, estimate: Errors) -> list[float]:
+    """Joint 3's parameters in the order of Table 5."""
+    phi, drives = found.arm.idim.split(estimate.theta)
+    places = [found.arm.idim.names.index(f"{s}{JOINT + 1}") for s in ("fc", "fv")]
+    friction = [float(drives[place - found.arm.idim.inertial]) for place in places]
+    return [*link_row(phi[JOINT]).tolist(), *friction]
+
+
+def set_values(found: Results) -> Table:
+    """Joint 3's body as published, and the nearest that can be."""
+    bodies = [found.arm.published.nominal[JOINT], found.arm.robot.nominal[JOINT]]
+    rows = [
+        (name, *(f"{value:.4f}" for value in values))
+        for name, *values in zip(ZHANG_NAMES, *(link_row(body) for body in bodies))
+    ]
+    inertia = [np.linalg.eigvalsh(to_com(body)[2])[0] for body in bodies]
+    rows.append(("smallest eigenvalue of the inertia", *(f"{v:.4f}" for v in inertia)))
+    pseudo = [float(smallest_eigenvalue(body)) for body in bodies]
+    rows.append(("smallest eigenvalue of the pseudo-inertia", *(f"{v:.4f}" for v in pseudo)))
+    note = "The published inertia is indefinite: no body has it. Set values are the nearest."
+    header = ("joint 3", "published", "set here")
+    return Table("Table 5, set values", header, tuple(rows), (note,))
+
+
+def joint_three(found: Results) -> Table:
+    """Table 5: the estimates of joint 3 without noise."""
+    methods = [method for method in SHOWN if method in found.clean]
+    columns = [row_of(found, found.clean[method]) for method in methods]
+    rows = [
+        (name, digits(ZHANG["ols"][k]), *(digits(column[k]) for column in columns))
+        for k, name in enumerate(ZHANG_NAMES)
+    ]
+    header = ("joint 3", "survey's\npseudo-inv.", *methods)
+    notes = (
+        "Methods of base parameters have the standard set of smallest norm, as the pseudo-inverse "
+        "of rows without rank has.",
+    )
+    return Table("Table 5, estimates without noise", header, tuple(rows), notes)
+
+
+def curved_joint(found: Results) -> Table:
+    """Table 6: nonlinear friction of joint 3 without noise."""
+    place = found.clean_stribeck
+    columns = {method: each.friction_values[:, JOINT] for method, each in place.items()}
+    rows = [
+        (
+            name,
+            digits(ZHANG_STRIBECK["set"][k]),
+            digits(ZHANG_STRIBECK["ekf"][k]),
+            *(digits(float(values[k])) for values in columns.values()),
+        )
+        for k, name in enumerate(ZHANG_STRIBECK_NAMES)
+    ]
+    header = ("joint 3", "set", "survey's\nekf", *columns)
+    return Table("Table 6, Stribeck friction without noise", header, tuple(rows))
+
+
+def parameter_errors(
+    title: str,
+    clean: Mapping[str, Errors],
+    noisy: Mapping[str, Errors],
+    survey: Mapping[str, tuple[float, ...]],
+) -> Table:
+    """Tables 8 and 9: parameter errors without and with noise of the torque."""
+    rows = []
+    for method in clean:
+        if method not in noisy:
+            continue
+        before, after = clean[method], noisy[method]
+        change = (after.overall - before.overall) / before.overall
+        ours = [value for e in (before, after) for value in (e.inertial, e.friction, e.overall)]
+        ours.append(change)
+        seconds = f"{1e3 * after.seconds:.0f} ms"
+        rows.append((called(method), *(small(v) for v in ours), seconds))
+        if method in survey:
+            theirs = (small(v) for v in survey[method])
+            rows.append(("  survey", *theirs, ZHANG_TIMES.get(method, "")))
+    header = ("", "e_d", "e_f", "J_e", "noise:\ne_d", "e_f", "J_e", "ΔJ_e", "time")
+    return Table(title, header, tuple(rows))
+
+
+def noisy_positions(found: Results) -> Table:
+    """Table 10: noise of the positions too, filtered or not."""
+    rows: list[tuple[str, ...]] = []
+    for method in ("ols", "iv"):
+        pair = [found.positions[method, own] for own in (True, False)]
+        filtered, raw = (each.overall for each in pair)
+        cells = [digits(v) for v in (filtered, raw, (raw - filtered) / filtered)]
+        rows.append((called(method), *cells, *(digits(each.friction) for each in pair)))
+        rows.append(("  survey", *(digits(v) for v in ZHANG_POSITIONS[method]), "", ""))
+    header = ("", "J_e,\nfiltered", "not\nfiltered", "ΔJ_e", "e_f,\nfiltered", "not\nfiltered")
+    note = (
+        "J_e of standard sets of smallest norm is mostly e_d, which where a mass comes out near "
+        "zero says little; e_f is of parameters that the motion determines."
+    )
+    return Table("Table 10, noise of positions and torques", header, tuple(rows), (note,))
+
+
+def tracking(found: Results) -> Table:
+    """Figure 4 in numbers."""
+    rows = []
+    for each in found.tracked:
+        last = {m: digits(float(values[-1])) for m, values in each.found.items()}
+        for method in each.found:
+            cells = (digits(float(each.truth[-1])), last[method], digits(each.error(method)))
+            rows.append((f"{each.shape}, {called(method)}", *cells))
+    header = ("beta_3 [Nm s/rad]", "true at the end", "found there", "rms, second half")
+    return Table("Figure 4, viscous friction that grows by half", header, tuple(rows))
+
+
+def levels(found: Results) -> Table:
+    """Table 11, by the survey's own limits."""
+    rows = []
+    for method, before in found.clean.items():
+        if method not in found.noisy:
+            continue
+        change = (found.noisy[method].overall - before.overall) / before.overall
+        values = {"e_d": before.inertial, "e_f": before.friction, "e_T": before.torque}
+        values |= {"J_e": before.overall, "ΔJ_e": change}
+        rows.append((called(method), *(letter(kind, value) for kind, value in values.items())))
+    header = ("", "e_d", "e_f", "e_T", "J_e", "ΔJ_e")
+    return Table("Table 11, levels", header, tuple(rows))
+
+
+def small(value: float) -> str:
+    """Three digits; what is rounding is zero."""
+    return "0" if abs(value) < 1e-6 else digits(value)

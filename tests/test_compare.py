@@ -1,0 +1,306 @@
+"""Methods and friction models compared on held-out blocks, and what is recommended."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import lxml.html
+import numpy as np
+import pytest
+import toy
+
+from dynident.cli import run
+from dynident.core.errors import ComputationError, InputError
+from dynident.diagnosis.verdict import STATES
+from dynident.dynamics.idim import build_idim
+from dynident.recording.filters import edge
+from dynident.recording.prepare import prepare
+from dynident.regression.problem import Problem
+from dynident.results.comparison import Comparison, Scores, comparison_dict, eligible, jackknife
+from dynident.results.html import comparison_page
+from dynident.results.json import finite
+from dynident.results.plots import curve, friction_figure
+from dynident.results.urdf import urdf_from_robot
+from dynident.study.compare import blocks_of, compare, complement, cut
+from dynident.study.study import Study, read_study
+
+RATE = 500.0
+VALUES = {"Ia": 0.3, "fv": 2.0, "fc": 3.0, "off": 0.5, "fr": 4.0}
+STUDY = """[robot]
+file = "arm.urdf"
+[[log]]
+files = "{log}"
+[prepare]
+bandwidth = 5.0
+drop_below = 0.05
+"""
+HELD_OUT = '[[log]]\nfiles = "{log}"\nuse = "validate"\n'
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory) -> Path:
+    """An arm, and logs of it with friction that is linear and with a cube root."""
+    place = tmp_path_factory.mktemp("compare")
+    robot = toy.arm(2)
+    (place / "arm.urdf").write_bytes(urdf_from_robot(robot, robot.nominal)[0])
+    for friction in ("coulomb-viscous", "cube-root"):
+        idim = build_idim(robot, friction)
+        drive = [VALUES[p.symbol] for p in idim.parameters[idim.inertial :]]
+        theta = np.concatenate([robot.nominal.ravel(), drive])
+        for run_number in range(2):
+            q, dq, ddq = toy.motion(2, 8.0, run_number, RATE)
+            tau = idim.torque(theta, q, dq, ddq)
+            tau += np.random.default_rng(run_number).normal(size=tau.shape)
+            names = [f"{s}_{joint}" for s in ("q", "tau") for joint in robot.joint_names]
+            path = place / f"{friction}-{run_number}.csv"
+            table = np.column_stack([np.arange(len(q)) / RATE, q, tau])
+            np.savetxt(path, table, delimiter=",", header=",".join(["time", *names]), comments="")
+        (place / f"{friction}.toml").write_text(STUDY.format(log=f"{friction}-0.csv"))
+    both = STUDY.format(log="cube-root-0.csv") + HELD_OUT.format(log="cube-root-1.csv")
+    (place / "both.toml").write_text(both)
+    return place
+
+
+@cache
+def study(path: Path) -> Study:
+    return read_study(path)
+
+
+@cache
+def compared(path: Path) -> Comparison:
+    return compare(study(path), ["wls"], ["coulomb-viscous", "cube-root"], 4)
+
+
+# ------------------------------------------------------------------------------- blocks
+
+
+def samples(seconds: float = 6.0, **options):
+    recording, _ = toy.log(toy.arm(2), seconds)
+    return prepare(recording, 10.0, **options)
+
+
+def test_blocks_are_all_that_may_be_fitted_in_order_and_of_one_length():
+    log = samples()
+    start, stop = log.segments[0]
+    gap = replace(log, segments=((start, 2000), (2600, stop)))
+    blocks = blocks_of([gap, log], 5)
+    taken = [(k, i) for spans in blocks for k, a, b in spans for i in range(a, b)]
+    every = [
+        (k, i) for k, one in enumerate((gap, log)) for a, b in one.segments for i in range(a, b)
+    ]
+    assert taken == every
+    lengths = [sum(b - a for _, a, b in spans) for spans in blocks]
+    assert max(lengths) - min(lengths) <= 1
+
+
+def test_no_fitted_row_reaches_into_what_is_held_out():
+    log = samples()
+    guard = edge(50.0, log.rate)
+    half = log.filters[0].half
+    rows = Problem(toy.arm(2), log).rows
+    for spans in blocks_of([log], 4):
+        held, own = cut([log], spans), cut([log], complement([log], spans))
+        ((_, first, last),) = spans
+        inside = np.concatenate([r.sample[0] for r in Problem(toy.arm(2), held).rows()])
+        beside = np.concatenate([r.sample[0] for r in Problem(toy.arm(2), own).rows()])
+        assert np.all((inside - half >= first) & (inside + half < last))
+        assert np.all((beside + half < first - guard) | (beside - half >= last + guard))
+        assert len(inside) + len(beside) <= sum(len(r.sample[0]) for r in rows())
+        assert len(beside) > len(inside) > 0
+
+
+def test_stretches_too_short_for_a_row_are_none():
+    log = samples()
+    shortest = 2 * log.filters[0].half + 1
+    assert cut([log], [(0, 100, 100 + shortest - 1)]) == ()
+    (found,) = cut([log, log], [(1, 100, 100 + shortest)])
+    assert found.segments == ((100, 100 + shortest),)
+    assert found.runs == log.runs
+
+
+# ----------------------------------------------------------------------------- figures
+
+
+def test_the_jackknife_of_a_mean_is_its_standard_error():
+    values = np.array([1.0, 4.0, 2.0, 7.0, 3.0])
+    mean, std = jackknife(lambda kept: float(values[kept].mean()), 5)
+    assert mean == pytest.approx(values.mean())
+    assert std == pytest.approx(values.std(ddof=1) / np.sqrt(5))
+
+
+def test_what_makes_blocks_hard_for_both_is_not_in_the_error_of_a_difference():
+    torque = np.full((4, 1), 100.0)
+    hard = np.array([[1.0], [9.0], [4.0], [25.0]])
+    one, other = (Scores(c * hard, torque, np.zeros(1)) for c in (1.0, 1.21))
+    error, std = one.percent()
+    excess, own = other.beyond(one)
+    assert error == pytest.approx(100.0 * np.sqrt(39.0 / 400.0))
+    assert excess == pytest.approx(0.1 * error)
+    assert own == pytest.approx(0.1 * std)
+
+
+def test_bic_is_that_of_gaussian_errors(place):
+    found = compared(place / "cube-root.toml").candidates[1]
+    r, rss = found.rows, found.squared
+    n = float(np.sum(r))
+    plain = float(np.sum(r * np.log(rss / r))) + found.parameters * np.log(n)
+    assert found.bic(1.0) == pytest.approx(plain)
+    likelihood = plain - found.parameters * np.log(n)
+    assert found.bic(3.0) == pytest.approx(likelihood / 3 + found.parameters * np.log(n / 3))
+
+
+def test_levels_are_those_of_the_survey(place):
+    found = compared(place / "cube-root.toml").candidates[0]
+    for value, level in ((0.009, "A"), (0.01, "B"), (0.099, "B"), (0.1, "C")):
+        scores = replace(found.held_out, relative_error=np.array([value, np.nan]))
+        assert replace(found, held_out=scores).torque_level == level
+    for seconds, level in ((59.0, "A"), (61.0, "B"), (3601.0, "C")):
+        assert replace(found, seconds=seconds).time_level == level
+
+
+# --------------------------------------------------------------------------- the choice
+
+
+@pytest.mark.parametrize("friction", ["coulomb-viscous", "cube-root"])
+def test_the_friction_behind_a_log_is_recommended(place, friction):
+    found = compared(place / f"{friction}.toml")
+    assert found.rotating
+    assert {r.friction for r in found.recommendations} == {friction}
+    assert [r.joint for r in found.recommendations] == [None, "joint_1", "joint_2"]
+    truth = next(c for c in found.candidates if c.friction == friction)
+    assert found.bic[found.candidates.index(truth)] == 0.0
+
+
+def test_what_is_richer_is_recommended_for_what_it_buys(place):
+    found = compared(place / "cube-root.toml")
+    plain, root = found.candidates
+    gain, std = plain.held_out.beyond(root.held_out)
+    assert gain > 3.0 * std > 0.0
+    assert f"buys {gain:.2f} ± {std:.2f} % over coulomb-viscous" in found.recommendations[0].reason
+
+
+def test_held_out_errors_are_no_smaller_than_fitted_ones(place):
+    for candidate in compared(place / "cube-root.toml").candidates:
+        error, std = candidate.held_out.percent()
+        assert error > candidate.fitted_percent - std
+        assert std > 0.0
+
+
+def test_doubtful_results_come_last(place):
+    plain, root = compared(place / "cube-root.toml").candidates
+    for k, state in enumerate(STATES[:-1]):
+        worse = replace(root, verdict=STATES[k + 1])
+        better = replace(plain, verdict=state)
+        assert eligible([better, worse]) == [better]
+    both = [replace(c, verdict=STATES[-1]) for c in (plain, root)]
+    assert eligible(both) == both
+    poor = replace(compared(place / "cube-root.toml"), candidates=tuple(both))
+    assert poor.recommendations[0].reason.endswith("; like the others, it is refuted")
+    found = replace(
+        compared(place / "cube-root.toml"), candidates=(plain, replace(root, verdict="doubtful"))
+    )
+    assert found.choice is plain
+    assert "beside      cube-root errs less, but its result is doubtful" in found.summary()
+
+
+def test_held_out_logs_are_scored_on_one_fit(place):
+    found = compared(place / "both.toml")
+    assert not found.rotating
+    assert "scored on one fit" in found.summary()
+    assert found.recommendations[0].friction == "cube-root"
+    assert found.candidates[0].held_out.squared_error.shape == (4, 2)
+
+
+def test_what_gives_no_answer_is_named_with_the_reason(place):
+    frictions = ["coulomb-viscous"]
+    found = compare(study(place / "cube-root.toml"), ["wls", "idim-iv"], frictions, 3)
+    (failure,) = found.failures
+    assert failure.method == "idim-iv"
+    assert "[controller]" in failure.reason
+    assert "failed      coulomb-viscous by idim-iv: " in found.summary()
+    with pytest.raises(ComputationError, match=r"nothing gave an answer; .*controller"):
+        compare(study(place / "cube-root.toml"), ["idim-iv"], frictions, 3)
+
+
+def test_progress_is_one_stage_that_never_goes_back(place):
+    told: list[tuple[str, float]] = []
+    compare(
+        study(place / "cube-root.toml"), ["wls"], ["viscous", "cube-root"], 3,
+        progress=lambda stage, share: told.append((stage, share)),
+    )  # fmt: skip
+    shares = [share for stage, share in told if stage == "comparing"]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ((["wsl"],), "method 'wsl' is not known"),
+        ((["wls"], ["stribek"]), "friction 'stribek' is not known"),
+        ((["wls", "wls"],), "not all different"),
+        (([],), "no method"),
+        ((["wls"], ["viscous"], 1), "at least 2"),
+        ((["wls"], ["viscous"], 200), "too short for the filters"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(place, given, words):
+    with pytest.raises(InputError, match=words):
+        compare(study(place / "cube-root.toml"), *given)
+
+
+# -------------------------------------------------------------------------------- forms
+
+
+def test_the_summary_fits_80_columns_and_says_what_is_left_out(place):
+    text = compared(place / "cube-root.toml").summary()
+    assert max(len(line) for line in text.split("\n")) <= 80
+    assert text.startswith("take        cube-root by wls")
+    assert "e_d, e_f and J_e" in text
+
+
+def test_the_command_writes_a_page_and_an_object(place, monkeypatch, capfd):
+    monkeypatch.chdir(place)
+    argv = ["compare", "cube-root.toml", "--methods", "wls", "--blocks", "4"]
+    argv += ["--frictions", "coulomb-viscous, cube-root", "--json", "-o", "out"]
+    assert run(argv) == 0
+    printed = json.loads(capfd.readouterr().out)
+    assert sorted(os.listdir("out")) == ["comparison.html", "comparison.json"]
+    assert json.loads(Path("out/comparison.json").read_text()) == printed
+    expected = finite(comparison_dict(compared(place / "cube-root.toml")))
+    for one in (printed, expected):
+        one.pop("seconds")
+        for candidate in one["candidates"]:
+            candidate.pop("seconds")
+    assert printed == expected
+    assert run(["compare", "cube-root.toml", "--methods", "wsl"]) == 2
+    assert "method 'wsl' is not known; did you mean 'wls'?" in capfd.readouterr().err
+
+
+def test_the_page_is_whole_and_draws_every_model(place):
+    page = comparison_page(compared(place / "cube-root.toml"))
+    root = lxml.html.document_fromstring(page)
+    assert not root.xpath("//script | //link | //iframe")
+    text = root.text_content()
+    for word in ("coulomb-viscous", "cube-root", "joint_1", "joint_2", "All joints", "BIC"):
+        assert word in text
+    assert len(root.xpath("//section[@id='friction']//svg")) == 1
+
+
+def test_curves_of_friction_are_the_models(place):
+    candidate = compared(place / "cube-root.toml").candidates[1]
+    speed, friction = curve(candidate.series, 0)
+    assert np.all(np.diff(speed) > 0.0)
+    fast = np.abs(speed) > 0.5
+    model = 0.5 + 2.0 * speed + np.sign(speed) * (3.0 + 4.0 * np.abs(speed) ** (1.0 / 3.0))
+    assert np.abs(friction - model)[fast].max() < 0.1 * np.abs(model).max()
+
+
+def test_a_robot_at_rest_has_a_figure_too(place):
+    found = compared(place / "cube-root.toml")
+    still = [replace(s, speed=0.0 * s.speed) for s in found.choice.series]
+    assert "<svg" in friction_figure(found.robot, still)

@@ -1,0 +1,142 @@
+"""The survey's simulation on an arm of its robot's class: its patterns."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from dynident.core.inertia import is_consistent, smallest_eigenvalue, to_com
+from dynident.core.progress import silent
+from dynident_papers.published import (
+    ZHANG,
+    ZHANG_ERRORS,
+    ZHANG_NAMES,
+    ZHANG_POSITIONS,
+    ZHANG_STRIBECK,
+    ZHANG_STRIBECK_ERRORS,
+    ZHANG_STRIBECK_NAMES,
+)
+from dynident_papers.report import WIDTH
+from dynident_papers.zhang2018 import report
+from dynident_papers.zhang2018.estimated import Results, estimate_all, letter, link_row
+from dynident_papers.zhang2018.simulated import (
+    COULOMB,
+    JOINT,
+    LARGEST_SPEED,
+    NOISE,
+    SPEED,
+    STATIC,
+    VISCOUS,
+    exact,
+    load_arm,
+    noisy,
+    trajectory,
+)
+
+BASE = ("ols", "wls", "irls", "kf", "rls")
+
+
+@cache
+def results() -> Results:
+    return estimate_all(silent, reduced=True)
+
+
+def test_published_tables_are_of_one_size():
+    assert all(len(column) == len(ZHANG_NAMES) for column in ZHANG.values())
+    assert all(len(column) == len(ZHANG_STRIBECK_NAMES) for column in ZHANG_STRIBECK.values())
+    for e_d, e_f, J_e, *noise in (*ZHANG_ERRORS.values(), *ZHANG_STRIBECK_ERRORS.values()):
+        assert J_e == pytest.approx(e_d + e_f, abs=0.01)
+        assert noise[3] == pytest.approx((noise[2] - J_e) / J_e, abs=1e-3)
+    for filtered, raw, change in ZHANG_POSITIONS.values():
+        assert change == pytest.approx((raw - filtered) / filtered, abs=1e-3)
+
+
+def test_the_published_body_cannot_be_and_the_set_one_can():
+    arm = load_arm()
+    published, found = arm.published.nominal[JOINT], arm.robot.nominal[JOINT]
+    np.testing.assert_allclose(link_row(published), ZHANG["set"][:10], atol=1e-12)
+    assert np.linalg.eigvalsh(to_com(published)[2])[0] == pytest.approx(-0.016, abs=1e-3)
+    assert smallest_eigenvalue(published) < 0.0 < smallest_eigenvalue(found)
+    assert is_consistent(arm.robot.nominal)
+    assert is_consistent(arm.believed.nominal)
+    others = [k for k in range(6) if k != JOINT]
+    np.testing.assert_allclose(arm.robot.nominal[others], arm.published.nominal[others], rtol=1e-6)
+
+
+def test_trajectories_are_the_best_of_those_that_are_tried():
+    arm = load_arm()
+    reference = trajectory(arm, 2)
+    assert reference.q.shape == (1000, 6)
+    np.testing.assert_allclose(np.abs(reference.dq).max(axis=0), LARGEST_SPEED)
+    noise = noisy(arm, reference, 0).tau - exact(arm, reference).tau
+    np.testing.assert_allclose(noise.std(axis=0), NOISE, rtol=0.1)
+
+
+@pytest.mark.parametrize("method", BASE)
+def test_base_methods_are_right_on_friction_and_far_off_on_inertia(method):
+    clean, noisy = results().clean[method], results().noisy[method]
+    assert clean.friction < 1e-5
+    assert noisy.friction < 0.02
+    assert clean.inertial > 10.0
+    assert noisy.inertial > 10.0
+    assert clean.torque < 1e-6
+
+
+def test_constraints_and_a_belief_give_the_standard_parameters():
+    clean, noisy = results().clean["pc-idim-ls"], results().noisy["pc-idim-ls"]
+    assert clean.inertial < 0.2
+    assert noisy.overall < results().noisy["ols"].overall / 20.0
+    assert noisy.friction < 0.02
+    assert results().arm.idim.is_consistent(noisy.theta)
+
+
+def test_nonlinear_friction_is_found_with_its_shape():
+    truth = np.array([COULOMB, STATIC, SPEED, VISCOUS])
+    for method in ("ekf", "wls", "pc-idim-ls"):
+        clean, noisy = results().clean_stribeck[method], results().noisy_stribeck[method]
+        assert noisy.friction < 0.1
+        if method != "ekf":
+            np.testing.assert_allclose(clean.friction_values, truth, rtol=1e-4)
+    inertial = {m: found.inertial for m, found in results().clean_stribeck.items()}
+    assert inertial["ekf"] > 10.0
+    assert inertial["pc-idim-ls"] < 0.2
+
+
+def test_instruments_do_not_mind_noisy_positions():
+    found = results().positions
+    change = {m: found[m, False].overall / found[m, True].overall - 1.0 for m in ("ols", "iv")}
+    assert change["ols"] > 1.0
+    assert abs(change["iv"]) < 0.2 * change["ols"]
+    assert found["iv", False].friction < 0.2 * found["ols", False].friction
+
+
+@pytest.mark.parametrize("k", [0, 1])
+def test_forgetting_tracks_closer(k):
+    tracked = results().tracked[k]
+    assert tracked.truth[-1] > 1.45 * tracked.truth[0]
+    assert tracked.error("rls") < 0.7 * tracked.error("kf")
+
+
+def test_levels_are_those_of_the_survey():
+    assert [letter("e_d", v) for v in (0.1, 0.5, 2.0)] == ["A", "B", "C"]
+    assert [letter("J_e", v) for v in (0.5, 5.0, 50.0)] == ["A", "B", "C"]
+    assert [letter("ΔJ_e", v) for v in (0.05, 0.5, 2.0)] == ["A", "B", "C"]
+    assert [letter("e_T", v) for v in (0.005, 0.05, 0.5)] == ["A", "B", "C"]
+
+
+def test_the_report_fits_its_page_and_has_both_bodies():
+    text = report(results()).text()
+    assert max(len(line) for line in text.split("\n")) <= WIDTH
+    for word in (
+        "published  set here",
+        "Table 6",
+        "Table 8",
+        "Table 9",
+        "Table 10",
+        "Table 11",
+        "Figure 4",
+        "-0.0158",
+    ):
+        assert word in text
