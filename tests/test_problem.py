@@ -129,7 +129,7 @@ def test_gaps_are_cut_and_short_runs_left_out():
     [
         (
             {"bandwidth": [1.0, 2.0, 3.0]},
-            "bandwidth has 3 values; give a number, or one for each of 2",
+            "bandwidth has 3 values; give one, or one for each of 2",
         ),
         ({"bandwidth": 0.0}, "bandwidth has to be positive, got 0"),
         ({"bandwidth": float("nan")}, "bandwidth is nan but should be a finite number"),

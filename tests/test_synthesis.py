@@ -139,7 +139,7 @@ def test_a_log_may_be_the_reference(folder):
         ('kind = "bang-bang"', 'kind = "log"', "[reference] needs a kind and its values"),
         ("Ia1 = 0.2", "Ia7 = 0.2", "'Ia7' is not known"),
         ("Ia1 = 0.2", "Iyy1 = -30.0", "not positive definite"),
-        ("count = 1e-5", "count = [1e-5]", "[noise]: count has 1 value; give a number"),
+        ("count = 1e-5", "count = [1e-5]", "[noise] count has 1 values, the robot has 2 joints"),
         ("rate = 1000.0        # Hz: sampled", "rate = 700.0 # ", "not a whole number"),
         ("[noise]", '[simulation]\nintegrator = "ode9"\n[noise]', "'ode9' is not known"),
         ("points = [[0.0, 0.0]", "points = [[0.0]", "points"),

@@ -56,13 +56,9 @@ def per_joint(values: float | tuple[float, ...], n: int, key: str) -> tuple[floa
     InputError
         When the list has another length.
     """
-    found = np.asarray(values, dtype=float)
-    if found.shape not in ((), (n,)):
-        count = found.size
-        raise InputError(
-            f"{key} has {count} value{'s' * (count != 1)}; give a number, or one for each of "
-            f"{n} joints"
-        )
+    found = np.atleast_1d(np.asarray(values, dtype=float))
+    if found.shape not in ((1,), (n,)):
+        raise InputError(f"{key} has {len(found)} values; give one, or one for each of {n} joints")
     return tuple(np.broadcast_to(found, (n,)).tolist())
 
 

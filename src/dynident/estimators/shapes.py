@@ -409,7 +409,7 @@ def visible(problem: Problem) -> Problem:
     for friction in idim.frictions:
         speeds = speeds_of_rows(problem, friction)
         slow = float(speeds[min(SLOW_ROWS, len(speeds) - 1)]) if len(speeds) else 0.0
-        for shape in friction.model.shape:
+        for shape in (each.bounds for each in idim.shape_parameters[friction.shape]):
             low, high = shape.lower, shape.upper
             if low > 0.0 and shape.unit == "rad/s":
                 low = min(max(low, slow), high)

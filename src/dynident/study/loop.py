@@ -153,6 +153,10 @@ def build_sensors(section: NoiseSection, n: int) -> Sensors:
     InputError
     """
     with placed("[noise]"):
+        for key in ROWS:
+            count = np.size(getattr(section, key))
+            if isinstance(getattr(section, key), tuple) and count != n:
+                raise InputError(f"[noise] {key} has {count} values, the robot has {n} joints")
         given: dict[str, Any] = {
             key: per_joint(value, n, key) if key in ROWS else value
             for key, value in section.model_dump(exclude_none=True).items()
