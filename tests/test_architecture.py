@@ -35,20 +35,24 @@ ROOMS: dict[str, set[str]] = {
         "core", "conic", "robot", "friction", "recording", "dynamics", "regression", "consistency",
         "simulation",
     },
+    "excitation": {
+        "core", "robot", "friction", "recording", "dynamics", "regression", "consistency",
+        "simulation",
+    },
     "diagnosis": {
         "core", "robot", "recording", "dynamics", "regression", "consistency",
     },
     "results": {
         "core", "conic", "robot", "recording", "dynamics", "regression", "consistency",
-        "estimators", "diagnosis",
+        "estimators", "excitation", "diagnosis",
     },
     "api": {
         "core", "robot", "friction", "recording", "dynamics", "regression", "consistency",
-        "estimators", "diagnosis", "results",
+        "estimators", "excitation", "diagnosis", "results",
     },
     "study": {
         "core", "robot", "recording", "friction", "dynamics", "regression", "consistency",
-        "simulation", "estimators", "diagnosis", "results", "api",
+        "simulation", "estimators", "excitation", "diagnosis", "results", "api",
     },
     "cli": {
         "core", "robot", "dynamics", "consistency", "results", "study", "dynident_papers",

@@ -58,26 +58,9 @@ def link_points(robot: Robot, link: str) -> Array:
 
     if link not in robot.links:
         raise InputError(f"{robot.name}: there is no link {link!r}{nearest(link, robot.links)}")
-    path = robot.source
-    if path is None or path.suffix.lower() == ".toml":
-        raise InputError(
-            f"{robot.name}: the robot has no URDF, so the shape of {link} is not known; "
-            "give the points of its hull"
-        )
-    root = parse_xml(path).getroot()
-    free = (pin.JointModelFreeFlyer(),) if robot.floating else ()
-    with library_messages():
-        try:
-            model = pin.buildModelFromXML(etree.tostring(root, encoding="unicode"), *free)
-        except (ValueError, RuntimeError) as error:
-            raise InputError(f"{path}: {str(error).splitlines()[0]}") from error
-    carriers = [carrier(model, robot, joint) for joint in range(model.njoints)]
-    # bodies are the moving joints' in order, after the universe
-    moving = [j for j in range(1, model.njoints) if carriers[j] == j]
-    names = [model.names[j] for j in moving[int(robot.floating) :]]
-    if names != list(robot.joint_names) or not set(robot.locked) <= set(model.names):
-        raise InputError(f"{path}: its joints are no longer those of the robot; read it again")
-    body = moving[robot.links.index(link)]
+    advice = f"so the shape of {link} is not known; give the points of its hull"
+    path, root, model, carriers = urdf_model(robot, advice)
+    body = moving_joints(carriers)[robot.links.index(link)]
     members = {
         frame.name
         for frame in model.frames
@@ -101,6 +84,54 @@ def link_points(robot: Robot, link: str) -> Array:
             "its mesh, or give the points of its hull"
         )
     return points
+
+
+def urdf_model(robot: Robot, advice: str) -> tuple[Path, etree._Element, pin.Model, list[int]]:
+    """The robot's URDF as the library reads it.
+
+    Parameters
+    ----------
+    robot : Robot
+    advice : str
+        What follows from there being none.
+
+    Returns
+    -------
+    path : Path
+    root : element
+        Of the file, as it is now.
+    model : pin.Model
+        With all joints, locked ones too.
+    carriers : list of int
+        For each of its joints the one that moves what it carries.
+
+    Raises
+    ------
+    InputError
+        When the robot has no URDF, or another by now.
+    """
+    import pinocchio as pin
+
+    path = robot.source
+    if path is None or path.suffix.lower() == ".toml":
+        raise InputError(f"{robot.name}: the robot has no URDF, {advice}")
+    root = parse_xml(path).getroot()
+    free = (pin.JointModelFreeFlyer(),) if robot.floating else ()
+    with library_messages():
+        try:
+            model = pin.buildModelFromXML(etree.tostring(root, encoding="unicode"), *free)
+        except (ValueError, RuntimeError) as error:
+            raise InputError(f"{path}: {str(error).splitlines()[0]}") from error
+    carriers = [carrier(model, robot, joint) for joint in range(model.njoints)]
+    names = [model.names[j] for j in moving_joints(carriers)[int(robot.floating) :]]
+    if names != list(robot.joint_names) or not set(robot.locked) <= set(model.names):
+        raise InputError(f"{path}: its joints are no longer those of the robot; read it again")
+    return path, root, model, carriers
+
+
+def moving_joints(carriers: list[int]) -> list[int]:
+    """Joints of the model that move bodies, in the bodies' order, after the universe."""
+    return [j for j in range(1, len(carriers)) if carriers[j] == j]
 
 
 def carrier(model: pin.Model, robot: Robot, joint: int) -> int:

@@ -1,0 +1,1 @@
+"""Design of experiments: trajectories that respect the robot and say what they will buy."""

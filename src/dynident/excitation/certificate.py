@@ -1,0 +1,279 @@
+"""Proof that a trajectory keeps its limits at every instant, not only where it was searched.
+
+Positions and their derivatives: the largest value on a grid plus ``h^2/8`` times a bound of
+the second derivative, which no function exceeds between points h apart. Torques likewise,
+with the bound of `dynident.excitation.majorants`; distances, which have kinks, with their
+largest rate of change. Where a grid is too coarse to prove it, it is halved, there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.excitation.clearance import Clearance
+from dynident.excitation.limits import Limits, Nominal
+from dynident.excitation.majorants import torque_majorants
+from dynident.excitation.trajectories import Trajectory
+
+FINER = 10
+"""The certificate's grid against the search's."""
+HALVINGS = 12
+WORDS = ("position", "speed", "acceleration", "jerk")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One limit and what the trajectory makes of it.
+
+    Attributes
+    ----------
+    what : str
+        "position", "speed", "acceleration", "jerk", "torque" or "clearance".
+    where : str
+        The joint, or the pair of links.
+    limit : float
+    reached : float
+        What no instant exceeds: of positions and distances what comes closest to the limit.
+    time : float
+        Where the grid comes closest [s].
+    share : float
+        Of the limit's range that is used; above 1 it is broken, or could not be proved.
+    """
+
+    what: str
+    where: str
+    limit: float
+    reached: float
+    time: float
+    share: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether it is proved to be kept."""
+        return self.share <= 1.0
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """All limits of a trajectory.
+
+    Attributes
+    ----------
+    kept : tuple of Kept
+    points : int
+        At which torques were computed, most at one joint.
+    step : float
+        Of the grid [s].
+    """
+
+    kept: tuple[Kept, ...]
+    points: int
+    step: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether every limit is proved to be kept."""
+        return all(each.ok for each in self.kept)
+
+    @property
+    def worst(self) -> Kept | None:
+        """The limit that is used most."""
+        return max(self.kept, key=lambda each: each.share, default=None)
+
+    def shares(self, joints: tuple[str, ...]) -> Array:
+        """Largest share of each kind and joint, shape (5, n)."""
+        found = np.zeros((5, len(joints)))
+        for each in self.kept:
+            if each.what != "clearance":
+                row = (*WORDS, "torque").index(each.what)
+                column = joints.index(each.where)
+                found[row, column] = max(found[row, column], each.share)
+        return found
+
+
+def certify(
+    trajectory: Trajectory,
+    limits: Limits,
+    nominal: Nominal | None,
+    clearance: Clearance | None,
+    names: tuple[str, ...],
+    step: float,
+) -> Certificate:
+    """Prove, limit by limit, what a trajectory keeps.
+
+    Parameters
+    ----------
+    trajectory : Trajectory
+    limits : Limits
+    nominal : Nominal or None
+        None where nothing is known of the torques.
+    clearance : Clearance or None
+    names : tuple of str
+        Of the joints.
+    step : float
+        Of the search's grid [s]; this one is `FINER` times finer.
+    """
+    fine = step / FINER
+    times = trajectory.family.grid(fine)
+    orders = [trajectory.at(times, order) for order in range(4)]
+    kept = [
+        each
+        for order in range(4)
+        for each in _derivative(trajectory, limits, names, order, times, orders[order], fine)
+    ]
+    points = len(times)
+    if nominal is not None and np.any(np.isfinite(limits.torque)):
+        found, points = _torques(trajectory, limits, nominal, names, times, orders)
+        kept += found
+    if clearance is not None:
+        kept += _distances(trajectory, limits, clearance, times, orders)
+    return Certificate(tuple(kept), points, fine)
+
+
+def _derivative(
+    trajectory: Trajectory,
+    limits: Limits,
+    names: tuple[str, ...],
+    order: int,
+    times: Array,
+    values: Array,
+    step: float,
+) -> list[Kept]:
+    low, high = limits.of_order(order)
+    bound = trajectory.bound(order)
+    if order == 3:  # steps between pieces: the grid proves nothing
+        top, bottom = bound, -bound
+    else:
+        rest = step**2 / 8.0 * trajectory.bound(order + 2)
+        top = np.minimum(values.max(axis=0) + rest, bound)
+        bottom = np.maximum(values.min(axis=0) - rest, -bound)
+    found = []
+    for j, name in enumerate(names):
+        if not np.isfinite(high[j]):
+            continue
+        middle, half = 0.5 * (high[j] + low[j]), 0.5 * (high[j] - low[j])
+        above, below = top[j] - middle, middle - bottom[j]
+        up = above >= below
+        found.append(
+            Kept(
+                WORDS[order],
+                name,
+                float(high[j] if up else low[j]),
+                float(top[j] if up else bottom[j]),
+                float(times[np.argmax(values[:, j]) if up else np.argmin(values[:, j])]),
+                float(max(above, below) / half),
+            )
+        )
+    return found
+
+
+def _torques(
+    trajectory: Trajectory,
+    limits: Limits,
+    nominal: Nominal,
+    names: tuple[str, ...],
+    times: Array,
+    orders: list[Array],
+) -> tuple[list[Kept], int]:
+    """Torques, on a grid that is halved where it has to be."""
+    steady = nominal.steady
+    bounds = np.array([trajectory.bound(order) for order in range(1, 6)])
+    for order in (1, 2):  # sharper: what the grid shows, and what lies between
+        rest = np.diff(times).max() ** 2 / 8.0 * trajectory.bound(order + 2)
+        shown = np.abs(orders[order]).max(axis=0) + rest
+        bounds[order - 1] = np.minimum(bounds[order - 1], shown)
+    phi, _ = nominal.idim.split(nominal.theta)
+    far = np.abs(orders[0]).max(axis=0)
+    second = torque_majorants(nominal.idim, phi, bounds, far)[:, 2]
+    second = second + nominal.viscous * bounds[2] + np.abs(nominal.rotors) @ bounds[3]
+    tau = np.abs(nominal.torque(*orders[:3])) + steady
+    length = np.diff(times)
+    ends = np.stack([tau[:-1], tau[1:]])
+    proved = ends.max(axis=0) + np.outer(length**2 / 8.0, second)
+    points = len(times)
+    start = times[:-1]
+    # intervals that prove too little are halved; what they proved is forgotten
+    open_ = np.any(proved > limits.torque, axis=1) & ~np.any(
+        ends.max(axis=0) > limits.torque, axis=1
+    )
+    reached = closed(proved, ends, limits.torque)[~open_].max(axis=0, initial=0.0)
+    for _ in range(HALVINGS):
+        if not np.any(open_):
+            break
+        a, h, e = start[open_], length[open_], ends[:, open_]
+        middle = a + 0.5 * h
+        value = np.abs(nominal.torque(*(trajectory.at(middle, k) for k in range(3)))) + steady
+        points += len(middle)
+        start, length = np.concatenate([a, middle]), np.concatenate([0.5 * h, 0.5 * h])
+        ends = np.concatenate([np.stack([e[0], value]), np.stack([value, e[1]])], axis=1)
+        proved = ends.max(axis=0) + np.outer(length**2 / 8.0, second)
+        broken = np.any(ends.max(axis=0) > limits.torque, axis=1)
+        open_ = np.any(proved > limits.torque, axis=1) & ~broken
+        done = closed(proved, ends, limits.torque)[~open_]
+        reached = np.maximum(reached, done.max(axis=0, initial=0.0))
+    if np.any(open_):
+        reached = np.maximum(reached, proved[open_].max(axis=0))
+    where = times[np.argmax(tau, axis=0)]
+    return [
+        Kept("torque", name, float(most), float(value), float(time), float(value / most))
+        for name, most, value, time in zip(names, limits.torque, reached, where, strict=True)
+        if np.isfinite(most)
+    ], points
+
+
+def closed(proved: Array, ends: Array, most: Array) -> Array:
+    """What is said of an interval: where its ends break a limit, they are the measure."""
+    shown = ends.max(axis=0)
+    return np.where(shown > most, shown, np.minimum(proved, most))
+
+
+def _distances(
+    trajectory: Trajectory,
+    limits: Limits,
+    clearance: Clearance,
+    times: Array,
+    orders: list[Array],
+) -> list[Kept]:
+    """Distances, on a grid that is halved where it has to be."""
+    reach = np.array([pair.reach for pair in clearance.pairs])
+    bend = trajectory.bound(2)
+    least = limits.clearance
+
+    def rates(at: Array, length: Array) -> Array:
+        """No distance changes faster around the middle of an interval, (intervals, pairs)."""
+        speed = np.abs(trajectory.at(at, 1)) + np.outer(0.5 * length, bend)
+        return np.asarray(speed @ reach.T)
+
+    d = clearance.distances(orders[0])
+    start, length = times[:-1], np.diff(times)
+    ends = np.minimum(d[:-1], d[1:])
+    low = np.full(len(clearance.pairs), np.inf)
+    for _ in range(HALVINGS + 1):
+        sure = ends - 0.5 * length[:, None] * rates(start + 0.5 * length, length)
+        open_ = np.any(sure < least, axis=1) & ~np.any(ends < least, axis=1)
+        low = np.minimum(low, sure[~open_].min(axis=0, initial=np.inf))
+        if not np.any(open_) or _ == HALVINGS:
+            break
+        a, h = start[open_], 0.5 * length[open_]
+        middle = clearance.distances(trajectory.at(a + h))
+        first = np.minimum(clearance.distances(trajectory.at(a)), middle)
+        second = np.minimum(middle, clearance.distances(trajectory.at(a + 2.0 * h)))
+        start, length = np.concatenate([a, a + h]), np.concatenate([h, h])
+        ends = np.concatenate([first, second])
+    if np.any(open_):
+        low = np.minimum(low, sure[open_].min(axis=0))
+    when = times[np.argmin(d, axis=0)]
+    return [
+        Kept("clearance", pair.name, least, float(value), float(time), share_of(least, value))
+        for pair, value, time in zip(clearance.pairs, low, when, strict=True)
+    ]
+
+
+def share_of(least: float, value: float) -> float:
+    """1 where a distance is the least allowed, below it where there is more."""
+    if value >= least:
+        return float(least / value) if value > 0.0 else 1.0
+    return 1.0 + (least - value) / max(least, 1e-3)

@@ -1,0 +1,421 @@
+"""The search for a trajectory: Ipopt from several starts, and a proof of what it found.
+
+Every start is a random motion shrunk into the limits. What Ipopt finds on its grid is
+proved on a finer one and between its points; instants at which a limit is exceeded there
+are put on the grid, and the search goes on. What still cannot be proved is shrunk until it can.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dynident.core.arrays import Array, Integers
+from dynident.core.errors import ComputationError
+from dynident.core.threads import one_thread
+from dynident.excitation.certificate import FINER, Certificate, certify
+from dynident.excitation.clearance import Clearance
+from dynident.excitation.criteria import CRITERIA, Asked
+from dynident.excitation.information import Experiment, Motion, quadrature
+from dynident.excitation.interior import Program, minimise
+from dynident.excitation.limits import Limits, Nominal
+from dynident.excitation.trajectories import Family, Trajectory
+
+Report = Callable[[float, str], None]
+"""``report(share done, words)``."""
+
+PLACE = 1e-4
+"""How far a trajectory may begin from where it is asked to [rad or m]."""
+PLACES = 30
+"""About which a motion is tried, before it is said that there is none."""
+PROVABLE = 1e-3
+"""Share of the torques, and half of it in metres, that the search leaves for the proof."""
+NEARLY = 0.02
+"""A share of the limit within which an instant is looked at in the next round."""
+ROUNDS = 8
+"""Of proof and further search, after which a trajectory is shrunk."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is asked of a trajectory.
+
+    Attributes
+    ----------
+    experiment : Experiment
+    family : Family
+    limits : Limits
+    nominal : Nominal or None
+        None where nothing is known of the torques.
+    clearance : Clearance or None
+    criterion : str
+        Name in `CRITERIA`.
+    asked : Asked
+    start : ndarray, shape (n,), optional
+        Position at the first instant [rad or m].
+    """
+
+    experiment: Experiment
+    family: Family
+    limits: Limits
+    nominal: Nominal | None
+    clearance: Clearance | None
+    criterion: str
+    asked: Asked
+    start: Array | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the joints."""
+        return self.experiment.base.idim.robot.joint_names
+
+    @property
+    def step(self) -> float:
+        """Of the grid of the search [s]."""
+        return 0.3 * self.family.quickest
+
+    def value(self, trajectory: Trajectory) -> float:
+        """The criterion of a trajectory, Coulomb friction with its exact sign."""
+        exact = replace(self.experiment, width=None)
+        times, duration = quadrature(trajectory, 0.25 * self.step)
+        q, dq, ddq = (trajectory.at(times, order) for order in range(3))
+        motion = Motion(q, dq, ddq, duration)
+        return CRITERIA[self.criterion](exact.information(motion), self.asked)[0]
+
+
+@dataclass(frozen=True)
+class Design:
+    """A trajectory that was found, and what is proved of it.
+
+    Attributes
+    ----------
+    task : Task
+    trajectory : Trajectory
+    value : float
+        Of the criterion.
+    certificate : Certificate
+    history : tuple of (float, float)
+        Seconds and best value so far, at the end of each start.
+    stopped : str
+        Why the search ended.
+    """
+
+    task: Task
+    trajectory: Trajectory
+    value: float
+    certificate: Certificate
+    history: tuple[tuple[float, float], ...]
+    stopped: str
+
+
+@one_thread
+def design(
+    task: Task,
+    starts: int = 4,
+    seed: int = 0,
+    seconds: float = 30.0,
+    iterations: int = 150,
+    report: Report | None = None,
+) -> Design:
+    """Find a trajectory.
+
+    Parameters
+    ----------
+    task : Task
+    starts : int
+        Random motions from which Ipopt begins.
+    seed : int
+        Of the starts. The answer depends on it alone, unless the time runs out.
+    seconds : float
+        After which no further step is begun; the best so far is the answer [s].
+    iterations : int
+        Of Ipopt from each start, at most.
+    report : callable, optional
+
+    Returns
+    -------
+    Design
+
+    Raises
+    ------
+    ComputationError
+        When no trajectory was found that is proved to keep the limits.
+    """
+    begun = time.monotonic()
+    tell = report if report is not None else (lambda share, words: None)
+    rng = np.random.default_rng(seed)
+    best: tuple[float, Trajectory, Certificate] | None = None
+    history: list[tuple[float, float]] = []
+    stopped = f"all {starts} starts were searched"
+    for k in range(starts):
+        spent = time.monotonic() - begun
+        if spent > seconds and best is not None:
+            stopped = f"the time ran out after {k} of {starts} starts"
+            break
+        words = f"start {k + 1} of {starts}"
+        tell(k / starts, words if best is None else f"{words}, best {best[0]:.4g}")
+        found = searched(task, rng, iterations, max(seconds - spent, 0.3))
+        if found is not None:
+            trajectory, certificate = found
+            value = task.value(trajectory)
+            if best is None or value < best[0]:
+                best = value, trajectory, certificate
+        if best is not None:
+            history.append((time.monotonic() - begun, best[0]))
+    if best is None:
+        raise ComputationError(
+            f"none of {starts} starts led to a trajectory within the limits; allow more time or "
+            "starts, a smaller clearance, or another initial pose"
+        )
+    return Design(task, best[1], best[0], best[2], tuple(history), stopped)
+
+
+def searched(
+    task: Task, rng: np.random.Generator, iterations: int, seconds: float
+) -> tuple[Trajectory, Certificate] | None:
+    """From one random start to a trajectory that is proved to keep the limits, or None."""
+    begun = time.monotonic()
+    shares = np.ones((5, len(task.names)))
+    times = task.family.grid(task.step)
+    program = program_of(task, task.limits, times)
+    C = random_start(task, program, rng)
+    barrier = 0.1
+    for k in range(ROUNDS):
+        left = max(seconds - (time.monotonic() - begun), 0.3)
+        most = iterations if k == 0 else iterations // 2
+        C = minimise(program, C.ravel(), most, left, barrier=barrier).z.reshape(C.shape)
+        trajectory = Trajectory(task.family, C)
+        certificate = proved(task, trajectory)
+        if certificate.ok:
+            return trajectory, certificate
+        slight = nearly_kept(task, trajectory, certificate)
+        if slight is not None:
+            return slight
+        found = certificate.shares(task.names)[:4]
+        shares[:4] /= np.where(found > 1.0, 1.001 * found, 1.0)
+        times = np.union1d(times, exceeded(task, trajectory))
+        barrier = 0.01
+        program = program_of(task, task.limits.within(shares), times)
+        inside = within(program, C, resting(task, C))
+        if inside is None:
+            break
+        C = inside
+    return shrunk(task, Trajectory(task.family, C))
+
+
+def nearly_kept(
+    task: Task, trajectory: Trajectory, certificate: Certificate
+) -> tuple[Trajectory, Certificate] | None:
+    """The trajectory a little smaller, where that is all that is missing."""
+    worst = max(each.share for each in certificate.kept)
+    return shrunk(task, trajectory, (0.999 / worst, 0.997 / worst)) if worst < 1.01 else None
+
+
+def exceeded(task: Task, trajectory: Trajectory) -> Array:
+    """Instants between those of the search at which torques or distances are the worst."""
+    times = task.family.grid(task.step / FINER)
+    orders = [trajectory.at(times, order) for order in range(3)]
+    found = []
+    if task.nominal is not None:
+        tau = np.abs(task.nominal.torque(*orders)) + task.nominal.steady
+        share = tau / task.limits.torque
+        found += [tops(share[:, j], 1.0 - NEARLY) for j in range(share.shape[1])]
+    if task.clearance is not None:
+        distance = task.clearance.distances(orders[0]).min(axis=1)
+        found.append(tops(-distance, -(task.limits.clearance + 1e-3 * NEARLY)))
+    return np.concatenate([times[:0], *(times[each] for each in found)])
+
+
+def tops(values: Array, least: float) -> Integers:
+    """Where values are above a least one, and no smaller than beside."""
+    before = np.concatenate([[-np.inf], values[:-1]])
+    after = np.concatenate([values[1:], [-np.inf]])
+    return np.flatnonzero((values > least) & (values >= before) & (values >= after))
+
+
+def within(program: Program, C: Array, still: Array) -> Array | None:
+    """Coefficients shrunk towards standing still until all constraints are kept, or None."""
+    share = 1.0
+    for _ in range(24):
+        smaller = still + share * (C - still)
+        if excess(program, smaller) < 0.0:
+            return smaller
+        share *= 0.97 if share > 0.8 else 0.8
+    return None
+
+
+def excess(program: Program, C: Array) -> float:
+    """By how much a constraint is broken at worst, over its unit; negative inside of all."""
+    f, _, c, _ = program.evaluate(C.ravel())
+    if not np.isfinite(f):
+        return np.inf
+    return float(np.max(np.maximum(program.low - c, c - program.high) / program.unit))
+
+
+def proved(task: Task, trajectory: Trajectory) -> Certificate:
+    """The certificate of a trajectory under the task's own limits."""
+    return certify(trajectory, task.limits, task.nominal, task.clearance, task.names, task.step)
+
+
+def shrunk(
+    task: Task,
+    trajectory: Trajectory,
+    shares: Sequence[float] = (0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1),
+) -> tuple[Trajectory, Certificate] | None:
+    """The trajectory about its first position, small enough to keep the limits, or None."""
+    C = trajectory.C
+    still = resting(task, C)
+    for share in shares:
+        smaller = Trajectory(trajectory.family, still + share * (C - still))
+        certificate = proved(task, smaller)
+        if certificate.ok:
+            return smaller, certificate
+    return None
+
+
+def resting(task: Task, C: Array) -> Array:
+    """Coefficients of standing where a trajectory begins."""
+    family = task.family
+    values = family.values(family.grid(task.step))
+    where = task.start if task.start is not None else values[0] @ C
+    return np.asarray(np.linalg.lstsq(values, np.tile(where, (len(values), 1)), rcond=None)[0])
+
+
+def random_start(task: Task, program: Program, rng: np.random.Generator) -> Array:
+    """Coefficients of a random motion about a random place, shrunk into the limits.
+
+    Raises
+    ------
+    ComputationError
+        When standing still breaks the limits wherever it was tried.
+    """
+    family, limits = task.family, task.limits
+    n = len(task.names)
+    times = family.grid(task.step)
+    Phi = [family.values(times, order) for order in range(4)]
+    ones = np.linalg.lstsq(Phi[0], np.ones(len(times)), rcond=None)[0]
+    middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * (limits.upper - limits.lower)
+    for attempt in range(PLACES):
+        # the middle first, then anywhere, closer and closer to the ends
+        wide = 0.9 * attempt / PLACES
+        place = (
+            middle + wide * half * rng.uniform(-1.0, 1.0, n) if task.start is None else task.start
+        )
+        C = rng.normal(size=(family.count, n)) * family.scale[:, None]
+        anchor = Phi[0][0] if task.start is not None else Phi[0].mean(axis=0)
+        C -= np.outer(ones, anchor @ C)
+        for j in range(n):
+            room = [min(limits.upper[j] - place[j], place[j] - limits.lower[j])]
+            room += [limits.of_order(order)[1][j] for order in (1, 2, 3)]
+            most = [np.abs(each @ C[:, j]).max() for each in Phi]
+            C[:, j] *= 0.7 * min(a / max(b, 1e-12) for a, b in zip(room, most, strict=True))
+        still = np.outer(ones, place)
+        found = within(program, still + C, still)
+        if found is not None:
+            return found
+    raise ComputationError(
+        f"{task.experiment.base.idim.robot.name}: standing still already breaks the limits, "
+        f"{'at the initial pose' if task.start is not None else 'wherever it was tried'}: "
+        f"{broken(task, place)}"
+    )
+
+
+def broken(task: Task, place: Array) -> str:
+    """What standing at a place breaks, in words."""
+    words = []
+    if task.nominal is not None:
+        zero = np.zeros((1, len(place)))
+        tau = np.abs(task.nominal.torque(place[None], zero, zero))[0] + task.nominal.steady
+        for name, value, most in zip(task.names, tau, task.limits.torque, strict=True):
+            if value > most:
+                words.append(f"{name} needs {value:.3g} of {most:.3g} Nm")
+    if task.clearance is not None:
+        distances = task.clearance.distances(place[None])[0]
+        near = np.flatnonzero(distances < task.limits.clearance)
+        words += [
+            f"{task.clearance.pairs[k].name} are {1e3 * distances[k]:.0f} mm apart, "
+            f"{1e3 * task.limits.clearance:.0f} asked"
+            for k in near[np.argsort(distances[near])][:3]
+        ]
+    outside = (place < task.limits.lower) | (place > task.limits.upper)
+    words += [f"{name} is outside of its range" for name in np.array(task.names)[outside]]
+    return "; ".join(words) or "the limits leave no room to move"
+
+
+def program_of(task: Task, limits: Limits, hard: Array) -> Program:
+    """The search as a smooth program in the coefficients, row by row of C.
+
+    Parameters
+    ----------
+    task : Task
+    limits : Limits
+    hard : ndarray
+        Instants at which torques and distances are looked at [s].
+    """
+    family, n = task.family, len(task.names)
+    times = family.grid(task.step)
+    Phi = [family.values(times, order) for order in range(4)]
+    blocks: list[Array] = []
+    low, high, unit = [], [], []
+    for order in range(4):
+        bottom, top = limits.of_order(order)
+        for j in range(n):
+            if np.isfinite(top[j]):
+                rows = np.zeros((len(times), family.count * n))
+                rows[:, j::n] = Phi[order]
+                blocks.append(rows)
+                low.append(np.full(len(times), bottom[j]))
+                high.append(np.full(len(times), top[j]))
+                unit.append(np.full(len(times), 0.5 * (top[j] - bottom[j])))
+    if task.start is not None:
+        blocks.append(np.asarray(np.kron(Phi[0][:1], np.eye(n)), dtype=float))
+        low.append(task.start - PLACE)
+        high.append(task.start + PLACE)
+        unit.append(np.ones(n))
+    linear = np.vstack(blocks)
+    torque = np.isfinite(limits.torque) if task.nominal is not None else np.zeros(n, dtype=bool)
+    steady = np.zeros(n) if task.nominal is None else task.nominal.steady
+    most = np.tile(((1.0 - PROVABLE) * limits.torque - steady)[torque], len(hard))
+    watched = task.clearance is not None
+    apart = np.full(len(hard) if watched else 0, limits.clearance + PROVABLE * 0.5)
+    At = [family.values(hard, order) for order in range(3)]
+    seen = task.clearance.unseen(len(hard)) if task.clearance is not None else None
+    middles, duration = quadrature(Trajectory(family, np.zeros((family.count, n))), task.step)
+    Psi = [family.values(middles, order) for order in range(3)]
+    criterion = CRITERIA[task.criterion]
+
+    def evaluate(z: Array) -> tuple[float, Array, Array, Array]:
+        C = z.reshape(family.count, n)
+        motion = Motion(Psi[0] @ C, Psi[1] @ C, Psi[2] @ C, duration)
+        try:
+            f, by_M = criterion(task.experiment.information(motion), task.asked)
+        except ComputationError:
+            return np.inf, z, z, z
+        pulls = task.experiment.pull(motion, by_M)
+        gradient = sum(phi.T @ pull for phi, pull in zip(Psi, pulls, strict=True))
+        q, dq, ddq = (each @ C for each in At)
+        c, jacobian = [linear @ z], [linear]
+        if np.any(torque):
+            assert task.nominal is not None
+            c.append(task.nominal.torque(q, dq, ddq)[:, torque].ravel())
+            slopes = task.nominal.slopes(q, dq, ddq)
+            rows = sum(
+                np.einsum("tk,tjl->tjkl", phi, slope[:, torque], optimize=True)
+                for phi, slope in zip(At, slopes, strict=True)
+            )
+            jacobian.append(np.reshape(rows, (-1, len(z))))
+        if task.clearance is not None and seen is not None:
+            least, slope = task.clearance.smooth(q, seen)
+            c.append(least)
+            jacobian.append(np.einsum("tk,tl->tkl", At[0], slope).reshape(len(q), -1))
+        return f, np.ravel(gradient), np.concatenate(c), np.vstack(jacobian)
+
+    return Program(
+        evaluate,
+        np.concatenate([*low, -most, apart]),
+        np.concatenate([*high, most, np.full(len(apart), np.inf)]),
+        np.concatenate([*unit, most, np.full(len(apart), 0.1)]),
+    )

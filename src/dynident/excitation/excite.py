@@ -1,0 +1,302 @@
+"""From a robot to a trajectory that is proved to keep its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dynident.consistency.prior import Prior, believed
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.options import chosen, per_joint, table
+from dynident.core.text import nearest
+from dynident.core.threads import one_thread
+from dynident.dynamics.base import BaseParameters, base_parameters
+from dynident.dynamics.idim import Attached, build_idim
+from dynident.excitation.clearance import Clearance, Obstacle, build_clearance
+from dynident.excitation.criteria import Asked
+from dynident.excitation.design import Design, Report, Task, design
+from dynident.excitation.information import Experiment, Motion, quadrature
+from dynident.excitation.limits import Limits, Nominal, limits_of, loaded
+from dynident.excitation.options import FAMILIES, Aim, Bounds, Budget
+from dynident.excitation.prediction import Prediction, predict, with_friction
+from dynident.excitation.trajectories import Family, Trajectory
+from dynident.robot.model import Robot
+
+NOISE = 0.01
+"""Of the largest torques, where nothing is said of the noise."""
+SLOW = 0.02
+"""Of the largest speeds: the width of the smooth sign with which friction is searched."""
+
+
+@dataclass(frozen=True)
+class Excitation:
+    """A trajectory, what is proved of it and what it will buy.
+
+    Attributes
+    ----------
+    robot : Robot
+        With its load.
+    design : Design
+    prediction : Prediction
+    periods : int
+    rate : float
+        [Hz]
+    warnings : tuple of str
+    """
+
+    robot: Robot
+    design: Design
+    prediction: Prediction
+    periods: int
+    rate: float
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """The trajectory."""
+        return self.design.trajectory
+
+
+@one_thread
+def excite(
+    robot: Robot,
+    friction: str = "coulomb-viscous",
+    *,
+    rotor: bool | None = None,
+    elements: Sequence[Attached] = (),
+    obstacles: Sequence[Obstacle] = (),
+    known: Array | None = None,
+    report: Report | None = None,
+    **options: Any,
+) -> Excitation:
+    """Design a trajectory that excites what is to be identified, within the robot's limits.
+
+    Parameters
+    ----------
+    robot : Robot
+        On a fixed base.
+    friction : str
+        That will be identified.
+    rotor : bool, optional
+        Whether rotor inertias will be.
+    elements : sequence of Attached
+        What else acts on the joints.
+    obstacles : sequence of Obstacle
+    known : ndarray, shape (count, count), optional
+        Information of the base parameters there is already: of logs taken before.
+    report : callable, optional
+        ``report(share done, words)``.
+    **options
+        Of `dynident.excitation.options`.
+
+    Returns
+    -------
+    Excitation
+
+    Raises
+    ------
+    InputError
+        For options and robots with which it cannot be done, in one line.
+    ComputationError
+        When no trajectory was found that keeps the limits.
+    """
+    names = table(FAMILIES)
+    for name in options:
+        if name not in names:
+            raise InputError(f"excite has no option {name!r}{nearest(name, names)}")
+    shape, bounds, aim, budget = (chosen(family, options) for family in FAMILIES)
+    if not np.all(np.isfinite(bounds.load_centre)):
+        raise InputError("load_centre has to be finite")
+    if bounds.load > 0.0:
+        robot = loaded(robot, bounds.load, np.array(bounds.load_centre))
+    base = base_parameters(build_idim(robot, friction, rotor, elements=elements))
+    if aim.wanted is not None:
+        for name in aim.wanted:
+            if name not in base.names:
+                raise InputError(f"no base parameter is called {name!r}{nearest(name, base.names)}")
+    limits = robot_limits(robot, bounds)
+    clearance, warnings = watched(robot, bounds, obstacles)
+    sigma = noise(robot, limits, aim, warnings)
+    family = shape.family()
+    slow = np.where(np.isfinite(limits.speed), SLOW * limits.speed, 0.05)
+    experiment = Experiment(
+        base,
+        sigma,
+        aim.rate,
+        float(aim.periods),
+        width=slow,
+        drop_below=np.array(per_joint(aim.drop_below, robot.n, "drop_below")),
+        known=known,
+    )
+    if aim.periods > 1 and family.period is None:
+        raise InputError(
+            f"trajectory {family.kind!r} is made once; periods are of a fourier series"
+        )
+    knows = robot.has_nominal and bool(np.any(np.isfinite(limits.torque)))
+    if not knows:
+        warnings.append("the file has no inertials or no efforts: torques are not limited")
+    start = (
+        None if bounds.initial is None else np.array(per_joint(bounds.initial, robot.n, "initial"))
+    )
+    # the search sees all rows: which of them are slow is no smooth question
+    smooth = replace(experiment, drop_below=None)
+    asked, smooth = asked_of(smooth, family, limits, aim, budget)
+    task = Task(
+        smooth,
+        family,
+        limits,
+        Nominal(base.idim, with_friction(base)) if knows else None,
+        clearance,
+        aim.criterion,
+        asked,
+        start,
+    )
+    found = design(task, budget.starts, budget.seed, budget.time, budget.iterations, report)
+    exact = replace(experiment, width=None)
+    return Excitation(
+        robot,
+        found,
+        predict(exact, fine_motion(found.trajectory, task.step)),
+        aim.periods,
+        aim.rate,
+        tuple(warnings),
+    )
+
+
+def robot_limits(robot: Robot, bounds: Bounds) -> Limits:
+    """The limits that the options leave."""
+
+    def each(name: str) -> Array | None:
+        value = getattr(bounds, name)
+        return None if value is None else np.array(per_joint(value, robot.n, name))
+
+    return limits_of(
+        robot,
+        speed=each("speed"),
+        acceleration=each("acceleration"),
+        jerk=each("jerk"),
+        torque=each("torque"),
+        lower=each("lower"),
+        upper=each("upper"),
+        margin=bounds.margin,
+        share=bounds.share,
+        clearance=bounds.clearance,
+    )
+
+
+def watched(
+    robot: Robot, bounds: Bounds, obstacles: Sequence[Obstacle]
+) -> tuple[Clearance | None, list[str]]:
+    """What the robot keeps clear of, and what has to be said of it.
+
+    A robot without a URDF has no shapes: its own links are not watched then, which is said.
+    """
+    drawn = robot.source is not None and robot.source.suffix.lower() != ".toml"
+    if not drawn and not obstacles:
+        said = ["the robot has no URDF: collisions are not watched"] if bounds.collision else []
+        return None, said
+    clearance = build_clearance(robot, obstacles, bounds.ignore, bounds.collision)
+    warnings = []
+    if clearance is not None and clearance.touching:
+        pairs = ", ".join(pair.name for pair in clearance.touching)
+        warnings.append(f"these touch wherever the robot is, and are not watched: {pairs}")
+    return clearance, warnings
+
+
+def noise(robot: Robot, limits: Limits, aim: Aim, warnings: list[str]) -> Array:
+    """Standard deviations of the torques' noise."""
+    if aim.sigma is not None:
+        return np.array(per_joint(aim.sigma, robot.n, "sigma"))
+    efforts = np.array([joint.effort for joint in robot.joints])
+    most = np.where(np.isfinite(efforts), efforts, limits.torque)
+    if np.all(np.isfinite(most)):
+        return np.asarray(NOISE * most)
+    warnings.append("nothing is known of the torques' noise: 1 Nm is taken; give sigma")
+    return np.ones(robot.n)
+
+
+def fine_motion(trajectory: Trajectory, step: float) -> Motion:
+    """A motion on a grid on which signs of speeds are as good as exact."""
+    times, duration = quadrature(trajectory, 0.05 * step)
+    q, dq, ddq = (trajectory.at(times, order) for order in range(3))
+    return Motion(q, dq, ddq, duration)
+
+
+def asked_of(
+    experiment: Experiment, family: Family, limits: Limits, aim: Aim, budget: Budget
+) -> tuple[Asked, Experiment]:
+    """What the criterion sees beside the information, and the experiment with its prior."""
+    base = experiment.base
+    count = base.count
+    typical = typical_scale(experiment, family, limits, budget.seed)
+    ones = np.ones(count)
+    if aim.criterion in ("condition", "column-condition"):
+        return Asked(ones), experiment
+    if aim.criterion == "presse-gautier":
+        nominal = np.abs(base.matrix @ with_friction(base))
+        return Asked(np.where(nominal > 0.0, nominal, typical)), experiment
+    if aim.criterion == "std":
+        if not aim.wanted:
+            raise InputError("criterion 'std' needs the base parameters that are wanted")
+        rows = np.eye(count)[[base.names.index(name) for name in aim.wanted]]
+        return Asked(typical, rows / typical), experiment
+    if aim.criterion == "torque":
+        return Asked(typical, task_rows(base, aim)), experiment
+    if aim.criterion == "unknown":
+        belief = prior_information(base, typical)
+        total = belief if experiment.known is None else belief + experiment.known
+        return Asked(typical, known=total), replace(experiment, known=total)
+    return Asked(typical), experiment
+
+
+def typical_scale(experiment: Experiment, family: Family, limits: Limits, seed: int) -> Array:
+    """Values of the parameters that a random motion would tell from zero by one sigma."""
+    rng = np.random.default_rng([seed, 1])
+    n = len(limits.lower)
+    half = 0.5 * (limits.upper - limits.lower)
+    q = 0.5 * (limits.upper + limits.lower) + half * rng.uniform(-1.0, 1.0, (256, n))
+    fast = np.where(np.isfinite(limits.speed), limits.speed, half)
+    dq = 0.5 * fast * rng.normal(size=(256, n))
+    ddq = 0.5 * fast / family.quickest * rng.normal(size=(256, n))
+    part = family.parts[family.main]
+    duration = np.full(256, (part.stop - part.start) / 256)
+    M = replace(experiment, known=None).information(Motion(q, dq, ddq, duration))
+    return np.asarray(1.0 / np.sqrt(np.diag(M)))
+
+
+def task_rows(base: BaseParameters, aim: Aim) -> Array:
+    """Rows of the torques of a task, as few as say the same: a triangular factor.
+
+    Raises
+    ------
+    InputError
+    """
+    if aim.task is None:
+        raise InputError("criterion 'torque' needs the task whose torques are to be predicted")
+    motion = aim.task
+    W = base.idim.regressor(motion.q, motion.dq, motion.ddq)[:, :, base.kept]
+    rows = W.reshape(-1, base.count)
+    return np.asarray(np.linalg.qr(rows, mode="r") / np.sqrt(len(rows)))
+
+
+def prior_information(base: BaseParameters, typical: Array) -> Array:
+    """What the robot's file tells of the base parameters, each link within its own size.
+
+    Drives, and links of which it says nothing, are known to a hundred times what a motion
+    would tell.
+    """
+    idim = base.idim
+    variance = np.zeros((len(idim.parameters),) * 2)
+    prior = Prior(believed(idim.split(idim.nominal)[0], idim.robot.links))
+    rows, _ = prior.rows(len(idim.parameters))
+    for k, body in enumerate(prior.belief.bodies):
+        own = slice(10 * body, 10 * body + 10)
+        block = rows[10 * k : 10 * k + 10, own]
+        variance[own, own] = np.linalg.inv(block.T @ block)
+    spread = base.matrix @ variance @ base.matrix.T
+    diffuse = np.where(np.diag(spread) > 0.0, 1e-6, 100.0) * typical
+    return np.asarray(np.linalg.inv(spread + np.diag(diffuse**2)))

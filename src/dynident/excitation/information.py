@@ -1,0 +1,199 @@
+"""What a motion tells of the base parameters: the information of its rows, and its gradient.
+
+``M = M_0 + sum_t X_t' W X_t`` over the instants of a motion, X the regressor of the base
+parameters with the chosen friction and W the inverse variances of the torques' noise. Its
+inverse is the covariance that weighted least squares will have. The preparation's filters
+are left out on purpose: what a trajectory asks for lies far below their cutoffs, and where
+they leave one sample in d they leave as much information as noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.contraction import contract
+from dynident.dynamics.idim import Packing
+from dynident.excitation.trajectories import Trajectory
+from dynident.friction.kernel import BY_POSITION, BY_SPEED
+from dynident.friction.model import Signals
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Instants of a motion, each for a stretch of time.
+
+    Attributes
+    ----------
+    q, dq, ddq : ndarray, shape (instants, n)
+    duration : ndarray, shape (instants,)
+        Of the stretches [s].
+    """
+
+    q: Array
+    dq: Array
+    ddq: Array
+    duration: Array
+
+
+def motion_of(trajectory: Trajectory, step: float) -> Motion:
+    """The instants of a trajectory's main part, no further apart than a step [s]."""
+    times, duration = quadrature(trajectory, step)
+    q, dq, ddq = (trajectory.at(times, order) for order in range(3))
+    return Motion(q, dq, ddq, duration)
+
+
+def quadrature(trajectory: Trajectory, step: float) -> tuple[Array, Array]:
+    """Middles of equal stretches of the main part, and how long these are [s]."""
+    part = trajectory.family.parts[trajectory.family.main]
+    length = part.stop - part.start
+    count = int(np.ceil(length / step))
+    times = np.asarray(part.start + (np.arange(count) + 0.5) * (length / count))
+    return times, np.full(count, length / count)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What is measured of a robot while it moves.
+
+    Attributes
+    ----------
+    base : BaseParameters
+        With the friction that will be identified, at the usual values of its shapes.
+    sigma : ndarray, shape (n,)
+        Standard deviation of each torque sample's noise, which is white [Nm or N].
+    rate : float
+        Torque samples a second [Hz].
+    repeats : float
+        How often the motion is made.
+    width : ndarray, shape (n,), optional
+        Smooths the sign of Coulomb friction, so that the information has a gradient
+        [rad/s or m/s]; exact without.
+    drop_below : ndarray, shape (n,), optional
+        Speeds below which a joint's rows are not fitted [rad/s or m/s].
+    known : ndarray, shape (count, count), optional
+        Information there is beforehand: of logs already taken, and of what is believed.
+
+    Raises
+    ------
+    InputError
+        For robots and friction whose information has no gradient here.
+    """
+
+    base: BaseParameters
+    sigma: Array
+    rate: float
+    repeats: float = 1.0
+    width: Array | None = None
+    drop_below: Array | None = None
+    known: Array | None = None
+
+    def __post_init__(self) -> None:
+        idim = self.base.idim
+        if idim.robot.floating:
+            raise InputError(
+                f"{idim.robot.name}: excitation is designed for robots on a fixed base"
+            )
+        for friction in idim.frictions:
+            if friction.model.state or friction.model.needs:
+                raise InputError(
+                    f"{idim.robot.name}: friction {idim.friction!r} depends on more than the "
+                    "motion at an instant; design for coulomb-viscous and identify with it"
+                )
+
+    @cached_property
+    def packing(self) -> Packing:
+        """Layout of the rows of the base parameters."""
+        return self.base.idim.packing(self.base.kept)
+
+    def rows(self, motion: Motion) -> tuple[Array, list[Array]]:
+        """Packed rows, and their weights joint by joint, shape (instants,) each."""
+        idim = self.base.idim
+        packed = np.zeros((len(motion.q), self.packing.width))
+        idim.fill(self.packing, motion.q, motion.dq, motion.ddq, packed, self.width)
+        weights = []
+        for j, sigma in enumerate(self.sigma):
+            weight = motion.duration * (self.rate * self.repeats / sigma**2)
+            if self.drop_below is not None:
+                weight = weight * (np.abs(motion.dq[:, j]) >= self.drop_below[j])
+            weights.append(weight)
+        return packed, weights
+
+    def information(self, motion: Motion) -> Array:
+        """``M``, shape (count, count)."""
+        return self._gathered(*self.rows(motion))
+
+    def _gathered(self, packed: Array, weights: list[Array]) -> Array:
+        M = np.zeros((self.base.count,) * 2) if self.known is None else self.known.copy()
+        for (entries, columns), weight in zip(self.packing.joints, weights, strict=True):
+            X = packed[:, entries]
+            M[np.ix_(columns, columns)] += (X * weight[:, None]).T @ X
+        return M
+
+    def pull(self, motion: Motion, slope: Array) -> tuple[Array, Array, Array]:
+        """Gradient of a function of M by the motion, for its gradient by M.
+
+        Parameters
+        ----------
+        motion : Motion
+        slope : ndarray, shape (count, count)
+            ``d f / d M``, symmetric.
+
+        Returns
+        -------
+        by_q, by_dq, by_ddq : ndarray, shape (instants, n)
+        """
+        idim = self.base.idim
+        packed, weights = self.rows(motion)
+        V = np.zeros_like(packed)
+        bodies = np.zeros((len(motion.q), idim.tree.dof, idim.inertial))
+        for j, ((entries, columns), weight) in enumerate(
+            zip(self.packing.joints, weights, strict=True)
+        ):
+            V[:, entries] = packed[:, entries] @ slope[np.ix_(columns, columns)]
+            V[:, entries] *= 2.0 * weight[:, None]
+            kept = self.base.kept[columns]
+            inertial = kept < idim.inertial
+            bodies[:, j, kept[inertial]] = V[:, entries][:, inertial]
+        shape = (len(motion.q), idim.tree.dof, idim.tree.bodies, 10)
+        by_q, by_dq, by_ddq = contract(
+            idim.tree, bodies.reshape(shape), motion.q, motion.dq, motion.ddq
+        )
+        self._pull_drives(motion, V, by_q, by_dq, by_ddq)
+        return by_q, by_dq, by_ddq
+
+    def _pull_drives(
+        self, motion: Motion, V: Array, by_q: Array, by_dq: Array, by_ddq: Array
+    ) -> None:
+        """Add the share of rotors and friction."""
+        idim = self.base.idim
+        seen: dict[int, Signals] = {}
+        tables: dict[int, Array] = {}
+        for column, joint, slot in self.packing.drive:
+            turns = column.turns
+            each = V[:, slot] * turns[joint]
+            k = column.friction
+            if k is None:
+                by_ddq += np.outer(each, turns)
+                continue
+            model = idim.frictions[k].model
+            if k not in seen:
+                seen[k] = idim.signals(k, motion.q, motion.dq, self.width)
+            term = column.term
+            assert term is not None
+            weights = model.parameters[term].weights
+            if weights is not None:
+                by_dq += np.outer(each * (weights[1] + weights[2] * seen[k].slope), turns)
+                continue
+            if k not in tables:
+                assert model.law is not None
+                shape = np.array(idim.shape[idim.frictions[k].shape])
+                tables[k] = model.table(model.law, seen[k], shape)
+            row = tables[k][:, model.rows.index(term)]
+            by_dq += np.outer(each * row[:, BY_SPEED], turns)
+            by_q += np.outer(each * row[:, BY_POSITION], turns)

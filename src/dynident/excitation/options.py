@@ -1,0 +1,161 @@
+"""What can be asked of `excite`: options that stand once, for studies and the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+
+from dynident.core.errors import InputError
+from dynident.core.makers import arguments
+from dynident.core.options import (
+    InPython,
+    NotNegatives,
+    Options,
+    PerJoint,
+    Positives,
+    not_negative,
+    options_of,
+    positive,
+)
+from dynident.core.schema import Name, Number, one_of
+from dynident.excitation.criteria import CRITERIA
+from dynident.excitation.trajectories import TRAJECTORIES, Family
+
+Positive = Annotated[Number, AfterValidator(positive)]
+NotNegative = Annotated[Number, AfterValidator(not_negative)]
+Share = Annotated[Number, Field(gt=0.0, le=1.0)]
+Count = Annotated[int, Field(strict=True, ge=1, le=10_000)]
+Pair = tuple[Name, Name]
+
+
+@dataclass(frozen=True)
+class Shape(Options):
+    """Which family a trajectory is of."""
+
+    trajectory: Annotated[
+        Annotated[Name, one_of(TRAJECTORIES)],
+        "periodic Fourier series, quintic B-splines, smoothed bang-bang moves, or quintic "
+        "polynomials through points",
+    ] = "fourier"
+    duration: Annotated[
+        Positive | None, "of a period, or of a motion that is made once; 10 [s]"
+    ] = None
+    harmonics: Annotated[Count | None, "multiples of the fundamental of a Fourier series; 5"] = None
+    avoid: Annotated[
+        tuple[tuple[Number, Number], ...] | None,
+        "bands around resonances that no harmonic enters [Hz]",
+    ] = None
+    ramp: Annotated[
+        NotNegative | None,
+        "quintic ramps from rest and to rest around the periods, instead of rest at the ends of "
+        "each [s]",
+    ] = None
+    intervals: Annotated[Count | None, "between the knots of a spline; 12"] = None
+    knots: Annotated[tuple[Number, ...] | None, "of a spline, instead of equidistant ones [s]"] = (
+        None
+    )
+    points: Annotated[Count | None, "through which bang-bang and quintic motions lead; 8"] = None
+    smoothing: Annotated[Share | None, "share of bang-bang's ramps of acceleration; 0.5"] = None
+
+    def family(self) -> Family:
+        """The family.
+
+        Raises
+        ------
+        InputError
+            For options of another one.
+        """
+        maker = TRAJECTORIES[self.trajectory]
+        known = arguments(maker)
+        given = {
+            option.name: getattr(self, option.name)
+            for option in options_of(Shape)
+            if option.name != "trajectory" and getattr(self, option.name) is not None
+        }
+        for name in given:
+            if name not in known:
+                raise InputError(
+                    f"trajectory {self.trajectory!r} has no {name!r}; it takes {', '.join(known)}"
+                )
+        found: Family = maker(**given)
+        return found
+
+
+@dataclass(frozen=True)
+class Bounds(Options):
+    """What the trajectory has to keep."""
+
+    speed: Annotated[Positives | None, "largest speeds, instead of the file's [rad/s or m/s]"] = (
+        None
+    )
+    acceleration: Annotated[
+        Positives | None, "largest accelerations; limited by the torques alone unless given"
+    ] = None
+    jerk: Annotated[Positives | None, "largest jerks; not limited unless given"] = None
+    torque: Annotated[Positives | None, "largest torques, instead of the file's [Nm or N]"] = None
+    lower: Annotated[PerJoint | None, "lowest positions, instead of the file's [rad or m]"] = None
+    upper: Annotated[PerJoint | None, "highest positions, instead of the file's [rad or m]"] = None
+    margin: Annotated[
+        Annotated[Number, Field(ge=0.0, lt=1.0)],
+        "share of the torques kept back because the nominal model may be wrong by it",
+    ] = 0.2
+    share: Annotated[Share, "of the file's speeds and ranges that is used"] = 1.0
+    clearance: Annotated[NotNegative, "between links, and between them and obstacles [m]"] = 0.01
+    collision: Annotated[bool, "watch the robot's own links, drawn in its URDF"] = True
+    ignore: Annotated[
+        tuple[Pair, ...], "pairs of links, or of a link and an obstacle, that may touch"
+    ] = ()
+    initial: Annotated[
+        PerJoint | None, "position at which the trajectory begins; free unless given [rad or m]"
+    ] = None
+    load: Annotated[
+        NotNegative, "mass at the last link, in the nominal model and what is predicted [kg]"
+    ] = 0.0
+    load_centre: Annotated[
+        tuple[Number, Number, Number], "where it is, in the last link's joint frame [m]"
+    ] = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Aim(Options):
+    """What the trajectory is to be good for."""
+
+    criterion: Annotated[
+        Annotated[Name, one_of(CRITERIA)],
+        "what is minimised: d (log-determinant), a (trace of the covariance), e (worst "
+        "eigenvalue), condition numbers, std of wanted parameters, torque of a task, or what the "
+        "robot file leaves unknown",
+    ] = "d"
+    wanted: Annotated[
+        tuple[Name, ...] | None, "base parameters whose standard deviations the criterion std takes"
+    ] = None
+    sigma: Annotated[
+        Positives | None,
+        "standard deviation of the torques' noise per sample; 1 % of the largest torques unless "
+        "given [Nm or N]",
+    ] = None
+    rate: Annotated[Positive, "samples a second, of the trajectory and of the log [Hz]"] = 1000.0
+    periods: Annotated[Count, "how often a periodic trajectory is made"] = 1
+    drop_below: Annotated[
+        NotNegatives, "rows will not be fitted whose joint is slower [rad/s or m/s]"
+    ] = 0.0
+    task: Annotated[Any, "motion whose torques are to be predicted, a Reference", InPython()] = None
+
+
+@dataclass(frozen=True)
+class Budget(Options):
+    """How long it is searched."""
+
+    starts: Annotated[Count, "random motions from which the search begins"] = 4
+    time: Annotated[Positive, "after which no further step is begun [s]"] = 60.0
+    iterations: Annotated[Count, "from each start, at most"] = 150
+    seed: Annotated[Annotated[int, Field(strict=True, ge=0)], "of the starts"] = 0
+    polish: Annotated[
+        bool, "polish by CMA-ES afterwards, for criteria with kinks (needs the package cma)"
+    ] = False
+
+
+FAMILIES: tuple[type[Options], ...] = (Shape, Bounds, Aim, Budget)
+"""All that `excite` can be told."""

@@ -1,0 +1,534 @@
+"""Families of trajectories that are linear in their coefficients, with exact derivatives.
+
+``q(t) = Phi(t) C``: the joints share the functions Phi, each has its column of C. What is
+asked of the ends (rest, periodicity) is linear in C and is solved before the search, so
+that whatever C a search proposes starts and ends as it should. A new family is a function
+and one line in `TRAJECTORIES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from math import comb, factorial
+from typing import Annotated, Protocol
+
+import numpy as np
+from pydantic import Field
+from scipy.interpolate import BSpline, PPoly
+
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.makers import Read, Rows, Vector
+from dynident.simulation.reference import Reference
+
+Positive = Annotated[float, Field(gt=0.0)]
+Count = Annotated[int, Field(ge=1, le=10_000)]
+Bands = Annotated[tuple[tuple[float, float], ...], Read(Rows)]
+STEEPEST = 5
+"""Derivatives of positions up to this order are bounded."""
+
+
+class Part(Protocol):
+    """Functions of time between two instants."""
+
+    @property
+    def start(self) -> float:
+        """Where it begins [s]."""
+
+    @property
+    def stop(self) -> float:
+        """Where it ends [s]."""
+
+    @property
+    def knots(self) -> Array:
+        """Instants between which all derivatives are continuous [s]."""
+
+    def values(self, times: Array, order: int) -> Array:
+        """Derivatives of the functions, shape (times, functions)."""
+
+    def bound(self, C: Array, order: int) -> Array:
+        """What no instant exceeds in magnitude, shape (n,): of ``Phi^(order) C``."""
+
+
+@dataclass(frozen=True)
+class Harmonics:
+    """An offset, then sine and cosine of each frequency; of one period.
+
+    Attributes
+    ----------
+    period : float
+        [s]
+    omega : ndarray, shape (harmonics,)
+        [rad/s]
+    mix : ndarray, shape (1 + 2 harmonics, functions)
+        The functions, as combinations of ``1, sin w_1 t, ..., cos w_1 t, ...``.
+    """
+
+    period: float
+    omega: Array
+    mix: Array
+
+    @property
+    def start(self) -> float:
+        """A period begins at zero."""
+        return 0.0
+
+    @property
+    def stop(self) -> float:
+        """The period [s]."""
+        return self.period
+
+    @property
+    def knots(self) -> Array:
+        """The ends."""
+        return np.array([0.0, self.period])
+
+    def values(self, times: Array, order: int) -> Array:
+        """See `Part`; a derivative turns the phase by a quarter."""
+        phase = np.outer(times, self.omega)
+        turn = 0.5 * np.pi * order
+        scale = self.omega**order
+        constant = np.full((len(times), 1), float(order == 0))
+        waves = [constant, np.sin(phase + turn) * scale, np.cos(phase + turn) * scale]
+        return np.hstack(waves) @ self.mix
+
+    def bound(self, C: Array, order: int) -> Array:
+        """Sum of the amplitudes."""
+        full = self.mix @ C
+        k = len(self.omega)
+        amplitude = np.hypot(full[1 : 1 + k], full[1 + k :])
+        return np.asarray(self.omega**order @ amplitude + np.abs(full[0]) * (order == 0))
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Polynomials between knots.
+
+    Attributes
+    ----------
+    polynomial : PPoly
+        Its coefficients have shape (degree + 1, pieces, functions).
+    """
+
+    polynomial: PPoly
+
+    @property
+    def start(self) -> float:
+        """The first knot [s]."""
+        return float(self.polynomial.x[0])
+
+    @property
+    def stop(self) -> float:
+        """The last knot [s]."""
+        return float(self.polynomial.x[-1])
+
+    @property
+    def knots(self) -> Array:
+        """Ends of the pieces [s]."""
+        return np.asarray(self.polynomial.x)
+
+    @cached_property
+    def _derivatives(self) -> tuple[PPoly, ...]:
+        return tuple(self.polynomial.derivative(k) for k in range(STEEPEST + 1))
+
+    def values(self, times: Array, order: int) -> Array:
+        """See `Part`."""
+        return np.asarray(self._derivatives[order](times))
+
+    def bound(self, C: Array, order: int) -> Array:
+        """The largest Bernstein coefficient: a polynomial is in the hull of them."""
+        each = self._derivatives[order]
+        powers = each.c[::-1] @ C  # rising powers of the time since the knot
+        degree = len(powers) - 1
+        length = np.diff(each.x)[:, None]
+        bernstein = np.zeros_like(powers)
+        for i in range(degree + 1):
+            for k in range(i + 1):
+                bernstein[i] += comb(i, k) / comb(degree, k) * powers[k] * length**k
+        return np.asarray(np.abs(bernstein).max(axis=(0, 1)))
+
+
+@dataclass(frozen=True)
+class Family:
+    """What a trajectory is a combination of.
+
+    Attributes
+    ----------
+    kind : str
+        Name in `TRAJECTORIES`.
+    parts : tuple of Part
+        One after another, without a gap.
+    period : float, optional
+        Time after which the main part repeats; none of a motion that is made once [s].
+    main : int
+        The part that is repeated.
+    scale : ndarray, shape (functions,)
+        Coefficients of about this size move a joint at unit speed.
+    columns : tuple of str
+        Words for the functions.
+    """
+
+    kind: str
+    parts: tuple[Part, ...]
+    scale: Array
+    columns: tuple[str, ...]
+    period: float | None = None
+    main: int = 0
+
+    @property
+    def count(self) -> int:
+        """Number of functions, which is that of coefficients a joint."""
+        return len(self.scale)
+
+    @property
+    def start(self) -> float:
+        """Where the first part begins [s]."""
+        return self.parts[0].start
+
+    @property
+    def stop(self) -> float:
+        """Where the last part ends [s]."""
+        return self.parts[-1].stop
+
+    def values(self, times: Array, order: int = 0) -> Array:
+        """``Phi^(order)``, shape (times, functions)."""
+        found = np.empty((len(times), self.count))
+        ends = [part.stop for part in self.parts[:-1]]
+        which = np.searchsorted(ends, times, side="right")
+        for k, part in enumerate(self.parts):
+            here = which == k
+            if np.any(here):
+                found[here] = part.values(times[here], order)
+        return found
+
+    def grid(self, step: float) -> Array:
+        """Instants no further apart than `step`, all knots among them [s]."""
+        knots = np.unique(np.concatenate([part.knots for part in self.parts]))
+        times = [
+            np.linspace(a, b, int(np.ceil((b - a) / step - 1e-9)) + 1) for a, b in pairwise(knots)
+        ]
+        return np.unique(np.concatenate(times))
+
+    @property
+    def quickest(self) -> float:
+        """The shortest time in which a function changes by its size [s]."""
+        part = self.parts[self.main]
+        if isinstance(part, Harmonics):
+            return float(1.0 / part.omega.max())
+        return float(np.diff(part.knots).max() / np.pi)
+
+
+def at_rest(values: Callable[[Array, int], Array], times: Array, free: Array) -> Array:
+    """Combinations of functions whose speed and acceleration vanish at some instants.
+
+    Parameters
+    ----------
+    values : callable
+        ``values(times, order)``, shape (times, functions).
+    times : ndarray
+    free : ndarray, shape (functions,)
+        Sizes of the functions, so that the combinations are of their like.
+
+    Returns
+    -------
+    ndarray, shape (functions, combinations)
+        Orthonormal but for `free`.
+    """
+    asked = np.vstack([values(times, 1), values(times, 2)]) * free
+    _, singular, right = np.linalg.svd(asked / np.linalg.norm(asked, axis=1, keepdims=True))
+    rank = int(np.sum(singular > 1e-9))
+    return np.asarray(free[:, None] * right[rank:].T)
+
+
+def fourier(
+    duration: Positive = 10.0,
+    harmonics: Count = 5,
+    avoid: Bands = (),
+    ramp: float = 0.0,
+) -> Family:
+    """Periodic Fourier series with offset (Swevers et al. 1997; zhang2018, eq. 27).
+
+    A period starts and ends at rest; or, with a ramp, quintic polynomials lead from rest
+    into it and out of it.
+
+    Parameters
+    ----------
+    duration : float
+        Of a period: the fundamental is its inverse [s].
+    harmonics : int
+        Multiples of the fundamental.
+    avoid : sequence of (low, high)
+        Bands around resonances that no harmonic enters [Hz].
+    ramp : float
+        Time of the ramps before the first and after the last period [s]; 0 for rest at the
+        ends of each period.
+
+    Raises
+    ------
+    InputError
+        When too few harmonics are left.
+    """
+    numbers = np.arange(1, harmonics + 1)
+    hz = numbers / duration
+    kept = np.ones(harmonics, dtype=bool)
+    for low, high in avoid:
+        kept &= (hz < low) | (hz > high)
+    if kept.sum() < (1 if ramp > 0.0 else 2):
+        raise InputError(
+            f"excitation: {int(kept.sum())} of {harmonics} harmonics of {1.0 / duration:g} Hz are "
+            "outside the bands to avoid; allow more harmonics, or a longer period"
+        )
+    omega = 2.0 * np.pi * hz[kept]
+    bare = Harmonics(duration, omega, np.eye(1 + 2 * len(omega)))
+    # unit speed of all waves together
+    size = np.concatenate([[1.0], *([1.0 / (omega * np.sqrt(len(omega)))] * 2)])
+    if ramp <= 0.0:
+        mix = at_rest(bare.values, np.array([0.0]), size)
+        words = ("offset", *(f"combination {k}" for k in range(1, mix.shape[1])))
+        family = Harmonics(duration, omega, mix)
+        return Family("fourier", (family,), np.ones(mix.shape[1]), words, duration)
+    main = Harmonics(duration, omega, np.diag(size))
+    way_in = ramp_piece(main, 0.0, -ramp, 0.0)
+    way_out = ramp_piece(main, duration, duration, duration + ramp)
+    names = ("offset", *(f"{w} {f:g} Hz" for w in ("sin", "cos") for f in hz[kept]))
+    return Family(
+        "fourier", (way_in, main, way_out), np.ones(len(size)), tuple(names), duration, main=1
+    )
+
+
+def ramp_piece(main: Part, at: float, start: float, stop: float) -> Pieces:
+    """Quintic polynomial between rest and the state of another part at an instant.
+
+    The rest is where a steady change of speed over the time of the ramp leads.
+
+    Parameters
+    ----------
+    main : Part
+    at : float
+        The instant [s]: equal to `start` or to `stop`.
+    """
+    when = np.array([at])
+    position, speed, bend = (main.values(when, order)[0] for order in range(3))
+    length = stop - start
+    rest = position + (0.5 if at == start else -0.5) * length * speed
+    zero = np.zeros_like(rest)
+    ends = [rest, zero, zero], [position, speed, bend]
+    (p0, v0, a0), (p1, v1, a1) = ends if at == stop else ends[::-1]
+    h = length
+    gap = p1 - p0 - h * v0 - 0.5 * h * h * a0
+    rise = h * (v1 - v0 - h * a0)
+    turn = h * h * (a1 - a0)
+    rows = [
+        (6.0 * gap - 3.0 * rise + 0.5 * turn) / h**5,
+        (-15.0 * gap + 7.0 * rise - turn) / h**4,
+        (10.0 * gap - 4.0 * rise + 0.5 * turn) / h**3,
+        0.5 * a0,
+        v0,
+        p0,
+    ]
+    return Pieces(PPoly(np.array(rows)[:, None, :], np.array([start, stop])))
+
+
+def spline(duration: Positive = 10.0, intervals: Count = 12, knots: Vector | None = None) -> Family:
+    """Quintic B-splines from rest to rest.
+
+    Parameters
+    ----------
+    duration : float
+        [s]
+    intervals : int
+        Between equidistant knots.
+    knots : array_like, optional
+        Increasing instants inside of the duration instead [s].
+
+    Raises
+    ------
+    InputError
+        When knots are not increasing within the duration, or too few.
+    """
+    inner = np.linspace(0.0, duration, intervals + 1)[1:-1]
+    if knots is not None:
+        inner = np.asarray(knots, dtype=float)
+        edges = np.concatenate([[0.0], inner, [duration]])
+        if inner.ndim != 1 or not np.all(np.diff(edges) > 1e-6 * duration):
+            raise InputError(f"excitation: knots have to increase between 0 and {duration:g} s")
+    if len(inner) < 1:
+        raise InputError("excitation: a spline from rest to rest needs two or more intervals")
+    t = np.concatenate([np.zeros(6), inner, np.full(6, duration)])
+    count = len(t) - 6
+    # the first three and the last three coefficients are one: rest at the ends
+    join = np.zeros((count, count - 4))
+    join[:3, 0] = 1.0
+    join[-3:, -1] = 1.0
+    join[3:-3, 1:-1] = np.eye(count - 6)
+    x = np.concatenate([[0.0], inner, [duration]])
+    functions = BSpline(t, join, 5)
+    taylor = [functions.derivative(k)(x[:-1]) / factorial(k) for k in range(6)]
+    polynomial = PPoly(np.array(taylor[::-1]), x)
+    scale = np.full(count - 4, duration / (len(inner) + 1))
+    return Family("spline", (Pieces(polynomial),), scale, named("coefficient", count - 4))
+
+
+def bang_bang(duration: Positive = 10.0, points: Count = 8, smoothing: float = 0.5) -> Family:
+    """Smoothed bang-bang motions from point to point, equally long (ardiani2024, IV-A).
+
+    The acceleration of a move is a trapezoid up and one down, `smoothing` of them ramps.
+
+    Parameters
+    ----------
+    duration : float
+        Of all moves [s].
+    points : int
+        That are searched, the first and the last among them.
+    smoothing : float
+        From just above 0 to 1.
+
+    Raises
+    ------
+    InputError
+    """
+    if points < 2 or not 0.0 < smoothing <= 1.0:
+        raise InputError("excitation: bang-bang needs two or more points and smoothing in (0, 1]")
+    move = duration / (points - 1)
+    rise = 0.5 * smoothing * 0.5 * move  # each half has a ramp up and one down
+    flat = 0.5 * move - 2.0 * rise
+    edges = np.cumsum([0.0, rise, flat, rise, rise, flat, rise])
+    height = 1.0 / ((rise + flat) * 0.5 * move)  # so that the way is one
+    jerk = height / rise * np.array([1.0, 0.0, -1.0, -1.0, 0.0, 1.0])
+    return from_steps("bang-bang", points, move, edges[flat_edges(edges)], jerk[kept_pieces(edges)])
+
+
+def flat_edges(edges: Array) -> Array:
+    """Which edges end a piece of some length."""
+    return np.concatenate([[True], np.diff(edges) > 1e-12 * edges[-1]])
+
+
+def kept_pieces(edges: Array) -> Array:
+    """Which pieces have a length."""
+    return np.asarray(np.diff(edges) > 1e-12 * edges[-1])
+
+
+def from_steps(kind: str, points: int, move: float, edges: Array, jerk: Array) -> Family:
+    """Moves from point to point whose way is the threefold integral of steps of jerk."""
+    c = np.zeros((4, len(jerk)))
+    state = np.zeros(3)  # position, speed, acceleration
+    for k, (h, j) in enumerate(zip(np.diff(edges), jerk, strict=True)):
+        c[:, k] = j / 6.0, 0.5 * state[2], state[1], state[0]
+        p, v, a = state
+        state = np.array(
+            [p + h * v + h * h * a / 2 + h**3 * j / 6, v + h * a + h * h * j / 2, a + h * j]
+        )
+    return moved(kind, points, move, PPoly(c, edges))
+
+
+def moved(kind: str, points: int, move: float, way: PPoly) -> Family:
+    """Point after point, along one way from 0 to 1."""
+    degree, pieces = len(way.c), way.c.shape[1]
+    c = np.zeros((degree, pieces * (points - 1), points))
+    x = [0.0]
+    for m in range(points - 1):
+        here = slice(m * pieces, (m + 1) * pieces)
+        c[:, here, m + 1] += way.c
+        c[:, here, m] -= way.c
+        c[-1, here, m] += 1.0
+        x.extend(m * move + way.x[1:])
+    scale = np.full(points, move)
+    return Family(kind, (Pieces(PPoly(c, np.array(x))),), scale, named("point", points))
+
+
+def quintic(duration: Positive = 10.0, points: Count = 8) -> Family:
+    """Polynomials of fifth order from point to point, with free speeds at the points.
+
+    Parameters
+    ----------
+    duration : float
+        [s]
+    points : int
+        Equidistant in time, the first and the last among them, which are at rest.
+    """
+    if points < 2:
+        raise InputError("excitation: quintic needs two or more points")
+    h = duration / (points - 1)
+    # Hermite functions of an interval without acceleration at its ends, in rising powers
+    hermite = {
+        "p0": [1.0, 0.0, 0.0, -10.0, 15.0, -6.0],
+        "v0": [0.0, 1.0, 0.0, -6.0, 8.0, -3.0],
+        "p1": [0.0, 0.0, 0.0, 10.0, -15.0, 6.0],
+        "v1": [0.0, 0.0, 0.0, -4.0, 7.0, -3.0],
+    }
+    power = h ** np.arange(6.0)
+    c = np.zeros((6, points - 1, 2 * points - 2))
+    for m in range(points - 1):
+        c[:, m, m] += (np.array(hermite["p0"]) / power)[::-1]
+        c[:, m, m + 1] += (np.array(hermite["p1"]) / power)[::-1]
+        if m > 0:
+            c[:, m, points + m - 1] += (h * np.array(hermite["v0"]) / power)[::-1]
+        if m + 1 < points - 1:
+            c[:, m, points + m] += (h * np.array(hermite["v1"]) / power)[::-1]
+    x = h * np.arange(points)
+    scale = np.concatenate([np.full(points, h), np.ones(points - 2)])
+    words = (*named("point", points), *named("speed at point", points)[1:-1])
+    return Family("quintic", (Pieces(PPoly(c, x)),), scale, words)
+
+
+def named(word: str, count: int) -> tuple[str, ...]:
+    """The word with numbers from one."""
+    return tuple(f"{word} {k + 1}" for k in range(count))
+
+
+TRAJECTORIES: dict[str, Callable[..., Family]] = {
+    "fourier": fourier,
+    "spline": spline,
+    "bang-bang": bang_bang,
+    "quintic": quintic,
+}
+"""Makers of families by name."""
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """A motion of all joints: a family and its coefficients.
+
+    Attributes
+    ----------
+    family : Family
+    C : ndarray, shape (functions, n)
+        [rad or m], times the scale of the functions.
+    """
+
+    family: Family
+    C: Array
+
+    def at(self, times: Array, order: int = 0) -> Array:
+        """Derivatives of the positions, shape (times, n)."""
+        return np.asarray(self.family.values(times, order) @ self.C)
+
+    def bound(self, order: int) -> Array:
+        """What no instant of any part exceeds in magnitude, shape (n,)."""
+        bounds = [part.bound(self.C, order) for part in self.family.parts]
+        return np.asarray(np.max(bounds, axis=0))
+
+    def reference(self, rate: float, periods: int = 1) -> Reference:
+        """The motion on a uniform clock, its main part repeated.
+
+        Parameters
+        ----------
+        rate : float
+            [Hz]
+        periods : int
+            Of a periodic family; others are made once.
+        """
+        family = self.family
+        again = (periods - 1) * family.period if family.period is not None else 0.0
+        length = family.stop - family.start + again
+        times = family.start + np.arange(int(np.floor(length * rate + 1e-6)) + 1) / rate
+        part = family.parts[family.main]
+        if family.period is not None and again > 0.0:
+            late = times - again
+            inside = np.mod(times - part.start, family.period) + part.start
+            times = np.where(times < part.start, times, np.where(late >= part.stop, late, inside))
+        q, dq, ddq = (self.at(times, order) for order in range(3))
+        return Reference(rate, q, dq, ddq)
