@@ -21,6 +21,8 @@ from dynident.core.schema import choices_of
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.options import every_option, methods_with
+from dynident.excitation.clearance import OBSTACLES
+from dynident.excitation.options import FAMILIES as EXCITATION
 from dynident.recording.clock import Clocking
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Preparation
@@ -38,6 +40,8 @@ KINDS = {
     frozenset({int}): "whole number",
     frozenset({bool}): "switch",
     frozenset({Mapping}): "table",
+    frozenset({float, tuple}): "numbers",
+    frozenset({tuple}): "words",
 }
 VALUES: dict[Any, str] = {
     bool: "`true`, `false`",
@@ -98,6 +102,8 @@ EXPLAINED = {
 """Where the guide says more of an option."""
 
 
+NESTED = ("avoid", "ignore")
+"""Options of excite that are lists of lists."""
 HEAD = ("key", "what it says", "values", "default")
 
 
@@ -243,6 +249,13 @@ def page() -> str:
         "",
         *rows(HEAD, [row for family in TRACKING for row in of_family(family)]),
         "",
+        "## Excitation",
+        "",
+        "Keys of `[excitation]` in a study, flags of [`dynident excite`](excitation.md) and",
+        "keywords of {py:func}`dynident.excite`.",
+        "",
+        *rows(HEAD, [row for family in EXCITATION for row in of_family(family)]),
+        "",
         "## Kinds",
         "",
         "What each `kind` of a section has to be given, and what it takes beside. What the keys",
@@ -253,6 +266,8 @@ def page() -> str:
         *rows(("`[reference]`", "needs", "takes"), of_makers(MADE)),
         "",
         *rows(("`[[constraint]]`", "needs", "takes"), of_makers(CONSTRAINTS)),
+        "",
+        *rows(("`[[obstacle]]`", "needs", "takes"), of_makers(OBSTACLES)),
         "",
         "## Objects",
         "",
@@ -267,15 +282,25 @@ def page() -> str:
 
 
 def flag_rows() -> tuple[tuple[str, str, str], ...]:
-    """Name, kind and help of each flag."""
-    found = []
-    for option in options():
-        words = option.words.replace("`", "")
-        known = ", ".join(choices(option.type))
-        text = f"Of {of_methods(option)}: {words}"
-        text += f" ({known})" if known and known not in text else ""
-        found.append((option.name, KINDS[frozenset(bases(option.type))], f"{text}."))
-    return tuple(found)
+    """Name, kind and help of each flag of identify."""
+    return tuple(flag_row(option, f"Of {of_methods(option)}: ") for option in options())
+
+
+def excite_rows() -> tuple[tuple[str, str, str], ...]:
+    """The same of excite; what takes a list of lists is a study's alone."""
+    chosen = [o for o in table(EXCITATION).values() if not o.in_python and o.name not in NESTED]
+    return tuple(flag_row(option, "", default(option).strip("`")) for option in chosen)
+
+
+def flag_row(option: Option, before: str, value: str = "") -> tuple[str, str, str]:
+    """Name, kind and help of a flag."""
+    words = option.words.replace("`", "")
+    known = ", ".join(choices(option.type))
+    text = f"{before}{words}"
+    text += f" ({known})" if known and known not in text else ""
+    text += f"; {value}" if value and value not in ("false", "true") else ""
+    text = text if before else text[0].upper() + text[1:]
+    return option.name, KINDS[frozenset(bases(option.type))], f"{text}."
 
 
 def spelled_flags() -> list[str]:
@@ -306,10 +331,16 @@ def flags() -> str:
         "",
         "FLAGS = (",
     ]
-    for name, kind, words in flag_rows():
-        lines += ["    Flag(", f"        {json.dumps(name)},", f"        {json.dumps(kind)},"]
-        lines += [*wrapped(words), "    ),"]
+    lines += [line for row in flag_rows() for line in flag_lines(*row)]
+    lines += [")", "", "EXCITE_FLAGS = ("]
+    lines += [line for row in excite_rows() for line in flag_lines(*row)]
     return "\n".join([*lines, ")", ""])
+
+
+def flag_lines(name: str, kind: str, words: str) -> list[str]:
+    """A flag as lines of the module."""
+    lines = ["    Flag(", f"        {json.dumps(name)},", f"        {json.dumps(kind)},"]
+    return [*lines, *wrapped(words), "    ),"]
 
 
 def wrapped(text: str) -> list[str]:

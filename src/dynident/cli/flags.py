@@ -179,3 +179,173 @@ FLAGS = (
         "nothing is mended.",
     ),
 )
+
+EXCITE_FLAGS = (
+    Flag(
+        "trajectory",
+        "word",
+        "Periodic Fourier series, quintic B-splines, smoothed bang-bang moves, or "
+        "quintic polynomials through points (fourier, spline, bang-bang, quintic); "
+        "fourier.",
+    ),
+    Flag(
+        "duration",
+        "number",
+        "Of a period, or of a motion that is made once; 10 [s].",
+    ),
+    Flag(
+        "harmonics",
+        "whole number",
+        "Multiples of the fundamental of a Fourier series; 5.",
+    ),
+    Flag(
+        "ramp",
+        "number",
+        "Quintic ramps from rest and to rest around the periods, instead of rest at the "
+        "ends of each [s].",
+    ),
+    Flag(
+        "intervals",
+        "whole number",
+        "Between the knots of a spline; 12.",
+    ),
+    Flag(
+        "knots",
+        "words",
+        "Of a spline, instead of equidistant ones [s].",
+    ),
+    Flag(
+        "points",
+        "whole number",
+        "Through which bang-bang and quintic motions lead; 8.",
+    ),
+    Flag(
+        "smoothing",
+        "number",
+        "Share of bang-bang's ramps of acceleration; 0.5.",
+    ),
+    Flag(
+        "speed",
+        "numbers",
+        "Largest speeds, instead of the file's [rad/s or m/s].",
+    ),
+    Flag(
+        "acceleration",
+        "numbers",
+        "Largest accelerations; limited by the torques alone unless given.",
+    ),
+    Flag(
+        "jerk",
+        "numbers",
+        "Largest jerks; not limited unless given.",
+    ),
+    Flag(
+        "torque",
+        "numbers",
+        "Largest torques, instead of the file's [Nm or N].",
+    ),
+    Flag(
+        "lower",
+        "numbers",
+        "Lowest positions, instead of the file's [rad or m].",
+    ),
+    Flag(
+        "upper",
+        "numbers",
+        "Highest positions, instead of the file's [rad or m].",
+    ),
+    Flag(
+        "margin",
+        "number",
+        "Share of the torques kept back because the nominal model may be wrong by it; 0.2.",
+    ),
+    Flag(
+        "share",
+        "number",
+        "Of the file's speeds and ranges that is used; 1.0.",
+    ),
+    Flag(
+        "clearance",
+        "number",
+        "Between links, and between them and obstacles [m]; 0.01.",
+    ),
+    Flag(
+        "collision",
+        "switch",
+        "Watch the robot's own links, drawn in its URDF.",
+    ),
+    Flag(
+        "initial",
+        "numbers",
+        "Position at which the trajectory begins; free unless given [rad or m].",
+    ),
+    Flag(
+        "load",
+        "number",
+        "Mass at the last link, in the nominal model and what is predicted [kg]; 0.0.",
+    ),
+    Flag(
+        "load_centre",
+        "words",
+        "Where it is, in the last link's joint frame [m]; [0.0, 0.0, 0.0].",
+    ),
+    Flag(
+        "criterion",
+        "word",
+        "What is minimised: d (log-determinant), a (trace of the covariance), e (worst "
+        "eigenvalue), condition numbers, std of wanted parameters, torque of a task, or "
+        "what the robot file leaves unknown (d, a, e, condition, column-condition, "
+        "presse-gautier, std, torque, unknown); d.",
+    ),
+    Flag(
+        "wanted",
+        "words",
+        "Base parameters whose standard deviations the criterion std takes.",
+    ),
+    Flag(
+        "sigma",
+        "numbers",
+        "Standard deviation of the torques' noise per sample; 1 % of the largest torques "
+        "unless given [Nm or N].",
+    ),
+    Flag(
+        "rate",
+        "number",
+        "Samples a second, of the trajectory and of the log [Hz]; 1000.0.",
+    ),
+    Flag(
+        "periods",
+        "whole number",
+        "How often a periodic trajectory is made; 1.",
+    ),
+    Flag(
+        "drop_below",
+        "numbers",
+        "Rows will not be fitted whose joint is slower [rad/s or m/s]; 0.0.",
+    ),
+    Flag(
+        "starts",
+        "whole number",
+        "Random motions from which the search begins; 4.",
+    ),
+    Flag(
+        "time",
+        "number",
+        "After which no further step is begun [s]; 60.0.",
+    ),
+    Flag(
+        "iterations",
+        "whole number",
+        "From each start, at most; 150.",
+    ),
+    Flag(
+        "seed",
+        "whole number",
+        "Of the starts; 0.",
+    ),
+    Flag(
+        "polish",
+        "switch",
+        "Polish by CMA-ES afterwards, for criteria with kinks (needs the package cma).",
+    ),
+)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dynident.cli.flags import FLAGS
 from dynident.cli.options import (
     BandwidthOption,
     FrictionOption,
@@ -34,7 +35,7 @@ OUTPUTS = ("result.json", "model.urdf", "report.html")
     epilog="Example: dynident identify --robot arm.urdf --log run1.csv --validate run2.csv "
     "--bandwidth 5 -o out"
 )
-@with_flags
+@with_flags(FLAGS)
 def identify(
     study: StudyArgument = None,
     robot: RobotOption = None,

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from dynident import __version__
-from dynident.cli.flags import FLAGS, Flag
+from dynident.cli.flags import Flag
 from dynident.core.errors import InputError
 
 app = typer.Typer(
@@ -122,14 +122,25 @@ KINDS: dict[str, type] = {
     "whole number": int,
     "switch": bool,
     "table": str,
+    "numbers": str,
+    "words": str,
 }
 """What the parser reads of each kind of flag."""
+LISTS: dict[str, type] = {"numbers": float, "words": str}
+"""Kinds of flags that are lists between commas."""
 SPELLED = {"lowpass_hz": "lowpass"}
 """Options whose flag has another name."""
 
 
-def with_flags(command: Callable[..., None]) -> Callable[..., None]:
-    """Add a flag for every option of the methods; those given arrive as `options`."""
+def with_flags(
+    known: Sequence[Flag],
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add a flag for every option of some families; those given arrive as `options`."""
+    return lambda command: flagged(command, known)
+
+
+def flagged(command: Callable[..., None], known: Sequence[Flag]) -> Callable[..., None]:
+    """See `with_flags`."""
     signature = inspect.signature(command, eval_str=True)
     kept = [p for p in signature.parameters.values() if p.name != "options"]
     flags = [
@@ -141,12 +152,12 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
                 KINDS[flag.kind] | None, typer.Option(spelled(flag), help=flag.words)
             ],
         )
-        for flag in FLAGS
+        for flag in known
     ]
 
     @wraps(command)
     def run(**arguments: Any) -> None:
-        given = {flag.name: read(flag, arguments.pop(flag.name)) for flag in FLAGS}
+        given = {flag.name: read(flag, arguments.pop(flag.name)) for flag in known}
         options = {name: value for name, value in given.items() if value is not None}
         command(**arguments, options=options)
 
@@ -167,9 +178,28 @@ def read(flag: Flag, value: Any) -> Any:
     if flag.kind == "number or word" and value is not None:
         with suppress(ValueError):
             return float(value)
+    if flag.kind in LISTS and value is not None:
+        return parts(flag, value)
     if flag.kind == "table" and value is not None:
         return inline_table(flag, value)
     return value
+
+
+def parts(flag: Flag, text: str) -> Any:
+    """Values between commas; a number alone is one for all joints.
+
+    Raises
+    ------
+    typer.BadParameter
+    """
+    kind = LISTS[flag.kind]
+    try:
+        values = tuple(kind(part.strip()) for part in text.split(","))
+    except ValueError:
+        raise typer.BadParameter(
+            f"{spelled(flag)} is {text!r}, but has to be a number, or numbers with commas"
+        ) from None
+    return values[0] if kind is float and len(values) == 1 else values
 
 
 def inline_table(flag: Flag, text: str) -> dict[str, Any]:

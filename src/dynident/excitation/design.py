@@ -8,13 +8,14 @@ are put on the grid, and the search goes on. What still cannot be proved is shru
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import ComputationError
+from dynident.core.progress import Progress, silent
 from dynident.core.threads import one_thread
 from dynident.excitation.certificate import FINER, Certificate, certify
 from dynident.excitation.clearance import Clearance
@@ -23,9 +24,6 @@ from dynident.excitation.information import Experiment, Motion, quadrature
 from dynident.excitation.interior import Program, minimise
 from dynident.excitation.limits import Limits, Nominal
 from dynident.excitation.trajectories import Family, Trajectory
-
-Report = Callable[[float, str], None]
-"""``report(share done, words)``."""
 
 PLACE = 1e-4
 """How far a trajectory may begin from where it is asked to [rad or m]."""
@@ -118,7 +116,7 @@ def design(
     seed: int = 0,
     seconds: float = 30.0,
     iterations: int = 150,
-    report: Report | None = None,
+    progress: Progress = silent,
 ) -> Design:
     """Find a trajectory.
 
@@ -133,7 +131,7 @@ def design(
         After which no further step is begun; the best so far is the answer [s].
     iterations : int
         Of Ipopt from each start, at most.
-    report : callable, optional
+    progress : callable, optional
 
     Returns
     -------
@@ -145,7 +143,6 @@ def design(
         When no trajectory was found that is proved to keep the limits.
     """
     begun = time.monotonic()
-    tell = report if report is not None else (lambda share, words: None)
     rng = np.random.default_rng(seed)
     best: tuple[float, Trajectory, Certificate] | None = None
     history: list[tuple[float, float]] = []
@@ -156,7 +153,7 @@ def design(
             stopped = f"the time ran out after {k} of {starts} starts"
             break
         words = f"start {k + 1} of {starts}"
-        tell(k / starts, words if best is None else f"{words}, best {best[0]:.4g}")
+        progress(words if best is None else f"{words}, best {best[0]:.4g}", k / starts)
         found = searched(task, rng, iterations, max(seconds - spent, 0.3))
         if found is not None:
             trajectory, certificate = found

@@ -12,16 +12,17 @@ from dynident.consistency.prior import Prior, believed
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.options import chosen, per_joint, table
+from dynident.core.progress import Progress, silent
 from dynident.core.text import nearest
 from dynident.core.threads import one_thread
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import Attached, build_idim
 from dynident.excitation.clearance import Clearance, Obstacle, build_clearance
 from dynident.excitation.criteria import Asked
-from dynident.excitation.design import Design, Report, Task, design
+from dynident.excitation.design import Design, Task, design
 from dynident.excitation.information import Experiment, Motion, quadrature
 from dynident.excitation.limits import Limits, Nominal, limits_of, loaded
-from dynident.excitation.options import FAMILIES, Aim, Bounds, Budget
+from dynident.excitation.options import FAMILIES, Aim, Bounds, Budget, Shape
 from dynident.excitation.prediction import Prediction, predict, with_friction
 from dynident.excitation.trajectories import Family, Trajectory
 from dynident.robot.model import Robot
@@ -42,6 +43,8 @@ class Excitation:
         With its load.
     design : Design
     prediction : Prediction
+    shape : Shape
+        As it was asked for.
     periods : int
     rate : float
         [Hz]
@@ -51,6 +54,7 @@ class Excitation:
     robot: Robot
     design: Design
     prediction: Prediction
+    shape: Shape
     periods: int
     rate: float
     warnings: tuple[str, ...] = ()
@@ -70,7 +74,7 @@ def excite(
     elements: Sequence[Attached] = (),
     obstacles: Sequence[Obstacle] = (),
     known: Array | None = None,
-    report: Report | None = None,
+    progress: Progress = silent,
     **options: Any,
 ) -> Excitation:
     """Design a trajectory that excites what is to be identified, within the robot's limits.
@@ -88,8 +92,7 @@ def excite(
     obstacles : sequence of Obstacle
     known : ndarray, shape (count, count), optional
         Information of the base parameters there is already: of logs taken before.
-    report : callable, optional
-        ``report(share done, words)``.
+    progress : callable, optional
     **options
         Of `dynident.excitation.options`.
 
@@ -155,12 +158,13 @@ def excite(
         asked,
         start,
     )
-    found = design(task, budget.starts, budget.seed, budget.time, budget.iterations, report)
+    found = design(task, budget.starts, budget.seed, budget.time, budget.iterations, progress)
     exact = replace(experiment, width=None)
     return Excitation(
         robot,
         found,
         predict(exact, fine_motion(found.trajectory, task.step)),
+        shape,
         aim.periods,
         aim.rate,
         tuple(warnings),

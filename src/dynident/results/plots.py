@@ -88,7 +88,7 @@ STYLE: dict[str, Any] = {
 
 
 @contextmanager
-def _style() -> Iterator[None]:
+def styled() -> Iterator[None]:
     """Matplotlib's own defaults and `STYLE`, whatever the user's settings are."""
     from matplotlib import style
 
@@ -126,7 +126,7 @@ def torque_figure(series: Series, joint: int, unit: str = "Nm") -> str:
         return with_gaps(signal[:, joint], breaks)
 
     time = with_gaps(series.time, breaks)
-    with _style():
+    with styled():
         figure = new_figure(5.7)
         grid = figure.add_gridspec(
             3, 1, height_ratios=(3.0, 2.4, 1.2), left=0.075, right=0.99, top=0.95, bottom=0.08
@@ -169,7 +169,7 @@ def autocorrelation_figure(errors: Sequence[Array], names: Sequence[str]) -> str
     rows = -(-len(errors) // columns)
     height = 0.55 + 1.35 * rows
     lags = np.arange(1, LAGS + 1)
-    with _style():
+    with styled():
         figure = new_figure(height)
         grid = figure.add_gridspec(
             rows,
@@ -216,7 +216,7 @@ def precision_figure(parameters: Sequence[BaseRow]) -> str:
     rows = max(1, -(-len(order) // PER_ROW))
     per_row = max(1, -(-len(order) // rows))
     height = 0.45 + 1.9 * rows
-    with _style():
+    with styled():
         figure = new_figure(height)
         grid = figure.add_gridspec(
             rows,
@@ -282,7 +282,7 @@ def friction_figure(
     lines = {"model": series} if others is None else others
     head = 0.3 if others is None else 0.65
     height = head + 0.3 + 1.75 * rows
-    with _style():
+    with styled():
         figure = new_figure(height)
         grid = figure.add_gridspec(
             rows,

@@ -5,7 +5,7 @@ Each turns into what `dynident.simulation` works with.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -25,6 +25,7 @@ from dynident.robot.model import Robot
 from dynident.simulation.controller import CONTROLLERS, Controller
 from dynident.simulation.reference import REFERENCES, Reference
 from dynident.simulation.sensors import ROWS, Sensors
+from dynident.study.excitation import trajectory
 
 if TYPE_CHECKING:
     from dynident.simulation.gains import Gains
@@ -34,7 +35,10 @@ OF_LOGS: dict[str, tuple[str, ...]] = {"log": (), "reconstructed": ("lag",)}
 """References that come from a log, and what they take."""
 IDENTIFIED = ("p-p", "pd")
 """Kinds of controller whose gains can be identified from a log."""
-MADE = {kind: maker for kind, maker in REFERENCES.items() if kind not in OF_LOGS}
+MADE: dict[str, Callable[..., Reference]] = {
+    **{kind: maker for kind, maker in REFERENCES.items() if kind not in OF_LOGS},
+    "trajectory": trajectory,
+}
 """Makers of references that need no log."""
 JOINTS = ("n",)
 """Arguments of controllers that the robot gives."""
@@ -66,10 +70,13 @@ class ReferenceKind(Spec):
         a name in `REFERENCES`.
     lag : float or tuple, optional
         By which a reconstructed reference leads the motion [s].
+    file : str, optional
+        A trajectory.json, relative to the study.
     """
 
     kind: Annotated[Name, one_of((*OF_LOGS, *MADE))] = "log"
     lag: PerJoint | None = None
+    file: Name | None = None
 
 
 class LoopSection(Spec):

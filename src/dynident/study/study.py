@@ -38,6 +38,7 @@ from dynident.robot.model import Robot
 from dynident.robot.spec import DriveSpec, TransmissionSpec
 from dynident.study.constraints import ConstraintSection, build_constraints
 from dynident.study.elements import ElementSection, build_elements
+from dynident.study.excitation import ExcitationSection, ObstacleSection
 from dynident.study.loop import ControllerSection, NoiseSection, ReferenceSection, SimulationSection
 
 
@@ -199,6 +200,10 @@ class Study(Spec):
     simulation : SimulationSection
     track : TrackSection
         Of `dynident track`.
+    excitation : ExcitationSection
+        Of `dynident excite`.
+    obstacle : tuple of ObstacleSection
+        What stands around the robot, likewise.
     """
 
     robot: RobotSection
@@ -212,6 +217,8 @@ class Study(Spec):
     noise: NoiseSection = NoiseSection()
     simulation: SimulationSection = SimulationSection()
     track: TrackSection = TrackSection()
+    excitation: ExcitationSection = ExcitationSection()
+    obstacle: tuple[ObstacleSection, ...] = ()
 
 
 def read_study(path: str | Path, use: str | None = "identify") -> Study:
@@ -245,7 +252,22 @@ def read_study(path: str | Path, use: str | None = "identify") -> Study:
     simulation = study.simulation
     if simulation.result is not None:
         simulation = simulation.model_copy(update={"result": str(here / simulation.result)})
-    return study.model_copy(update={"robot": robot, "log": logs, "simulation": simulation})
+    reference = study.reference
+    if reference.file is not None:
+        reference = reference.model_copy(update={"file": str(here / reference.file)})
+    obstacles = tuple(
+        each if each.file is None else each.model_copy(update={"file": str(here / each.file)})
+        for each in study.obstacle
+    )
+    return study.model_copy(
+        update={
+            "robot": robot,
+            "log": logs,
+            "simulation": simulation,
+            "reference": reference,
+            "obstacle": obstacles,
+        }
+    )
 
 
 def anywhere(study: Study) -> Study:

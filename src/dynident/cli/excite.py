@@ -1,0 +1,104 @@
+"""``dynident excite``: a trajectory that excites a robot within its limits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dynident.cli.flags import EXCITE_FLAGS
+from dynident.cli.options import (
+    FrictionOption,
+    JsonFlag,
+    LockedOption,
+    app,
+    locked_joints,
+    with_flags,
+)
+from dynident.core.errors import InputError, of_study
+
+if TYPE_CHECKING:
+    from dynident.study.study import Study
+
+
+@app.command(epilog="Example: dynident excite panda.urdf --acceleration 10 --time 30 -o out/panda")
+@with_flags(EXCITE_FLAGS)
+def excite(
+    robot: Annotated[
+        Path | None,
+        typer.Argument(metavar="[ROBOT]", help="URDF or robot TOML.", show_default=False),
+    ] = None,
+    study: Annotated[
+        Path | None,
+        typer.Option(
+            "--study",
+            help="Whose robot, [excitation] and [[obstacle]] count, and whose logs are known.",
+        ),
+    ] = None,
+    friction: FrictionOption = None,
+    locked: LockedOption = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Directory of the trajectory, report and replay."),
+    ] = None,
+    json: JsonFlag = False,
+    options: dict[str, Any] | None = None,
+) -> None:
+    """Design a trajectory that excites a robot, and prove that it keeps its limits."""
+    from dynident.cli.progress import progress_on_stderr
+    from dynident.core.files import refuse_overwriting, refuse_unwritable, write_files
+    from dynident.results.excitation import OUTPUTS, excitation_files
+    from dynident.results.json import finite, to_json
+    from dynident.results.trajectory import summary, trajectory_dict
+    from dynident.study.excitation import build_obstacles
+    from dynident.study.excite import excite_study
+    from dynident.study.study import inputs_of
+
+    chosen = chosen_study(robot, study, friction, locked_joints(locked))
+    if output is not None:
+        refuse_unwritable(output)
+        inputs = [*inputs_of(chosen), *(each for each in (study,) if each is not None)]
+        refuse_overwriting([output / name for name in OUTPUTS], inputs)
+    with progress_on_stderr() as progress:
+        with of_study(study):
+            found = excite_study(chosen, options or {}, progress)
+        if output is not None:
+            progress("drawing", 0.0)
+            contents = excitation_files(found, build_obstacles(chosen.obstacle))
+            write_files({output / name: text.encode() for name, text in contents.items()})
+    typer.echo(to_json(finite(trajectory_dict(found))) if json else summary(found), nl=False)
+    if output is not None:
+        typer.echo(f"written to {output}", err=True)
+
+
+def chosen_study(
+    robot: Path | None, study: Path | None, friction: str | None, locked: dict[str, float] | None
+) -> Study:
+    """The study, or one of a robot alone.
+
+    Raises
+    ------
+    InputError
+        When there is neither, or both say which robot.
+    """
+    from dynident.core.schema import validated
+    from dynident.study.study import Study, read_study
+
+    if (robot is None) == (study is None):
+        raise InputError("give either a robot's file or --study; see dynident excite --help")
+    if study is None:
+        known: dict[str, Any] = {"robot": {"file": str(robot)}}
+        if locked is not None:
+            known["robot"]["locked"] = locked
+        if friction is not None:
+            known["robot"]["friction"] = friction
+        made: Study = validated(Study, known, Path(str(robot)))
+        return made
+    chosen = read_study(study, use=None)
+    update: dict[str, Any] = {}
+    if friction is not None:
+        update["friction"] = friction
+    if locked is not None:
+        update["locked"] = locked
+    return chosen.model_copy(update={"robot": chosen.robot.model_copy(update=update)})

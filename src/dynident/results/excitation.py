@@ -1,0 +1,244 @@
+"""The report of a designed trajectory: what it keeps, what it will buy, how it looks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.excitation.clearance import Obstacle
+from dynident.excitation.excite import Excitation
+from dynident.results.html import Row, Statement, Table, pages
+from dynident.results.json import finite, to_json
+from dynident.results.plots import (
+    BLUE,
+    GREY,
+    LINES,
+    RED,
+    drawn,
+    legend,
+    new_figure,
+    panel_title,
+    styled,
+)
+from dynident.results.trajectory import (
+    FORMATS,
+    limit_columns,
+    parameter_columns,
+    repeated,
+    trajectory_dict,
+)
+from dynident.results.words import number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+OUTPUTS = ("trajectory.json", *FORMATS, "report.html")
+"""All that ``-o DIR`` receives; the first is the head of the set."""
+INSTANTS = 400
+"""Of a curve."""
+SHOWN = 100.0
+"""Standard deviations beyond are drawn at the edge [%]."""
+
+
+def excitation_files(found: Excitation, obstacles: Sequence[Obstacle] = ()) -> dict[str, str]:
+    """Contents of all files of a design, by name."""
+    return {
+        "trajectory.json": to_json(finite(trajectory_dict(found))),
+        **{name: made(found) for name, made in FORMATS.items()},
+        "report.html": excitation_page(found),
+    }
+
+
+def excitation_page(found: Excitation) -> str:
+    """A design as a self-contained page."""
+    design, prediction = found.design, found.prediction
+    family = design.trajectory.family
+    limits, parameters = limit_columns(found), parameter_columns(found)
+    return (
+        pages()
+        .get_template("excitation.html.j2")
+        .render(
+            title=found.robot.name,
+            subtitle=f"excitation by {family.kind}, {family.stop - family.start:g} s"
+            + repeated(found),
+            verdict=statements(found),
+            limits=columns_table("joint", found.robot.joint_names, limits),
+            positions=share_figure(found, 0),
+            speeds=share_figure(found, 1),
+            accelerations=share_figure(found, 2),
+            torques=torque_figure(found) if design.task.nominal is not None else "",
+            clearance=clearance_figure(found) if design.task.clearance is not None else "",
+            near=nearest_table(found),
+            precision=precision_figure(found),
+            parameters=columns_table("parameter", prediction.base.names, parameters),
+            weak=[prediction.why(k) for k in prediction.weak],
+            unidentifiable=prediction.base.unidentifiable,
+            criterion=design.task.criterion,
+            value=number(design.value),
+            stopped=design.stopped,
+            warnings=found.warnings,
+        )
+    )
+
+
+def columns_table(
+    stub: str, labels: Sequence[str], columns: Sequence[tuple[str, Sequence[str]]]
+) -> Table:
+    """Columns of words as a table."""
+    rows = [Row((label, *(cells[k] for _, cells in columns))) for k, label in enumerate(labels)]
+    return Table((stub, *(title for title, _ in columns)), tuple(rows), (stub,))
+
+
+def statements(found: Excitation) -> list[Statement]:
+    """What is said first."""
+    certificate, prediction = found.design.certificate, found.prediction
+    worst = certificate.worst
+    assert worst is not None
+    said = [
+        Statement(
+            "good" if certificate.ok else "bad",
+            "Limits kept" if certificate.ok else "Limits not kept",
+            f"proved between the points of a grid of {1e3 * certificate.step:.1f} ms, torques at "
+            f"{certificate.points} instants; closest is the {worst.what} of {worst.where}, with "
+            f"{100.0 * worst.share:.1f} % of what is allowed.",
+        )
+    ]
+    apart = [each for each in certificate.kept if each.what == "clearance"]
+    if apart:
+        least = min(apart, key=lambda each: each.reached)
+        said.append(
+            Statement(
+                "good" if least.ok else "bad",
+                "No collision" if least.ok else "Too near",
+                f"{len(apart)} pairs of shapes keep {1e3 * least.limit:.0f} mm apart; the nearest "
+                f"are {least.where}, {1e3 * least.reached:.1f} mm.",
+            )
+        )
+    else:
+        said.append(Statement("note", "Collisions not watched", "only the joints' limits are."))
+    known = int(np.sum(np.abs(prediction.nominal) > 0.0))
+    said.append(
+        Statement(
+            "good" if not prediction.weak else "note",
+            "What it will buy",
+            f"condition number {number(prediction.unscaled, 3)} in SI units, "
+            f"{number(prediction.columns, 3)} with columns scaled; {known - len(prediction.weak)} "
+            f"of {known} parameters with a nominal value will be known to better than half of it.",
+        )
+    )
+    return said
+
+
+def curves(axes: Axes, times: Array, shares: Array, names: Sequence[str]) -> None:
+    """Shares of limits over time, a line a joint."""
+    for j, name in enumerate(names):
+        colour, dashes = LINES[j % len(LINES)]
+        axes.plot(times, shares[:, j], color=colour, ls=dashes, label=panel_title(j, name))
+    for edge in (-1.0, 1.0):
+        axes.axhline(edge, color=RED, lw=0.7, ls=(0, (4, 2)))
+    axes.set_ylim(-1.08, 1.08)
+    axes.set_xlim(times[0], times[-1])
+
+
+def instants(found: Excitation) -> Array:
+    """Of the curves [s]."""
+    family = found.trajectory.family
+    return np.linspace(family.start, family.stop, INSTANTS)
+
+
+def share_figure(found: Excitation, order: int) -> str:
+    """Positions, speeds or accelerations over their limits; empty where none is limited."""
+    low, high = found.design.task.limits.of_order(order)
+    limited = np.isfinite(high)
+    if not np.any(limited):
+        return ""
+    times = instants(found)
+    values = found.trajectory.at(times, order)
+    middle, half = 0.5 * (high + low), 0.5 * (high - low)
+    shares = (values - np.where(limited, middle, 0.0)) / np.where(limited, half, np.inf)
+    return line_figure(times, shares, found, ("position", "speed", "acceleration")[order])
+
+
+def torque_figure(found: Excitation) -> str:
+    """Torques of the nominal model over what the margin leaves."""
+    task = found.design.task
+    assert task.nominal is not None
+    times = instants(found)
+    q, dq, ddq = (found.trajectory.at(times, order) for order in range(3))
+    tau = task.nominal.torque(q, dq, ddq) + task.nominal.steady * np.sign(dq)
+    return line_figure(times, tau / task.limits.torque, found, "torque")
+
+
+def line_figure(times: Array, shares: Array, found: Excitation, what: str) -> str:
+    """Curves of one kind."""
+    with styled():
+        figure = new_figure(2.3)
+        axes = figure.add_axes((0.06, 0.18, 0.93, 0.68))
+        curves(axes, times, shares, found.robot.joint_names)
+        axes.set_xlabel("time [s]")
+        axes.set_ylabel(f"{what} / limit")
+        axes.legend(
+            loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=7, borderaxespad=0.0, borderpad=0.1
+        )
+        return drawn(figure, f"excitation-{what}")
+
+
+def clearance_figure(found: Excitation) -> str:
+    """The smallest distance over time."""
+    task = found.design.task
+    assert task.clearance is not None
+    times = instants(found)
+    distance = task.clearance.distances(found.trajectory.at(times)).min(axis=1)
+    with styled():
+        figure = new_figure(1.9)
+        axes = figure.add_axes((0.06, 0.22, 0.93, 0.7))
+        axes.plot(times, 1e3 * distance, color=BLUE)
+        axes.axhline(1e3 * task.limits.clearance, color=RED, lw=0.7, ls=(0, (4, 2)))
+        axes.set_xlim(times[0], times[-1])
+        axes.set_ylim(0.0, None)
+        axes.set_xlabel("time [s]")
+        axes.set_ylabel("nearest [mm]")
+        return drawn(figure, "excitation-clearance")
+
+
+def nearest_table(found: Excitation) -> Table | None:
+    """The pairs that come nearest, each two links once."""
+    apart = [each for each in found.design.certificate.kept if each.what == "clearance"]
+    if not apart:
+        return None
+    nearest = {each.where: each for each in sorted(apart, key=lambda each: -each.reached)}
+    order = sorted(nearest.values(), key=lambda each: each.reached)[:10]
+    rows = tuple(
+        Row((each.where, f"{1e3 * each.reached:.1f}", f"{each.time:.2f}")) for each in order
+    )
+    return Table(("pair", "never nearer than [mm]", "at [s]"), rows, ("pair",))
+
+
+def precision_figure(found: Excitation) -> str:
+    """Predicted relative standard deviations, the best first."""
+    prediction = found.prediction
+    relative = 100.0 * prediction.relative
+    order = np.argsort(relative)
+    order = order[np.isfinite(relative[order])]
+    if not len(order):
+        return ""
+    with styled():
+        figure = new_figure(2.6)
+        axes = figure.add_axes((0.07, 0.34, 0.92, 0.58))
+        place = np.arange(len(order))
+        axes.axhline(50.0, color=RED, lw=0.7, ls=(0, (4, 2)))
+        weak = np.isin(order, prediction.weak)
+        shown = relative[order]
+        axes.plot(place[~weak], shown[~weak], "o", ms=4.5, color=BLUE, label="predicted std")
+        axes.plot(place[weak], shown[weak], "D", ms=4.5, color=GREY, label="weak")
+        names = [prediction.base.names[k] for k in order]
+        axes.set_xticks(place, names, rotation=90, fontsize=7.0)
+        axes.set_yscale("log")
+        axes.minorticks_off()
+        axes.set_ylabel("std [%]")
+        axes.grid(visible=False, axis="x")
+        legend(axes)
+        return drawn(figure, "excitation-precision")

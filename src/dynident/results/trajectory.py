@@ -1,0 +1,215 @@
+"""A designed trajectory in the formats that controllers take, and what is said of it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.options import options_of
+from dynident.excitation.excite import Excitation
+from dynident.excitation.trajectories import Harmonics
+from dynident.results.words import counted, entry, number, percent, table
+
+SCHEMA = "dynident.trajectory/1"
+SERVO_HZ = 125.0
+"""Rate of the points of a URScript program, which every controller of that make follows [Hz]."""
+POINTS_HZ = 50.0
+"""Rate of the points of a ROS 2 trajectory, between which its controller makes splines [Hz]."""
+
+
+def csv(found: Excitation) -> str:
+    """Reference positions, speeds and accelerations at the controller's rate."""
+    reference = found.trajectory.reference(found.rate, found.periods)
+    names = found.robot.joint_names
+    header = ["time", *(f"{s}_{name}" for s in ("qref", "dqref", "ddqref") for name in names)]
+    time = np.arange(len(reference.q)) / found.rate
+    rows = np.column_stack([time, reference.q, reference.dq, reference.ddq])
+    return matrix(rows, ",", ",".join(header))
+
+
+def points(found: Excitation) -> str:
+    """Positions alone, a row a sample."""
+    return matrix(found.trajectory.reference(found.rate, found.periods).q, " ", "")
+
+
+def matrix(rows: Array, delimiter: str, header: str) -> str:
+    """Numbers as text."""
+    text = io.StringIO()
+    np.savetxt(text, rows, fmt="%.9g", delimiter=delimiter, header=header, comments="")
+    return text.getvalue()
+
+
+def joint_trajectory(found: Excitation) -> str:
+    """A message of type trajectory_msgs/msg/JointTrajectory, as ``ros2 topic pub`` reads it."""
+    reference = found.trajectory.reference(POINTS_HZ, found.periods)
+    names = ", ".join(f"'{name}'" for name in found.robot.joint_names)
+    lines = ["header: {stamp: {sec: 0, nanosec: 0}, frame_id: ''}", f"joint_names: [{names}]"]
+    lines.append("points:")
+    for k, (q, dq, ddq) in enumerate(zip(reference.q, reference.dq, reference.ddq, strict=True)):
+        second, rest = divmod(round(1e9 * k / POINTS_HZ), 10**9)
+        lines += [
+            f"- positions: [{listed(q)}]",
+            f"  velocities: [{listed(dq)}]",
+            f"  accelerations: [{listed(ddq)}]",
+            "  effort: []",
+            f"  time_from_start: {{sec: {second}, nanosec: {rest}}}",
+        ]
+    return "\n".join([*lines, ""])
+
+
+def urscript(found: Excitation) -> str:
+    """A program that moves to the first point and then servoes along the trajectory."""
+    reference = found.trajectory.reference(SERVO_HZ, found.periods)
+    lines = [
+        "def excitation():",
+        f"  movej([{listed(reference.q[0])}], a=0.5, v=0.3)",
+        "  sleep(1.0)",
+        *(
+            f"  servoj([{listed(q)}], t={1.0 / SERVO_HZ:.4f}, lookahead_time=0.05, gain=300)"
+            for q in reference.q
+        ),
+        "  stopj(1.0)",
+        "end",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def listed(values: Array) -> str:
+    """Numbers between commas."""
+    return ", ".join(f"{value:.7g}" for value in values + 0.0)
+
+
+FORMATS: dict[str, Callable[[Excitation], str]] = {
+    "trajectory.csv": csv,
+    "trajectory.points.txt": points,
+    "trajectory.ros2.yaml": joint_trajectory,
+    "trajectory.script": urscript,
+}
+"""Files of a trajectory, by name, beside trajectory.json."""
+
+
+def trajectory_dict(found: Excitation) -> dict[str, Any]:
+    """The trajectory as plain data (schema ``dynident.trajectory/1``)."""
+    design, prediction = found.design, found.prediction
+    family = design.trajectory.family
+    shape = {
+        option.name: getattr(found.shape, option.name)
+        for option in options_of(type(found.shape))  # type: ignore[arg-type]
+        if getattr(found.shape, option.name) is not None
+    }
+    document: dict[str, Any] = {
+        "schema": SCHEMA,
+        "robot": {"name": found.robot.name, "joints": list(found.robot.joint_names)},
+        "shape": shape,
+        "rate": found.rate,
+        "periods": found.periods,
+        "coefficients": design.trajectory.C.tolist(),
+        "criterion": {"name": design.task.criterion, "value": design.value},
+        "condition_number": {
+            "unscaled": prediction.unscaled,
+            "columns_scaled": prediction.columns,
+            "physically_scaled": prediction.physical,
+        },
+        "kept": design.certificate.ok,
+        "limits": [
+            {
+                "what": each.what,
+                "where": each.where,
+                "limit": each.limit,
+                "reached": each.reached,
+                "time": each.time,
+                "share": each.share,
+            }
+            for each in design.certificate.kept
+        ],
+        "parameters": [
+            {"name": name, "nominal": nominal, "std": std}
+            for name, nominal, std in zip(
+                prediction.base.names, prediction.nominal, prediction.std, strict=True
+            )
+        ],
+        "unidentifiable": list(prediction.base.unidentifiable),
+        "stopped": design.stopped,
+        "warnings": list(found.warnings),
+    }
+    main = family.parts[family.main]
+    if isinstance(main, Harmonics):
+        document["fourier"] = series(main, design.trajectory.C)
+    return document
+
+
+def series(main: Harmonics, C: Array) -> dict[str, Any]:
+    """Offset and amplitudes as zhang2018, eq. (27) has them: of the speeds."""
+    full = main.mix @ C
+    k = len(main.omega)
+    return {
+        "hz": (main.omega / (2.0 * np.pi)).tolist(),
+        "offset": full[0].tolist(),
+        "sine": (main.omega[:, None] * full[1 : 1 + k]).T.tolist(),
+        "cosine": (-main.omega[:, None] * full[1 + k :]).T.tolist(),
+    }
+
+
+def summary(found: Excitation) -> str:
+    """What the terminal is told."""
+    design, prediction = found.design, found.prediction
+    family = design.trajectory.family
+    length = family.stop - family.start
+    lines = entry("trajectory", f"{family.kind}, {length:g} s{repeated(found)}")
+    lines += entry("criterion", f"{design.task.criterion} {number(design.value)}; {design.stopped}")
+    lines += entry(
+        "condition",
+        f"{number(prediction.unscaled, 3)} unscaled, {number(prediction.columns, 3)} with columns "
+        f"scaled, {number(prediction.physical, 3)} times nominal values",
+    )
+    lines += entry("limits", kept_words(found))
+    lines += ["", *table("joint", found.robot.joint_names, limit_columns(found))]
+    lines += ["", *table("parameter", prediction.base.names, parameter_columns(found))]
+    for warning in found.warnings:
+        lines += ["", *entry("warning", warning)]
+    return "\n".join([*lines, ""])
+
+
+def repeated(found: Excitation) -> str:
+    """How often, where more than once."""
+    return f", {counted(found.periods, 'period')}" if found.periods > 1 else ""
+
+
+def kept_words(found: Excitation) -> str:
+    """What is proved of the limits."""
+    certificate = found.design.certificate
+    worst = certificate.worst
+    assert worst is not None
+    said = "kept at every instant" if certificate.ok else "NOT kept"
+    near = f"closest: {worst.what} of {worst.where}, {100.0 * worst.share:.1f} % of what is allowed"
+    apart = [each for each in certificate.kept if each.what == "clearance"]
+    if not apart:
+        return f"{said}; {near}; collisions not watched"
+    least = min(apart, key=lambda each: each.reached)
+    return f"{said}; {near}; never nearer than {1e3 * least.reached:.0f} mm ({least.where})"
+
+
+def limit_columns(found: Excitation) -> list[tuple[str, list[str]]]:
+    """Shares of the limits in per cent, joint by joint."""
+    shares = found.design.certificate.shares(found.robot.joint_names)
+    kinds = ("range", "speed", "acceleration", "jerk", "torque")
+    return [
+        (f"{kind} %", [f"{100.0 * value:.0f}" if value > 0.0 else "-" for value in row])
+        for kind, row in zip(kinds, shares, strict=True)
+        if np.any(row > 0.0)
+    ]
+
+
+def parameter_columns(found: Excitation) -> list[tuple[str, list[str]]]:
+    """Nominal values and predicted standard deviations."""
+    prediction = found.prediction
+    return [
+        ("nominal", [number(value) if value else "-" for value in prediction.nominal]),
+        ("std", [number(value, 2) for value in prediction.std]),
+        ("std %", [percent(100.0 * value) for value in prediction.relative]),
+    ]

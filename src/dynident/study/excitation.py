@@ -1,0 +1,114 @@
+"""``[excitation]`` and ``[[obstacle]]`` of a study, and trajectories read back from files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+
+from dynident.core.errors import InputError, SectionError
+from dynident.core.makers import given_to, maker_section
+from dynident.core.options import option_section, table
+from dynident.core.schema import Name, Spec, one_of
+from dynident.excitation.clearance import OBSTACLES, Obstacle
+from dynident.excitation.options import FAMILIES, Shape
+from dynident.excitation.trajectories import Trajectory
+from dynident.simulation.reference import Reference
+
+SCHEMA = "dynident.trajectory/1"
+
+
+class ObstacleKind(Spec):
+    """``[[obstacle]]``: something that stands around the robot; its shape's numbers beside these.
+
+    Attributes
+    ----------
+    kind : str
+        Name in `dynident.excitation.clearance.OBSTACLES`.
+    name : str, optional
+    links : tuple of str
+        That keep clear of it; all that move by default.
+    file : str, optional
+        Of a mesh, relative to the study.
+    """
+
+    kind: Annotated[Name, one_of(OBSTACLES)]
+    name: Name | None = None
+    links: tuple[Name, ...] = ()
+    file: Name | None = None
+
+
+if TYPE_CHECKING:
+    ObstacleSection = ObstacleKind
+    ExcitationSection = Spec
+else:
+    ObstacleSection = maker_section("ObstacleSection", ObstacleKind, OBSTACLES)
+    ExcitationSection = option_section("ExcitationSection", Spec, table(FAMILIES))
+
+
+def build_obstacles(sections: tuple[ObstacleSection, ...]) -> tuple[Obstacle, ...]:
+    """Obstacles of a study.
+
+    Raises
+    ------
+    InputError
+        Naming the entry, and what is missing or cannot be.
+    """
+    built = []
+    for k, section in enumerate(sections, 1):
+        maker = OBSTACLES[section.kind]
+        try:
+            what = f"[[obstacle]] {section.kind}"
+            shapes = maker(**given_to(maker, section, what, ("kind", "name", "links")))
+        except InputError as error:
+            raise SectionError(f"obstacle[{k}]: {error}") from error
+        built.append(Obstacle(section.name or f"{section.kind} {k}", shapes, section.links))
+    return tuple(built)
+
+
+def trajectory(file: str, rate: float | None = None, periods: int | None = None) -> Reference:
+    """A designed trajectory, from the trajectory.json that ``dynident excite`` writes.
+
+    Parameters
+    ----------
+    file : str
+    rate : float, optional
+        Instead of its own [Hz].
+    periods : int, optional
+        Instead of its own.
+
+    Raises
+    ------
+    InputError
+    """
+    path = Path(file)
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except ValueError as error:
+        raise InputError(f"{path}: is no JSON ({error})") from error
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        raise InputError(f"{path}: is no {SCHEMA}; dynident excite writes one")
+    try:
+        family = Shape(**listed_as_tuples(document["shape"])).family()
+        C = np.array(document["coefficients"], dtype=float)
+        own_rate, own_periods = float(document["rate"]), int(document["periods"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: is not whole ({error})") from error
+    if C.ndim != 2 or len(C) != family.count or not np.all(np.isfinite(C)):
+        raise InputError(f"{path}: its coefficients are not {family.count} finite rows")
+    return Trajectory(family, C).reference(
+        own_rate if rate is None else rate, own_periods if periods is None else periods
+    )
+
+
+def listed_as_tuples(shape: dict[str, Any]) -> dict[str, Any]:
+    """Lists of JSON as the options have them."""
+
+    def tupled(value: Any) -> Any:
+        return tuple(tupled(each) for each in value) if isinstance(value, list) else value
+
+    return {key: tupled(value) for key, value in shape.items()}
