@@ -94,7 +94,7 @@ def imports(path: Path) -> Iterator[str]:
 def test_there_are_few_rooms():
     rooms = {room_of(module_name(path)) for path in MODULES} - {"", "__main__", "dynident_papers"}
     assert rooms == set(ROOMS) - {"dynident_papers"}
-    assert len(rooms) <= 15
+    assert len(rooms - {"api"}) <= 15  # folders, and the front door
 
 
 def test_the_rooms_stand_in_the_order_in_which_they_build_on_each_other():

@@ -281,7 +281,7 @@ def test_help_and_version(capfd):
     assert "Example: dynident identify" in out
     commands = re.findall(r"^  (\w+)  ", out.partition("Commands:")[2], re.M)
     expected = ["identify", "compare", "doctor", "base", "validate", "export"]
-    expected += ["repair", "simulate", "reproduce", "track"]
+    expected += ["repair", "simulate", "reproduce", "track", "excite"]
     assert commands == expected
     assert run(["--version"]) == 0
     assert re.fullmatch(r"dynident \d+\.\d+\.\d+\n", capfd.readouterr().out)

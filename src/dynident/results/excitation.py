@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 OUTPUTS = ("trajectory.json", *FORMATS, "report.html")
 """All that ``-o DIR`` receives; the first is the head of the set."""
+SCRIPT, SIX = "trajectory.script", 6
+"""A program for one make of robots, which have so many joints."""
 INSTANTS = 400
 """Of a curve."""
 SHOWN = 100.0
@@ -47,7 +49,11 @@ def excitation_files(found: Excitation, obstacles: Sequence[Obstacle] = ()) -> d
     """Contents of all files of a design, by name."""
     return {
         "trajectory.json": to_json(finite(trajectory_dict(found))),
-        **{name: made(found) for name, made in FORMATS.items()},
+        **{
+            name: made(found)
+            for name, made in FORMATS.items()
+            if name != SCRIPT or found.robot.n == SIX
+        },
         "report.html": excitation_page(found),
     }
 
