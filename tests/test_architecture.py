@@ -48,7 +48,7 @@ ROOMS: dict[str, set[str]] = {
     },
     "api": {
         "core", "robot", "friction", "recording", "dynamics", "regression", "consistency",
-        "estimators", "excitation", "diagnosis", "results",
+        "estimators", "diagnosis", "results",
     },
     "study": {
         "core", "robot", "recording", "friction", "dynamics", "regression", "consistency",

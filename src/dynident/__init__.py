@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from dynident.dynamics.idim import build_idim as build_idim
     from dynident.estimators.closed_loop import Simulation as Simulation
     from dynident.estimators.tracker import Tracker as Tracker
+    from dynident.excitation.clearance import Obstacle as Obstacle
+    from dynident.excitation.excite import Excitation as Excitation
+    from dynident.excitation.excite import excite as excite
     from dynident.recording.arrays import recording as recording
     from dynident.recording.prepare import Samples as Samples
     from dynident.recording.prepare import prepare as prepare
@@ -52,10 +55,12 @@ _PUBLIC = {
     "ComputationError": "dynident.core.errors",
     "Controller": "dynident.simulation.controller",
     "DynidentError": "dynident.core.errors",
+    "Excitation": "dynident.excitation.excite",
     "Identification": "dynident.results.identification",
     "InfeasibleError": "dynident.core.errors",
     "InputError": "dynident.core.errors",
     "Loop": "dynident.simulation.loop",
+    "Obstacle": "dynident.excitation.clearance",
     "Problem": "dynident.regression.problem",
     "Recording": "dynident.recording.recording",
     "Reference": "dynident.simulation.reference",
@@ -67,6 +72,7 @@ _PUBLIC = {
     "base_parameters": "dynident.dynamics.base",
     "build_idim": "dynident.dynamics.idim",
     "consistent_witness": "dynident.consistency.nearest",
+    "excite": "dynident.excitation.excite",
     "identify": "dynident.api",
     "load_robot": "dynident.robot",
     "nearest_consistent": "dynident.consistency.nearest",

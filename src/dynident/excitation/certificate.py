@@ -21,6 +21,8 @@ from dynident.excitation.trajectories import Trajectory
 FINER = 10
 """The certificate's grid against the search's."""
 HALVINGS = 12
+MOST_OPEN = 10_000
+"""Intervals beyond which a proof is given up: the motion stays on a limit for long."""
 WORDS = ("position", "speed", "acceleration", "jerk")
 
 
@@ -201,7 +203,7 @@ def _torques(
     )
     reached = closed(proved, ends, limits.torque)[~open_].max(axis=0, initial=0.0)
     for _ in range(HALVINGS):
-        if not np.any(open_):
+        if not 0 < open_.sum() <= MOST_OPEN:
             break
         a, h, e = start[open_], length[open_], ends[:, open_]
         middle = a + 0.5 * h
@@ -255,7 +257,7 @@ def _distances(
         sure = ends - 0.5 * length[:, None] * rates(start + 0.5 * length, length)
         open_ = np.any(sure < least, axis=1) & ~np.any(ends < least, axis=1)
         low = np.minimum(low, sure[~open_].min(axis=0, initial=np.inf))
-        if not np.any(open_) or _ == HALVINGS:
+        if not 0 < open_.sum() <= MOST_OPEN or _ == HALVINGS:
             break
         a, h = start[open_], 0.5 * length[open_]
         middle = clearance.distances(trajectory.at(a + h))

@@ -1,0 +1,651 @@
+"""Trajectories, criteria, limits and their proof, against differences and other programs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from robots import states, urdf
+from scipy.optimize import minimize
+from toy import arm
+
+import dynident as di
+from dynident.core.errors import ComputationError, InputError
+from dynident.dynamics import regressor
+from dynident.dynamics.base import base_parameters
+from dynident.dynamics.contraction import contract
+from dynident.dynamics.idim import build_idim
+from dynident.excitation.certificate import certify
+from dynident.excitation.clearance import OBSTACLES, Obstacle, build_clearance
+from dynident.excitation.criteria import CRITERIA, Asked
+from dynident.excitation.design import program_of, random_start
+from dynident.excitation.excite import excite, prior_information
+from dynident.excitation.information import Experiment, motion_of
+from dynident.excitation.interior import Program, minimise
+from dynident.excitation.limits import Limits, Nominal, limits_of, loaded
+from dynident.excitation.majorants import torque_majorants
+from dynident.excitation.options import Shape
+from dynident.excitation.trajectories import TRAJECTORIES, Trajectory
+from dynident.robot import load_robot
+from dynident.robot.model import Robot
+
+KINDS = [
+    ("fourier", {}),
+    ("fourier", {"ramp": 1.0, "duration": 6.0}),
+    ("fourier", {"avoid": ((0.25, 0.35),), "harmonics": 7}),
+    ("spline", {"intervals": 7}),
+    ("spline", {"knots": (1.0, 2.5, 6.0, 9.0)}),
+    ("bang-bang", {"points": 4}),
+    ("bang-bang", {"smoothing": 1.0}),
+    ("quintic", {"points": 5}),
+]
+
+
+def named(kind):
+    return "-".join([kind[0], *kind[1]])
+
+
+def random_trajectory(kind, n=3, seed=0, size=0.3):
+    family = TRAJECTORIES[kind[0]](**kind[1])
+    rng = np.random.default_rng(seed)
+    return Trajectory(family, size * rng.normal(size=(family.count, n)) * family.scale[:, None])
+
+
+def limited(robot: Robot, **more) -> Robot:
+    """The same robot with limits."""
+    some = {"lower": -2.0, "upper": 2.0, "velocity": 2.0, "effort": 60.0, **more}
+    return replace(robot, joints=tuple(replace(joint, **some) for joint in robot.joints))
+
+
+PANDA_FINGERS = {"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0}
+
+
+@pytest.fixture(scope="module")
+def panda():
+    return load_robot(urdf("panda"), locked=PANDA_FINGERS)
+
+
+# ------------------------------------------------------------------------ trajectories
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=named)
+def test_derivatives_are_those_of_differences_and_no_bound_is_exceeded(kind):
+    trajectory = random_trajectory(kind)
+    family = trajectory.family
+    knots = np.concatenate([part.knots for part in family.parts])
+    times = np.random.default_rng(1).uniform(family.start, family.stop, 200)
+    times = times[np.abs(times[:, None] - knots).min(axis=1) > 1e-3]
+    h = 1e-5
+    for order in range(3):
+        slope = (trajectory.at(times + h, order) - trajectory.at(times - h, order)) / (2.0 * h)
+        exact = trajectory.at(times, order + 1)
+        assert np.abs(slope - exact).max() < 1e-7 * np.abs(exact).max()
+    for order in range(6):
+        shown = np.abs(trajectory.at(family.grid(1e-3), order)).max(axis=0)
+        assert np.all(shown <= trajectory.bound(order) * (1.0 + 1e-9))
+    assert np.all(trajectory.bound(1) < 4.0 * np.abs(trajectory.at(family.grid(1e-3), 1)).max())
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=named)
+def test_trajectories_start_and_end_at_rest_and_are_smooth(kind):
+    trajectory = random_trajectory(kind)
+    family = trajectory.family
+    ends = np.array([family.start, family.stop])
+    assert np.abs(trajectory.at(ends, 1)).max() < 1e-9
+    assert np.abs(trajectory.at(ends, 2)).max() < 1e-8
+    knots = np.unique(np.concatenate([part.knots for part in family.parts]))[1:-1]
+    for order in range(3):  # accelerations are continuous
+        jump = trajectory.at(knots + 1e-9, order) - trajectory.at(knots - 1e-9, order)
+        assert np.abs(jump).max(initial=0.0) < 1e-6
+
+
+def test_periods_repeat_between_their_ramps():
+    trajectory = random_trajectory(("fourier", {"ramp": 1.0, "duration": 6.0}))
+    reference = trajectory.reference(50.0, periods=3)
+    assert len(reference.q) == round((2 * 1.0 + 3 * 6.0) * 50.0) + 1
+    np.testing.assert_allclose(reference.q[60:340], reference.q[360:640], atol=1e-12)
+    np.testing.assert_allclose(reference.dq[[0, -1]], 0.0, atol=1e-12)
+    slope = np.gradient(reference.q, 1.0 / 50.0, axis=0)
+    assert np.abs(slope - reference.dq)[2:-2].max() < 0.02
+
+
+def test_no_harmonic_enters_a_band_to_avoid():
+    family = TRAJECTORIES["fourier"](duration=10.0, harmonics=10, avoid=((0.25, 0.55),))
+    hz = family.parts[0].omega / (2.0 * np.pi)
+    np.testing.assert_allclose(hz, [0.1, 0.2, 0.6, 0.7, 0.8, 0.9, 1.0])
+    with pytest.raises(InputError, match="outside the bands to avoid"):
+        TRAJECTORIES["fourier"](harmonics=3, avoid=((0.0, 1.0),))
+
+
+def test_a_smoothed_bang_bang_is_that_of_the_simulator():
+    # one move by 1 rad in 2 s, against the reference of the same profile
+    family = TRAJECTORIES["bang-bang"](duration=2.0, points=2, smoothing=0.5)
+    trajectory = Trajectory(family, np.array([[0.0], [1.0]]))
+    fastest = float(np.abs(trajectory.at(family.grid(1e-3), 1)).max())
+    steepest = float(np.abs(trajectory.at(family.grid(1e-3), 2)).max())
+    from dynident.simulation.reference import bang_bang
+
+    other = bang_bang(1000.0, [[0.0], [1.0]], fastest, steepest, smoothing=0.5)
+    ours = trajectory.reference(1000.0)
+    count = min(len(ours.q), len(other.q))
+    np.testing.assert_allclose(ours.q[:count], other.q[:count], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        ("spline", {"harmonics": 3}, "has no 'harmonics'"),
+        ("spline", {"knots": (3.0, 2.0)}, "increase"),
+        ("spline", {"intervals": 1}, "two or more intervals"),
+        ("quintic", {"points": 1}, "two or more points"),
+        ("bang-bang", {"points": 1}, "two or more points"),
+        ("fourier", {"harmonics": 1}, "1 of 1 harmonics"),
+    ],
+)
+def test_shapes_that_cannot_be_are_refused(kind, options, message):
+    with pytest.raises(InputError, match=message):
+        Shape(trajectory=kind, **options).family()
+
+
+# ------------------------------------------------------------------------ gradients
+
+
+@pytest.mark.parametrize("name", ["panda", "tiago"])
+def test_a_contraction_of_the_regressor_has_the_slopes_of_differences(name):
+    robot = load_robot(urdf(name))
+    tree = build_idim(robot).tree
+    q, dq, ddq = states(robot, 3)
+    rng = np.random.default_rng(2)
+    weights = rng.normal(size=(3, tree.dof, tree.bodies, 10))
+
+    def value(q, dq, ddq):
+        W = regressor(tree, q, dq, ddq).reshape(weights.shape)
+        return float(np.sum(W * weights))
+
+    slopes = contract(tree, weights, q, dq, ddq)
+    h = 1e-6
+    for k, slope in enumerate(slopes):
+        along = rng.normal(size=q.shape)
+        moved = [[each + sign * h * along * (i == k) for i, each in enumerate((q, dq, ddq))]
+                 for sign in (1.0, -1.0)]  # fmt: skip
+        difference = (value(*moved[0]) - value(*moved[1])) / (2.0 * h)
+        assert np.sum(slope * along) == pytest.approx(difference, rel=1e-6)
+
+
+@pytest.mark.parametrize("friction", ["coulomb-viscous", "stribeck", "cube-root"])
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_criteria_have_the_slopes_of_differences(criterion, friction):
+    robot = arm(3, coupled=True)
+    base = base_parameters(build_idim(robot, friction))
+    experiment = Experiment(base, np.full(3, 0.5), 100.0, width=np.full(3, 0.05))
+    trajectory = random_trajectory(("fourier", {}), seed=3)
+    rng = np.random.default_rng(4)
+    scale = 1.0 / np.sqrt(np.diag(experiment.information(motion_of(trajectory, 0.1))))
+    asked = Asked(scale, rng.normal(size=(4, base.count)) / scale, np.diag(0.1 / scale**2))
+
+    def value(C):
+        M = experiment.information(motion_of(replace(trajectory, C=C), 0.1))
+        return CRITERIA[criterion](M, asked)
+
+    motion = motion_of(trajectory, 0.1)
+    _, by_M = value(trajectory.C)
+    pulls = experiment.pull(motion, by_M)
+    times = motion_times(trajectory)
+    gradient = sum(
+        trajectory.family.values(times, order).T @ pull for order, pull in enumerate(pulls)
+    )
+    along = rng.normal(size=trajectory.C.shape)
+    h = 1e-6
+    difference = (value(trajectory.C + h * along)[0] - value(trajectory.C - h * along)[0]) / (2 * h)
+    assert np.sum(gradient * along) == pytest.approx(difference, rel=2e-5)
+
+
+def motion_times(trajectory):
+    from dynident.excitation.information import quadrature
+
+    return quadrature(trajectory, 0.1)[0]
+
+
+def test_the_information_is_that_of_weighted_rows():
+    robot = arm(2)
+    base = base_parameters(build_idim(robot))
+    sigma = np.array([0.5, 2.0])
+    motion = motion_of(random_trajectory(("fourier", {}), n=2), 0.05)
+    known = np.eye(base.count)
+    experiment = Experiment(base, sigma, 100.0, repeats=2.0, known=known)
+    X = base.idim.regressor(motion.q, motion.dq, motion.ddq)[:, :, base.kept]
+    rows = X / sigma[None, :, None] * np.sqrt(200.0 * motion.duration)[:, None, None]
+    rows = rows.reshape(-1, base.count)
+    np.testing.assert_allclose(experiment.information(motion), known + rows.T @ rows, atol=1e-6)
+
+
+# ------------------------------------------------------------------------ limits
+
+
+@pytest.mark.parametrize("name", ["panda", "tiago"])
+def test_no_torque_changes_faster_than_its_majorants(name):
+    robot = load_robot(urdf(name))
+    idim = build_idim(robot)
+    trajectory = random_trajectory(("fourier", {"harmonics": 3}), n=robot.n, size=0.2)
+    times = np.linspace(0.0, 10.0, 4001)
+    h = times[1]
+    q, dq, ddq = (trajectory.at(times, order) for order in range(3))
+    tau = Nominal(idim, idim.nominal).torque(q, dq, ddq)
+    speeds = np.array([trajectory.bound(order) for order in range(1, 6)])
+    bound = torque_majorants(idim, robot.nominal, speeds, np.abs(q).max(axis=0))
+    damped = np.array([joint.damping for joint in robot.joints])
+    found = [tau, np.gradient(tau, h, axis=0), np.diff(tau, 2, axis=0) / h**2]
+    for order, each in enumerate(found):
+        most = bound[:, order] + damped * trajectory.bound(order + 1)
+        assert np.all(np.abs(each).max(axis=0) <= most * (1.0 + 1e-6))
+
+
+def test_the_nominal_torque_has_the_slopes_of_differences(panda):
+    idim = build_idim(panda)
+    nominal = Nominal(idim, idim.nominal)
+    motion = states(panda, 4)
+    rng = np.random.default_rng(5)
+    for k, slope in enumerate(nominal.slopes(*motion)):
+        along = rng.normal(size=(4, panda.n))
+        up, down = ([m + s * 1e-6 * along * (i == k) for i, m in enumerate(motion)]
+                    for s in (1, -1))  # fmt: skip
+        difference = (nominal.torque(*up) - nominal.torque(*down)) / 2e-6
+        np.testing.assert_allclose(np.einsum("tij,tj->ti", slope, along), difference, atol=1e-5)
+
+
+def test_a_limit_that_is_broken_between_the_points_is_found():
+    # a fast harmonic whose peaks fall between the points of the search's grid
+    robot = limited(arm(1))
+    trajectory = random_trajectory(("fourier", {"harmonics": 5}), n=1, size=0.5)
+    peak = float(np.abs(trajectory.at(np.linspace(0.0, 10.0, 100_001), 1)).max())
+    limits = limits_of(robot, acceleration=np.array([100.0]), speed=np.array([peak * 0.9999]))
+    grid = trajectory.family.grid(2.0)
+    assert np.abs(trajectory.at(grid, 1)).max() < 0.99 * peak
+    broken = certify(trajectory, limits, None, None, robot.joint_names, 0.1)
+    assert not broken.ok
+    assert broken.worst.what == "speed"
+    wider = replace(limits, speed=np.array([peak * 1.001]))
+    assert certify(trajectory, wider, None, None, robot.joint_names, 0.1).ok
+
+
+def test_torques_and_distances_are_proved_at_instants_that_no_grid_has(panda):
+    idim = build_idim(panda)
+    nominal = Nominal(idim, idim.nominal)
+    middle = np.array([0.0, -0.3, 0.0, -1.8, 0.0, 1.6, 0.0])
+    trajectory = random_trajectory(("fourier", {}), n=7, size=0.15)
+    C = trajectory.C.copy()
+    C[0] = middle - (trajectory.at(np.array([0.0]))[0] - C[0])
+    trajectory = replace(trajectory, C=C)
+    clearance = build_clearance(panda)
+    limits = replace(limits_of(panda, acceleration=np.full(7, 50.0)), clearance=0.0)
+    found = certify(trajectory, limits, nominal, clearance, panda.joint_names, 0.3)
+    times = np.random.default_rng(6).uniform(0.0, 10.0, 400)
+    q, dq, ddq = (trajectory.at(times, order) for order in range(3))
+    tau = np.abs(nominal.torque(q, dq, ddq)).max(axis=0)
+    reached = {each.where: each.reached for each in found.kept if each.what == "torque"}
+    assert all(tau[j] <= reached[name] for j, name in enumerate(panda.joint_names))
+    near = [each.reached for each in found.kept if each.what == "clearance"]
+    assert np.all(clearance.distances(q).min(axis=0) >= np.array(near) - 1e-9)
+
+
+def test_limits_come_from_the_file_or_from_what_is_given():
+    robot = limited(arm(2))
+    limits = limits_of(robot, acceleration=np.array([3.0, 4.0]), margin=0.5, share=0.5)
+    np.testing.assert_allclose(limits.upper, 1.0)
+    np.testing.assert_allclose(limits.speed, 1.0)
+    np.testing.assert_allclose(limits.torque, 30.0)
+    np.testing.assert_allclose(limits.acceleration, [3.0, 4.0])
+    endless = limits_of(arm(2), acceleration=np.full(2, 3.0))
+    np.testing.assert_allclose(endless.upper - endless.lower, 2.0 * np.pi)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"lower": 0.5, "upper": 0.5}, "no range"),
+        ({"velocity": 0.0}, "may not move"),
+        ({"effort": np.inf}, "no effort"),
+        ({"kind": "prismatic", "lower": -np.inf}, "slides without limits"),
+    ],
+)
+def test_robots_without_what_is_needed_are_refused(change, message):
+    with pytest.raises(InputError, match=message):
+        limits_of(limited(arm(2), **change))
+
+
+def test_a_load_is_added_to_the_last_link():
+    robot = loaded(arm(2), 2.0, np.array([0.1, 0.0, 0.2]))
+    added = robot.nominal - arm(2).nominal
+    np.testing.assert_allclose(added[0], 0.0)
+    np.testing.assert_allclose(added[1, :4], [2.0, 0.2, 0.0, 0.4])
+    with pytest.raises(InputError, match="there is no link"):
+        loaded(arm(2), 1.0, np.zeros(3), "hand")
+
+
+# ------------------------------------------------------------------------ distances
+
+
+def test_distances_have_slopes_and_no_hull_is_faster_than_its_reach(panda):
+    clearance = build_clearance(
+        panda,
+        [
+            Obstacle("floor", OBSTACLES["plane"]((0.0, 0.0, 1.0), -0.001)),
+            Obstacle("post", OBSTACLES["box"]((0.1, 0.1, 1.0), (0.6, 0.5, 0.5))),
+            Obstacle("ball", OBSTACLES["sphere"](0.1, (-0.5, 0.5, 0.5))),
+            Obstacle("cell", OBSTACLES["room"]((-1.2,) * 3, (1.2, 1.2, 1.5)), ("panda_hand",)),
+        ],
+    )
+    rng = np.random.default_rng(7)
+    low = np.array([joint.lower for joint in panda.joints])
+    high = np.array([joint.upper for joint in panda.joints])
+    q = rng.uniform(low, high, (60, 7))
+    along = rng.normal(size=7)
+    h = 1e-6
+    value, slope = clearance.smooth(q, clearance.unseen(len(q)))
+    up, down = (clearance.smooth(q + s * h * along, clearance.unseen(len(q)))[0] for s in (1, -1))
+    apart = value > 1e-3
+    assert apart.sum() > 10
+    assert np.abs((up - down) / (2 * h) - slope @ along)[apart].max() < 1e-3
+    distance = clearance.distances(q)
+    assert np.all(value <= distance[:, : clearance.near].min(axis=1) + 1e-9)
+    moved = clearance.distances(q + 1e-3 * along)
+    reach = np.array([pair.reach for pair in clearance.pairs]) @ np.abs(along)
+    free = (distance > 1e-4) & (moved > 1e-4)
+    assert np.all((np.abs(moved - distance) / 1e-3 / reach)[free] <= 1.0)
+
+
+def test_what_was_measured_before_changes_no_minimum(panda):
+    clearance = build_clearance(panda)
+    rng = np.random.default_rng(8)
+    q = np.array([0.0, -0.3, 0.0, -1.8, 0.0, 1.6, 0.0]) + 0.3 * rng.normal(size=(20, 7))
+    seen = clearance.unseen(len(q))
+    for _ in range(4):
+        q = q + 0.05 * rng.normal(size=q.shape)
+        kept, slope = clearance.smooth(q, seen)
+        fresh, other = clearance.smooth(q, clearance.unseen(len(q)))
+        np.testing.assert_allclose(kept, fresh, atol=1e-7)
+        np.testing.assert_allclose(slope, other, atol=1e-4)
+
+
+def test_pairs_that_may_touch_and_unknown_names(panda):
+    every = build_clearance(panda)
+    fewer = build_clearance(panda, ignore=[("panda_link5", "panda_link7")])
+    names = {frozenset(pair.names) for pair in fewer.pairs}
+    assert frozenset(("panda_link5", "panda_link7")) not in names
+    assert len(fewer.pairs) < len(every.pairs)
+    with pytest.raises(InputError, match="nothing is called 'panda_link55'"):
+        build_clearance(panda, ignore=[("panda_link55", "panda_link7")])
+    wall = Obstacle("wall", OBSTACLES["plane"]((1.0, 0.0, 0.0), -1.0), ("hand",))
+    with pytest.raises(InputError, match="obstacle wall: no link with a shape is called 'hand'"):
+        build_clearance(panda, [wall])
+    assert build_clearance(panda, self_collision=False) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        ("box", {"size": (1, 1), "at": (0, 0, 0)}, "size takes three numbers"),
+        ("plane", {"normal": (0, 0, 0)}, "normal of a plane is zero"),
+        ("room", {"lower": (0, 0, 0), "upper": (1, 1, -1)}, "lower below upper"),
+        ("mesh", {"file": "nowhere.stl"}, "there is no mesh nowhere.stl"),
+    ],
+)
+def test_obstacles_that_cannot_be_are_refused(kind, options, message):
+    with pytest.raises(InputError, match=message):
+        OBSTACLES[kind](**options)
+
+
+# ------------------------------------------------------------------------ the search
+
+
+def test_the_barrier_method_ends_where_another_does():
+    rng = np.random.default_rng(9)
+    target, A = rng.normal(size=6) * 2.0, rng.normal(size=(40, 6))
+
+    def evaluate(z):
+        f = float(np.sum((z - target) ** 2) + 0.1 * np.sum(z**4))
+        gradient = 2.0 * (z - target) + 0.4 * z**3
+        c = np.concatenate([A @ z, [z @ z]])
+        return f, gradient, c, np.vstack([A, 2.0 * z])
+
+    high = np.concatenate([np.ones(40), [2.0]])
+    program = Program(evaluate, np.concatenate([-np.ones(40), [-np.inf]]), high, np.ones(41))
+    found = minimise(program, np.zeros(6), iterations=300, tolerance=1e-7)
+    other = minimize(
+        lambda z: evaluate(z)[0],
+        np.zeros(6),
+        jac=lambda z: evaluate(z)[1],
+        method="SLSQP",
+        options={"ftol": 1e-12, "maxiter": 500},
+        constraints=[
+            {"type": "ineq", "fun": lambda z: 1.0 - A @ z, "jac": lambda z: -A},
+            {"type": "ineq", "fun": lambda z: 1.0 + A @ z, "jac": lambda z: A},
+            {"type": "ineq", "fun": lambda z: 2.0 - z @ z, "jac": lambda z: -2.0 * z},
+        ],
+    )
+    assert found.value == pytest.approx(other.fun, rel=1e-5)
+    np.testing.assert_allclose(found.z, other.x, atol=2e-3)
+    assert np.all(np.abs(A @ found.z) < 1.0)
+    with pytest.raises(ComputationError, match="begin within"):
+        minimise(program, np.full(6, 10.0))
+
+
+ROBOT = limited(arm(2))
+QUICK = {"duration": 4.0, "starts": 2, "iterations": 40, "rate": 100.0, "acceleration": 20.0}
+
+
+@pytest.mark.parametrize("kind", TRAJECTORIES)
+def test_every_family_leads_to_a_trajectory_that_is_proved_to_keep_its_limits(kind):
+    found = excite(ROBOT, trajectory=kind, **QUICK)
+    design = found.design
+    assert design.certificate.ok
+    reference = design.trajectory.reference(2000.0)
+    limits = design.task.limits
+    assert np.all(np.abs(reference.dq) <= limits.speed)
+    assert np.all(np.abs(reference.ddq) <= limits.acceleration)
+    tau = design.task.nominal.torque(reference.q, reference.dq, reference.ddq)
+    assert np.all(np.abs(tau) <= limits.torque)
+    # far better than the random motion from which it began
+    task = design.task
+    program = program_of(task, limits, task.family.grid(task.step))
+    start = random_start(task, program, np.random.default_rng(QUICK.get("seed", 0)))
+    assert design.value < task.value(Trajectory(task.family, start)) - 1.0
+    assert np.all(np.isfinite(found.prediction.std))
+
+
+def test_the_answer_depends_on_the_seed_alone():
+    first, second = (excite(ROBOT, **QUICK) for _ in range(2))
+    np.testing.assert_array_equal(first.trajectory.C, second.trajectory.C)
+    other = excite(ROBOT, **{**QUICK, "seed": 5})
+    assert np.abs(other.trajectory.C - first.trajectory.C).max() > 1e-3
+
+
+def test_each_criterion_is_best_at_its_own(monkeypatch):
+    kinds = ("d", "a", "e", "column-condition")
+    found = {kind: excite(ROBOT, criterion=kind, **{**QUICK, "iterations": 100}) for kind in kinds}
+    for kind, own in found.items():
+        task = own.design.task
+        others = [task.value(each.trajectory) for name, each in found.items() if name != kind]
+        assert own.design.value <= min(others) + 0.02
+
+
+def test_wanted_parameters_become_better_known():
+    plain = excite(ROBOT, **QUICK)
+    name = plain.prediction.base.names[0]
+    own = excite(ROBOT, criterion="std", wanted=(name,), **QUICK)
+    assert own.prediction.std[0] < plain.prediction.std[0]
+
+
+def test_a_task_is_predicted_best_by_its_own_criterion():
+    reference = random_trajectory(("quintic", {"points": 4}), n=2, seed=11, size=0.5).reference(
+        50.0
+    )
+    own = excite(ROBOT, criterion="torque", task=reference, **QUICK)
+    plain = excite(ROBOT, criterion="e", **QUICK)
+    assert own.design.value < own.design.task.value(plain.trajectory)
+    with pytest.raises(InputError, match="needs the task"):
+        excite(ROBOT, criterion="torque", **QUICK)
+
+
+def test_what_is_known_already_is_not_asked_again():
+    base = base_parameters(build_idim(ROBOT))
+    first = excite(ROBOT, **QUICK)
+    motion = motion_of(first.trajectory, 0.01)
+    known = replace(first.design.task.experiment, width=None).information(motion)
+    again = excite(ROBOT, known=known, **{**QUICK, "seed": 1})
+    apart = excite(ROBOT, **{**QUICK, "seed": 1})
+    both = again.design.task.value(again.trajectory)
+    assert both <= again.design.task.value(apart.trajectory)
+    belief = prior_information(base, np.ones(base.count))
+    assert np.all(np.linalg.eigvalsh(belief) > 0.0)
+    unknown = excite(ROBOT, criterion="unknown", **QUICK)
+    assert unknown.design.value < 0.0
+
+
+def test_a_trajectory_begins_where_it_is_asked_to():
+    found = excite(ROBOT, initial=(0.5, -0.5), **QUICK)
+    np.testing.assert_allclose(found.trajectory.at(np.array([0.0]))[0], [0.5, -0.5], atol=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"criterium": "d"}, "no option 'criterium'.*'criterion'"),
+        ({"wanted": ("m9",), "criterion": "std"}, "no base parameter is called 'm9'"),
+        ({"criterion": "std"}, "needs the base parameters that are wanted"),
+        ({"trajectory": "spline", "periods": 2}, "periods are of a fourier series"),
+        ({"speed": (1.0, 2.0, 3.0)}, "speed has 3 values"),
+        ({"margin": 1.5}, "margin"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        excite(ROBOT, **{**QUICK, **options})
+
+
+def test_robots_that_cannot_be_excited_are_refused(panda):
+    with pytest.raises(InputError, match="fixed base"):
+        excite(load_robot(urdf("solo12"), floating=True), acceleration=1.0)
+    with pytest.raises(InputError, match="depends on more"):
+        excite(ROBOT, friction="dahl", **QUICK)
+    folded = (0.0, 1.7, 0.0, -3.0, 0.0, 0.0, 0.0)
+    with pytest.raises(ComputationError, match=r"at the initial pose: .* mm apart"):
+        excite(panda, initial=folded, acceleration=10.0)
+    weak = limited(arm(2), effort=1e-3)
+    with pytest.raises(ComputationError, match=r"standing still already breaks .* Nm"):
+        excite(weak, **QUICK)
+
+
+def test_warnings_say_what_is_not_watched():
+    found = excite(replace(ROBOT, nominal=np.zeros((2, 10))), **QUICK)
+    assert any("torques are not limited" in each for each in found.warnings)
+    assert any("collisions are not watched" in each for each in found.warnings)
+
+
+# ------------------------------------------------------------------------ command and files
+
+
+def test_the_command_writes_its_files_and_they_are_read_back(tmp_path, capfd, panda):
+    from dynident.cli import run
+    from dynident.results.excitation import OUTPUTS
+    from dynident.study.excitation import trajectory
+
+    (tmp_path / "study.toml").write_text(
+        f"""
+[robot]
+file = "{urdf("ur5")}"
+[excitation]
+acceleration = 10.0
+duration = 4.0
+harmonics = 3
+starts = 1
+iterations = 15
+rate = 100.0
+[[obstacle]]
+kind = "plane"
+name = "floor"
+normal = [0.0, 0.0, 1.0]
+offset = -0.2
+"""
+    )
+    out = tmp_path / "out"
+    arguments = ["excite", "--study", str(tmp_path / "study.toml"), "-o", str(out)]
+    assert run([*arguments, "--periods", "2", "--json"]) == 0
+    document = json.loads(capfd.readouterr().out)
+    assert sorted(each.name for each in out.iterdir()) == sorted(OUTPUTS)
+    assert document == json.loads((out / "trajectory.json").read_text())
+    assert document["kept"] is True
+    assert any(each["where"].endswith("and floor") for each in document["limits"])
+    table = np.genfromtxt(out / "trajectory.csv", delimiter=",", names=True)
+    reference = trajectory(str(out / "trajectory.json"))
+    assert len(table) == len(reference.q) == 801
+    np.testing.assert_allclose(table["qref_elbow_joint"], reference.q[:, 2], atol=1e-7)
+    # the series of the papers, as the simulator has it
+    series = document["fourier"]
+    from dynident.simulation.reference import fourier
+
+    other = fourier(100.0, 8.0, 0.25, series["offset"], series["sine"], series["cosine"])
+    np.testing.assert_allclose(other.q, reference.q[:800], atol=1e-9)
+    message = (out / "trajectory.ros2.yaml").read_text()
+    assert "joint_names: ['shoulder_pan_joint'" in message
+    assert (out / "trajectory.script").read_text().count("servoj") == 1001
+    page = (out / "report.html").read_text()
+    assert "Limits kept" in page
+    assert "http" not in page.replace("http://www.w3.org", "")
+
+
+def test_the_command_refuses_in_one_line(tmp_path, capfd):
+    from dynident.cli import run
+
+    robot = str(urdf("panda"))
+    cases = [
+        (["excite"], "give either a robot's file or --study"),
+        (["excite", robot, "--harmonics", "0"], "harmonics"),
+        (["excite", robot, "--speed", "fast"], "numbers with commas"),
+        (["excite", robot, "--criterion", "f"], "criterion"),
+        (["excite", str(tmp_path / "no.urdf")], "no.urdf"),
+        (["excite", robot, "--trajectory", "spline", "--ramp", "1"], "has no 'ramp'"),
+    ]
+    for arguments, message in cases:
+        assert run(arguments) == 2
+        err = capfd.readouterr().err
+        assert err.count("\n") == 1
+        assert message in err
+
+
+def test_designed_trajectories_are_simulated_and_damaged_files_refused(tmp_path):
+    found = excite(ROBOT, **QUICK)
+    from dynident.core.errors import InputError
+    from dynident.results.json import finite, to_json
+    from dynident.results.trajectory import summary, trajectory_dict
+    from dynident.study.excitation import trajectory
+
+    path = tmp_path / "trajectory.json"
+    text = to_json(finite(trajectory_dict(found)))
+    path.write_text(text)
+    reference = trajectory(str(path), rate=50.0)
+    np.testing.assert_allclose(reference.q, found.trajectory.reference(50.0).q, atol=1e-12)
+    assert all(len(line) <= 80 for line in summary(found).splitlines())
+    for damage, message in [
+        ("{", "is no JSON"),
+        ("[]", "is no dynident.trajectory/1"),
+        (text.replace('"coefficients"', '"coefficient"'), "is not whole"),
+        (
+            text.replace('"duration":4.0', '"harmonics":2').replace(
+                '"duration": 4.0', '"harmonics": 2'
+            ),
+            "finite rows",
+        ),
+    ]:
+        path.write_text(damage)
+        with pytest.raises(InputError, match=message):
+            trajectory(str(path))
+    with pytest.raises(InputError, match="cannot be read"):
+        trajectory(str(tmp_path / "none.json"))
+
+
+def test_the_front_door_has_it():
+    assert di.excite is excite
+    assert isinstance(limits_of(ROBOT), Limits)
