@@ -246,9 +246,7 @@ def within(program: Program, C: Array, still: Array) -> Array | None:
 
 def excess(program: Program, C: Array) -> float:
     """By how much a constraint is broken at worst, over its unit; negative inside of all."""
-    f, _, c, _ = program.evaluate(C.ravel())
-    if not np.isfinite(f):
-        return np.inf
+    _, _, c, _ = program.evaluate(C.ravel())
     return float(np.max(np.maximum(program.low - c, c - program.high) / program.unit))
 
 
@@ -310,9 +308,12 @@ def random_start(task: Task, program: Program, rng: np.random.Generator) -> Arra
             most = [np.abs(each @ C[:, j]).max() for each in Phi]
             C[:, j] *= 0.7 * min(a / max(b, 1e-12) for a, b in zip(room, most, strict=True))
         still = np.outer(ones, place)
-        found = within(program, still + C, still)
-        if found is not None:
-            return found
+        if excess(program, still) < 0.0:
+            found = within(program, still + C, still)
+            if found is not None:
+                return found
+        elif task.start is not None:
+            break
     raise ComputationError(
         f"{task.experiment.base.idim.robot.name}: standing still already breaks the limits, "
         f"{'at the initial pose' if task.start is not None else 'wherever it was tried'}: "
@@ -389,8 +390,8 @@ def program_of(task: Task, limits: Limits, hard: Array) -> Program:
         motion = Motion(Psi[0] @ C, Psi[1] @ C, Psi[2] @ C, duration)
         try:
             f, by_M = criterion(task.experiment.information(motion), task.asked)
-        except ComputationError:
-            return np.inf, z, z, z
+        except ComputationError:  # a motion that tells nothing still keeps limits, or not
+            f, by_M = np.inf, np.zeros((len(task.asked.scale),) * 2)
         pulls = task.experiment.pull(motion, by_M)
         gradient = sum(phi.T @ pull for phi, pull in zip(Psi, pulls, strict=True))
         q, dq, ddq = (each @ C for each in At)
