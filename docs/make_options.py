@@ -254,7 +254,7 @@ def page() -> str:
         "Keys of `[excitation]` in a study, flags of [`dynident excite`](excitation.md) and",
         "keywords of {py:func}`dynident.excite`.",
         "",
-        *rows(HEAD, [row for family in EXCITATION for row in of_family(family)]),
+        *rows((HEAD[0], "flag", *HEAD[1:]), excitation_rows()),
         "",
         "## Kinds",
         "",
@@ -290,6 +290,16 @@ def excite_rows() -> tuple[tuple[str, str, str], ...]:
     """The same of excite; what takes a list of lists is a study's alone."""
     chosen = [o for o in table(EXCITATION).values() if not o.in_python and o.name not in NESTED]
     return tuple(flag_row(option, "", default(option).strip("`")) for option in chosen)
+
+
+def excitation_rows() -> list[tuple[str, ...]]:
+    """The rows of the options of excite, with their flags."""
+    flags = {row[0]: spelled(Flag(*row)).replace("/", "`, `") for row in excite_rows()}
+    return [
+        (named(o), f"`{flags[o.name]}`" if o.name in flags else "", o.words, values(o), default(o))
+        for o in table(EXCITATION).values()
+        if not o.in_python
+    ]
 
 
 def flag_row(option: Option, before: str, value: str = "") -> tuple[str, str, str]:

@@ -262,13 +262,14 @@ def test_study_page_names_every_key() -> None:
 
 
 def test_options_page_and_flags_are_made_from_the_fields() -> None:
-    from dynident.cli.flags import FLAGS
+    from dynident.cli.flags import EXCITE_FLAGS, FLAGS
     from dynident.study.loop import SimulationSection
     from dynident.study.study import IdentifySection
 
     script = made()
     assert script.PAGE.read_text(encoding="utf-8") == script.page()
     assert script.flag_rows() == FLAGS
+    assert script.excite_rows() == EXCITE_FLAGS
     keys = {*IdentifySection.model_fields, *SimulationSection.model_fields}
     assert keys - {"method", "parameters", "result"} <= words("options.md")
 
@@ -319,7 +320,7 @@ def test_command_line_page_names_every_option(capsys: pytest.CaptureFixture[str]
         section = text.partition(f"## `dynident {command}")[2].partition("\n## ")[0]
         assert run([command, "--help"]) == 0
         options = capsys.readouterr().out.partition("Options:")[2].partition("Example:")[0]
-        elsewhere = {"--help"} | (of_methods if command == "identify" else set())
+        elsewhere = {"--help"} | (of_methods if command in ("identify", "excite") else set())
         for option in set(re.findall(r"^  .*?(--[a-z-]+)", options, re.M)) - elsewhere:
             assert option in section, f"dynident {command} {option}"
 

@@ -433,7 +433,14 @@ def test_the_barrier_method_ends_where_another_does():
 
 
 ROBOT = limited(arm(2))
-QUICK = {"duration": 4.0, "starts": 2, "iterations": 40, "rate": 100.0, "acceleration": 20.0}
+QUICK = {
+    "duration": 4.0,
+    "starts": 2,
+    "iterations": 40,
+    "rate": 100.0,
+    "acceleration": 20.0,
+    "collision": False,
+}
 
 
 @pytest.mark.parametrize("kind", TRAJECTORIES)
@@ -504,6 +511,43 @@ def test_what_is_known_already_is_not_asked_again():
     assert unknown.design.value < 0.0
 
 
+def test_a_second_trajectory_complements_the_first(tmp_path):
+    first = excite(ROBOT, **QUICK)
+    second = excite(ROBOT, after=(first.trajectory,), **{**QUICK, "seed": 1})
+    apart = excite(ROBOT, **{**QUICK, "seed": 1})
+    value = second.design.task.value
+    assert value(second.trajectory) <= value(apart.trajectory) + 1e-6
+    assert np.all(second.prediction.std < first.prediction.std)
+
+
+def test_polishing_makes_no_worse_and_is_proved_likewise():
+    plain = excite(ROBOT, criterion="e", **{**QUICK, "starts": 1})
+    polished = excite(ROBOT, criterion="e", polish=True, time=3.0, **{**QUICK, "starts": 1})
+    assert polished.design.value <= plain.design.value
+    assert polished.design.certificate.ok
+
+
+def test_what_is_best_so_far_is_kept_when_it_is_stopped(monkeypatch):
+    from dynident.excitation import design
+
+    once = design.searched
+
+    def twice(*arguments):
+        monkeypatch.setattr(design, "searched", interrupted)
+        return once(*arguments)
+
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(design, "searched", twice)
+    found = excite(ROBOT, **{**QUICK, "starts": 5})
+    assert found.design.stopped == "stopped by hand in start 2 of 5"
+    assert found.design.certificate.ok
+    monkeypatch.setattr(design, "searched", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        excite(ROBOT, **QUICK)
+
+
 def test_a_trajectory_begins_where_it_is_asked_to():
     found = excite(ROBOT, initial=(0.5, -0.5), **QUICK)
     np.testing.assert_allclose(found.trajectory.at(np.array([0.0]))[0], [0.5, -0.5], atol=2e-4)
@@ -541,7 +585,8 @@ def test_robots_that_cannot_be_excited_are_refused(panda):
 def test_warnings_say_what_is_not_watched():
     found = excite(replace(ROBOT, nominal=np.zeros((2, 10))), **QUICK)
     assert any("torques are not limited" in each for each in found.warnings)
-    assert any("collisions are not watched" in each for each in found.warnings)
+    with pytest.raises(InputError, match=r"nothing is known of its shape.*--no-collision"):
+        excite(ROBOT, **{**QUICK, "collision": True})
 
 
 # ------------------------------------------------------------------------ command and files

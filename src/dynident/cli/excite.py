@@ -38,6 +38,10 @@ def excite(
     ] = None,
     friction: FrictionOption = None,
     locked: LockedOption = None,
+    after: Annotated[
+        list[Path] | None,
+        typer.Option("--after", help="A trajectory.json that this one complements; repeat."),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="Directory of the trajectory, report and replay."),
@@ -58,11 +62,11 @@ def excite(
     chosen = chosen_study(robot, study, friction, locked_joints(locked))
     if output is not None:
         refuse_unwritable(output)
-        inputs = [*inputs_of(chosen), *(each for each in (study,) if each is not None)]
+        inputs = [*inputs_of(chosen), *(after or ()), *(() if study is None else (study,))]
         refuse_overwriting([output / name for name in OUTPUTS], inputs)
     with progress_on_stderr() as progress:
         with of_study(study):
-            found = excite_study(chosen, options or {}, progress)
+            found = excite_study(chosen, options or {}, after or (), progress)
         if output is not None:
             progress("drawing", 0.0)
             contents = excitation_files(found, build_obstacles(chosen.obstacle))

@@ -1,6 +1,6 @@
-"""The search for a trajectory: Ipopt from several starts, and a proof of what it found.
+"""The search for a trajectory: a barrier method from several starts, and a proof of what it found.
 
-Every start is a random motion shrunk into the limits. What Ipopt finds on its grid is
+Every start is a random motion shrunk into the limits. What is found on the search's grid is
 proved on a finer one and between its points; instants at which a limit is exceeded there
 are put on the grid, and the search goes on. What still cannot be proved is shrunk until it can.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
-from dynident.core.errors import ComputationError
+from dynident.core.errors import ComputationError, InputError
 from dynident.core.progress import Progress, silent
 from dynident.core.threads import one_thread
 from dynident.excitation.certificate import FINER, Certificate, certify
@@ -29,6 +29,8 @@ PLACE = 1e-4
 """How far a trajectory may begin from where it is asked to [rad or m]."""
 PLACES = 30
 """About which a motion is tried, before it is said that there is none."""
+PENALTY = 100.0
+"""Of a limit that is exceeded by its own size, where a search knows no constraints."""
 PROVABLE = 1e-3
 """Share of the torques, and half of it in metres, that the search leaves for the proof."""
 NEARLY = 0.02
@@ -116,6 +118,7 @@ def design(
     seed: int = 0,
     seconds: float = 30.0,
     iterations: int = 150,
+    polish: bool = False,
     progress: Progress = silent,
 ) -> Design:
     """Find a trajectory.
@@ -124,13 +127,15 @@ def design(
     ----------
     task : Task
     starts : int
-        Random motions from which Ipopt begins.
+        Random motions from which it begins.
     seed : int
         Of the starts. The answer depends on it alone, unless the time runs out.
     seconds : float
         After which no further step is begun; the best so far is the answer [s].
     iterations : int
-        Of Ipopt from each start, at most.
+        Of the barrier method from each start, at most.
+    polish : bool
+        Search on by CMA-ES from the best, on the criterion with its kinks.
     progress : callable, optional
 
     Returns
@@ -154,7 +159,13 @@ def design(
             break
         words = f"start {k + 1} of {starts}"
         progress(words if best is None else f"{words}, best {best[0]:.4g}", k / starts)
-        found = searched(task, rng, iterations, max(seconds - spent, 0.3))
+        try:
+            found = searched(task, rng, iterations, max(seconds - spent, 0.3))
+        except KeyboardInterrupt:
+            if best is None:
+                raise
+            stopped = f"stopped by hand in start {k + 1} of {starts}"
+            break
         if found is not None:
             trajectory, certificate = found
             value = task.value(trajectory)
@@ -167,7 +178,53 @@ def design(
             f"none of {starts} starts led to a trajectory within the limits; allow more time or "
             "starts, a smaller clearance, or another initial pose"
         )
+    if polish:
+        progress("polishing", 0.0)
+        left = seconds - (time.monotonic() - begun)
+        best = min(best, polished(task, best, seed, max(left, 1.0)), key=lambda each: each[0])
+        history.append((time.monotonic() - begun, best[0]))
     return Design(task, best[1], best[0], best[2], tuple(history), stopped)
+
+
+def polished(
+    task: Task, best: tuple[float, Trajectory, Certificate], seed: int, seconds: float
+) -> tuple[float, Trajectory, Certificate]:
+    """What CMA-ES makes of a trajectory (Hansen 2016): no worse, and proved likewise.
+
+    Limits are penalties on the search's grid, a little narrower than they are.
+
+    Raises
+    ------
+    InputError
+        Without the package cma.
+    """
+    try:
+        from cma import CMAEvolutionStrategy
+    except ImportError:
+        raise InputError("polish needs the package cma: pip install 'dynident[excite]'") from None
+    value, trajectory, certificate = best
+    times = np.union1d(task.family.grid(task.step), exceeded(task, trajectory))
+    program = program_of(task, task.limits.within(np.full((5, len(task.names)), 0.999)), times)
+    shape = trajectory.C.shape
+    size = np.maximum(np.abs(trajectory.C), 0.1 * np.abs(trajectory.C).mean())
+
+    def worth(z: Array) -> float:
+        C = trajectory.C + size * z.reshape(shape)
+        over = max(0.0, excess(program, C))
+        return task.value(Trajectory(task.family, C)) + PENALTY * over * (1.0 + over)
+
+    begun = time.monotonic()
+    settings = {"seed": seed + 1, "verbose": -9, "verb_log": 0}
+    search = CMAEvolutionStrategy(np.zeros(trajectory.C.size), 0.003, settings)
+    while not search.stop() and time.monotonic() - begun < seconds:
+        points = search.ask()
+        search.tell(points, [worth(point) for point in points])
+    found = Trajectory(task.family, trajectory.C + size * search.result.xbest.reshape(shape))
+    kept = proved(task, found)
+    slight = None if kept.ok else nearly_kept(task, found, kept)
+    if slight is not None:
+        found, kept = slight
+    return (task.value(found), found, kept) if kept.ok else (value, trajectory, certificate)
 
 
 def searched(

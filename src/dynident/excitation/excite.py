@@ -74,6 +74,7 @@ def excite(
     elements: Sequence[Attached] = (),
     obstacles: Sequence[Obstacle] = (),
     known: Array | None = None,
+    after: Sequence[Trajectory] = (),
     progress: Progress = silent,
     **options: Any,
 ) -> Excitation:
@@ -92,6 +93,8 @@ def excite(
     obstacles : sequence of Obstacle
     known : ndarray, shape (count, count), optional
         Information of the base parameters there is already: of logs taken before.
+    after : sequence of Trajectory
+        Designed before, which this one is to complement.
     progress : callable, optional
     **options
         Of `dynident.excitation.options`.
@@ -135,6 +138,9 @@ def excite(
         drop_below=np.array(per_joint(aim.drop_below, robot.n, "drop_below")),
         known=known,
     )
+    for earlier in after:
+        seen = replace(experiment, width=None).information(fine_motion(earlier))
+        experiment = replace(experiment, known=seen)
     if aim.periods > 1 and family.period is None:
         raise InputError(
             f"trajectory {family.kind!r} is made once; periods are of a fourier series"
@@ -158,12 +164,14 @@ def excite(
         asked,
         start,
     )
-    found = design(task, budget.starts, budget.seed, budget.time, budget.iterations, progress)
+    found = design(
+        task, budget.starts, budget.seed, budget.time, budget.iterations, budget.polish, progress
+    )
     exact = replace(experiment, width=None)
     return Excitation(
         robot,
         found,
-        predict(exact, fine_motion(found.trajectory, task.step)),
+        predict(exact, fine_motion(found.trajectory)),
         shape,
         aim.periods,
         aim.rate,
@@ -197,12 +205,11 @@ def watched(
 ) -> tuple[Clearance | None, list[str]]:
     """What the robot keeps clear of, and what has to be said of it.
 
-    A robot without a URDF has no shapes: its own links are not watched then, which is said.
+    Raises
+    ------
+    InputError
+        When nothing is known of its shape.
     """
-    drawn = robot.source is not None and robot.source.suffix.lower() != ".toml"
-    if not drawn and not obstacles:
-        said = ["the robot has no URDF: collisions are not watched"] if bounds.collision else []
-        return None, said
     clearance = build_clearance(robot, obstacles, bounds.ignore, bounds.collision)
     warnings = []
     if clearance is not None and clearance.touching:
@@ -223,9 +230,9 @@ def noise(robot: Robot, limits: Limits, aim: Aim, warnings: list[str]) -> Array:
     return np.ones(robot.n)
 
 
-def fine_motion(trajectory: Trajectory, step: float) -> Motion:
+def fine_motion(trajectory: Trajectory) -> Motion:
     """A motion on a grid on which signs of speeds are as good as exact."""
-    times, duration = quadrature(trajectory, 0.05 * step)
+    times, duration = quadrature(trajectory, 0.015 * trajectory.family.quickest)
     q, dq, ddq = (trajectory.at(times, order) for order in range(3))
     return Motion(q, dq, ddq, duration)
 

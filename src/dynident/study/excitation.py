@@ -83,7 +83,20 @@ def trajectory(file: str, rate: float | None = None, periods: int | None = None)
     ------
     InputError
     """
-    path = Path(file)
+    found, own_rate, own_periods = read_trajectory(Path(file))
+    return found.reference(
+        own_rate if rate is None else rate, own_periods if periods is None else periods
+    )
+
+
+def read_trajectory(path: Path) -> tuple[Trajectory, float, int]:
+    """A designed trajectory with its rate [Hz] and its periods.
+
+    Raises
+    ------
+    InputError
+        When the file is none of ours, or not whole.
+    """
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -95,14 +108,14 @@ def trajectory(file: str, rate: float | None = None, periods: int | None = None)
     try:
         family = Shape(**listed_as_tuples(document["shape"])).family()
         C = np.array(document["coefficients"], dtype=float)
-        own_rate, own_periods = float(document["rate"]), int(document["periods"])
-    except (KeyError, TypeError, ValueError) as error:
+        rate, periods = float(document["rate"]), int(document["periods"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{path}: is not whole ({error})") from error
     if C.ndim != 2 or len(C) != family.count or not np.all(np.isfinite(C)):
         raise InputError(f"{path}: its coefficients are not {family.count} finite rows")
-    return Trajectory(family, C).reference(
-        own_rate if rate is None else rate, own_periods if periods is None else periods
-    )
+    if not 0.0 < rate < np.inf or periods < 1:
+        raise InputError(f"{path}: its rate is {rate:g} Hz and it has {periods} periods")
+    return Trajectory(family, C), rate, periods
 
 
 def listed_as_tuples(shape: dict[str, Any]) -> dict[str, Any]:

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dynident.core.arrays import Array
+from dynident.core.errors import InputError
 from dynident.core.progress import Progress, silent
 from dynident.excitation.excite import Excitation, excite
 from dynident.regression.problem import Problem
 from dynident.regression.weighted import weighted_solution
 from dynident.study.elements import build_elements
-from dynident.study.excitation import build_obstacles
+from dynident.study.excitation import build_obstacles, read_trajectory
 from dynident.study.study import Study, study_robot, study_samples
 
 
-def excite_study(study: Study, given: dict[str, Any], progress: Progress = silent) -> Excitation:
+def excite_study(
+    study: Study,
+    given: dict[str, Any],
+    after: Sequence[Path] = (),
+    progress: Progress = silent,
+) -> Excitation:
     """Design a trajectory for a study's robot.
 
     Parameters
@@ -25,6 +33,8 @@ def excite_study(study: Study, given: dict[str, Any], progress: Progress = silen
         What its logs tell already is known beforehand.
     given : dict
         Options over those of ``[excitation]``.
+    after : sequence of Path
+        Files of trajectories that this one is to complement.
     progress : callable, optional
 
     Raises
@@ -34,6 +44,10 @@ def excite_study(study: Study, given: dict[str, Any], progress: Progress = silen
     robot = study_robot(study.robot)
     elements = build_elements(study.element, robot)
     logs = [log for log in study.log if log.use == "identify"]
+    earlier = [read_trajectory(path)[0] for path in after]
+    for path, each in zip(after, earlier, strict=True):
+        if each.C.shape[1] != robot.n:
+            raise InputError(f"{path}: moves {each.C.shape[1]} joints, the robot has {robot.n}")
     known = None
     if logs:
         samples = [study_samples(log, robot, study.prepare) for log in logs]
@@ -48,6 +62,7 @@ def excite_study(study: Study, given: dict[str, Any], progress: Progress = silen
         elements=elements,
         obstacles=build_obstacles(study.obstacle),
         known=known,
+        after=earlier,
         progress=progress,
         **{**study.excitation.model_dump(exclude_none=True), **given},
     )
