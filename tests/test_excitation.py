@@ -232,13 +232,13 @@ def test_no_torque_changes_faster_than_its_majorants(name):
     times = np.linspace(0.0, 10.0, 4001)
     h = times[1]
     q, dq, ddq = (trajectory.at(times, order) for order in range(3))
-    tau = Nominal(idim, idim.nominal).torque(q, dq, ddq)
+    tau = Nominal(idim, idim.nominal, wrench=True).torque(q, dq, ddq)
     speeds = np.array([trajectory.bound(order) for order in range(1, 6)])
     bound = torque_majorants(idim, robot.nominal, speeds, np.abs(q).max(axis=0))
-    damped = np.array([joint.damping for joint in robot.joints])
+    damped = np.append([joint.damping for joint in robot.joints], np.zeros(6))
     found = [tau, np.gradient(tau, h, axis=0), np.diff(tau, 2, axis=0) / h**2]
     for order, each in enumerate(found):
-        most = bound[:, order] + damped * trajectory.bound(order + 1)
+        most = bound[:, order] + damped * np.append(trajectory.bound(order + 1), np.zeros(6))
         assert np.all(np.abs(each).max(axis=0) <= most * (1.0 + 1e-6))
 
 
@@ -253,6 +253,45 @@ def test_the_nominal_torque_has_the_slopes_of_differences(panda):
                     for s in (1, -1))  # fmt: skip
         difference = (nominal.torque(*up) - nominal.torque(*down)) / 2e-6
         np.testing.assert_allclose(np.einsum("tij,tj->ti", slope, along), difference, atol=1e-5)
+
+
+def test_the_wrench_on_the_base_is_that_of_another_program_and_is_kept(panda):
+    import pinocchio as pin
+
+    idim = build_idim(panda)
+    nominal = Nominal(idim, idim.nominal, wrench=True)
+    q, dq, ddq = states(panda, 5)
+    full = pin.buildModelFromUrdf(str(urdf("panda")))
+    fingers = [full.getJointId(name) for name in PANDA_FINGERS]
+    model = pin.buildReducedModel(full, fingers, pin.neutral(full))
+    data = model.createData()
+    tau = nominal.torque(q, dq, ddq)
+    for t in range(5):
+        pin.rnea(model, data, q[t], dq[t], ddq[t])
+        wrench = data.liMi[1].act(data.f[1])
+        np.testing.assert_allclose(tau[t, 7:], wrench.vector, atol=1e-9)
+    rng = np.random.default_rng(12)
+    for k, slope in enumerate(nominal.slopes(q, dq, ddq)):
+        along = rng.normal(size=q.shape)
+        up, down = ([m + s * 1e-6 * along * (i == k) for i, m in enumerate((q, dq, ddq))]
+                    for s in (1, -1))  # fmt: skip
+        difference = (nominal.torque(*up) - nominal.torque(*down)) / 2e-6
+        np.testing.assert_allclose(np.einsum("tij,tj->ti", slope, along), difference, atol=2e-5)
+
+
+def test_a_base_that_bears_little_is_spared():
+    free = excite(ROBOT, **QUICK)
+    wrench = (2.5, 4.0, 90.0, 4.0, 9.0, 1.2)
+    found = excite(ROBOT, base_wrench=wrench, **QUICK)
+    kept = {each.where: each for each in found.design.certificate.kept if "base" in each.where}
+    assert len(kept) == 6
+    assert all(each.ok for each in kept.values())
+    nominal = replace(free.design.task.nominal, wrench=True)
+    reference = free.trajectory.reference(1000.0)
+    without = np.abs(nominal.torque(reference.q, reference.dq, reference.ddq))[:, 2:].max(axis=0)
+    assert np.any(without > wrench)
+    with pytest.raises(InputError, match="base_wrench"):
+        excite(ROBOT, base_wrench=(1.0, 2.0), **QUICK)
 
 
 def test_a_limit_that_is_broken_between_the_points_is_found():

@@ -245,6 +245,11 @@ EXCITE_FLAGS = (
         "Largest torques, instead of the file's [Nm or N].",
     ),
     Flag(
+        "base_wrench",
+        "words",
+        "Three forces and three moments that the base, a table or a vehicle, bears [N, Nm].",
+    ),
+    Flag(
         "lower",
         "numbers",
         "Lowest positions, instead of the file's [rad or m].",

@@ -89,7 +89,7 @@ class Certificate:
         """Largest share of each kind and joint, shape (5, n)."""
         found = np.zeros((5, len(joints)))
         for each in self.kept:
-            if each.what != "clearance":
+            if each.where in joints and each.what != "clearance":
                 row = (*WORDS, "torque").index(each.what)
                 column = joints.index(each.where)
                 found[row, column] = max(found[row, column], each.share)
@@ -128,7 +128,7 @@ def certify(
     ]
     points = len(times)
     if nominal is not None and np.any(np.isfinite(limits.torque)):
-        found, points = _torques(trajectory, limits, nominal, names, times, orders)
+        found, points = _torques(trajectory, limits, nominal, times, orders)
         kept += found
     if clearance is not None:
         kept += _distances(trajectory, limits, clearance, times, orders)
@@ -176,7 +176,6 @@ def _torques(
     trajectory: Trajectory,
     limits: Limits,
     nominal: Nominal,
-    names: tuple[str, ...],
     times: Array,
     orders: list[Array],
 ) -> tuple[list[Kept], int]:
@@ -187,10 +186,9 @@ def _torques(
         rest = np.diff(times).max() ** 2 / 8.0 * trajectory.bound(order + 2)
         shown = np.abs(orders[order]).max(axis=0) + rest
         bounds[order - 1] = np.minimum(bounds[order - 1], shown)
-    phi, _ = nominal.idim.split(nominal.theta)
     far = np.abs(orders[0]).max(axis=0)
-    second = torque_majorants(nominal.idim, phi, bounds, far)[:, 2]
-    second = second + nominal.viscous * bounds[2] + np.abs(nominal.rotors) @ bounds[3]
+    second = torque_majorants(nominal.idim, nominal.phi, bounds, far)[: len(steady), 2]
+    second[: len(far)] += nominal.viscous * bounds[2] + np.abs(nominal.rotors) @ bounds[3]
     tau = np.abs(nominal.torque(*orders[:3])) + steady
     length = np.diff(times)
     ends = np.stack([tau[:-1], tau[1:]])
@@ -221,7 +219,7 @@ def _torques(
     where = times[np.argmax(tau, axis=0)]
     return [
         Kept("torque", name, float(most), float(value), float(time), float(value / most))
-        for name, most, value, time in zip(names, limits.torque, reached, where, strict=True)
+        for name, most, value, time in zip(nominal.rows, limits.torque, reached, where, strict=True)
         if np.isfinite(most)
     ], points
 

@@ -204,7 +204,7 @@ def polished(
         raise InputError("polish needs the package cma: pip install 'dynident[excite]'") from None
     value, trajectory, certificate = best
     times = np.union1d(task.family.grid(task.step), exceeded(task, trajectory))
-    program = program_of(task, task.limits.within(np.full((5, len(task.names)), 0.999)), times)
+    program = program_of(task, task.limits.within(np.full((4, len(task.names)), 0.999)), times)
     shape = trajectory.C.shape
     size = np.maximum(np.abs(trajectory.C), 0.1 * np.abs(trajectory.C).mean())
 
@@ -232,7 +232,7 @@ def searched(
 ) -> tuple[Trajectory, Certificate] | None:
     """From one random start to a trajectory that is proved to keep the limits, or None."""
     begun = time.monotonic()
-    shares = np.ones((5, len(task.names)))
+    shares = np.ones((4, len(task.names)))
     times = task.family.grid(task.step)
     program = program_of(task, task.limits, times)
     C = random_start(task, program, rng)
@@ -249,7 +249,7 @@ def searched(
         if slight is not None:
             return slight
         found = certificate.shares(task.names)[:4]
-        shares[:4] /= np.where(found > 1.0, 1.001 * found, 1.0)
+        shares /= np.where(found > 1.0, 1.001 * found, 1.0)
         times = np.union1d(times, exceeded(task, trajectory))
         barrier = 0.01
         program = program_of(task, task.limits.within(shares), times)
@@ -384,7 +384,7 @@ def broken(task: Task, place: Array) -> str:
     if task.nominal is not None:
         zero = np.zeros((1, len(place)))
         tau = np.abs(task.nominal.torque(place[None], zero, zero))[0] + task.nominal.steady
-        for name, value, most in zip(task.names, tau, task.limits.torque, strict=True):
+        for name, value, most in zip(task.nominal.rows, tau, task.limits.torque, strict=True):
             if value > most:
                 words.append(f"{name} needs {value:.3g} of {most:.3g} Nm")
     if task.clearance is not None:
@@ -431,8 +431,9 @@ def program_of(task: Task, limits: Limits, hard: Array) -> Program:
         high.append(task.start + PLACE)
         unit.append(np.ones(n))
     linear = np.vstack(blocks)
-    torque = np.isfinite(limits.torque) if task.nominal is not None else np.zeros(n, dtype=bool)
-    steady = np.zeros(n) if task.nominal is None else task.nominal.steady
+    none = np.zeros(len(limits.torque))
+    torque = np.isfinite(limits.torque) if task.nominal is not None else none > 0.0
+    steady = none if task.nominal is None else task.nominal.steady
     most = np.tile(((1.0 - PROVABLE) * limits.torque - steady)[torque], len(hard))
     watched = task.clearance is not None
     apart = np.full(len(hard) if watched else 0, limits.clearance + PROVABLE * 0.5)

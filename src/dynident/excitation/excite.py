@@ -158,7 +158,7 @@ def excite(
         smooth,
         family,
         limits,
-        Nominal(base.idim, with_friction(base)) if knows else None,
+        Nominal(base.idim, with_friction(base), bounds.base_wrench is not None) if knows else None,
         clearance,
         aim.criterion,
         asked,
@@ -192,6 +192,7 @@ def robot_limits(robot: Robot, bounds: Bounds) -> Limits:
         acceleration=each("acceleration"),
         jerk=each("jerk"),
         torque=each("torque"),
+        base_wrench=None if bounds.base_wrench is None else np.array(bounds.base_wrench),
         lower=each("lower"),
         upper=each("upper"),
         margin=bounds.margin,
@@ -223,7 +224,7 @@ def noise(robot: Robot, limits: Limits, aim: Aim, warnings: list[str]) -> Array:
     if aim.sigma is not None:
         return np.array(per_joint(aim.sigma, robot.n, "sigma"))
     efforts = np.array([joint.effort for joint in robot.joints])
-    most = np.where(np.isfinite(efforts), efforts, limits.torque)
+    most = np.where(np.isfinite(efforts), efforts, limits.torque[: robot.n])
     if np.all(np.isfinite(most)):
         return np.asarray(NOISE * most)
     warnings.append("nothing is known of the torques' noise: 1 Nm is taken; give sigma")

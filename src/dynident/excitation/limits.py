@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com
-from dynident.dynamics import derivatives, inverse_dynamics, mass_matrix
+from dynident.dynamics import Tree, build_tree, derivatives, inverse_dynamics, mass_matrix
 from dynident.dynamics.idim import Idim
 from dynident.robot.model import Robot
 
+WRENCH = tuple(f"base {what} {axis}" for what in ("force", "moment") for axis in "xyz")
 ALL_ROUND = np.pi
 """Range of a joint without limits, to both sides of the middle [rad]."""
 
@@ -27,8 +29,9 @@ class Limits:
         Positions [rad or m].
     speed, acceleration, jerk : ndarray, shape (n,)
         Magnitudes [rad/s, rad/s^2, rad/s^3, or m for rad].
-    torque : ndarray, shape (n,)
-        Of the nominal model: what the margin leaves of the drives' [Nm or N].
+    torque : ndarray, shape (n,) or (n + 6,)
+        Of the nominal model: what the margin leaves of the drives' [Nm or N]; then those of
+        the wrench on the base, where it is limited.
     clearance : float
         Between shapes [m].
     """
@@ -53,8 +56,8 @@ class Limits:
 
         Parameters
         ----------
-        shares : ndarray, shape (5, n)
-            Of ranges, speeds, accelerations, jerks and torques.
+        shares : ndarray, shape (4, n)
+            Of ranges, speeds, accelerations and jerks.
         """
         middle, half = 0.5 * (self.lower + self.upper), 0.5 * (self.upper - self.lower)
         return replace(
@@ -64,7 +67,6 @@ class Limits:
             speed=self.speed * shares[1],
             acceleration=self.acceleration * shares[2],
             jerk=self.jerk * shares[3],
-            torque=self.torque * shares[4],
         )
 
 
@@ -77,6 +79,7 @@ def limits_of(
     torque: Array | None = None,
     lower: Array | None = None,
     upper: Array | None = None,
+    base_wrench: Array | None = None,
     margin: float = 0.2,
     share: float = 1.0,
     clearance: float = 0.01,
@@ -88,6 +91,8 @@ def limits_of(
     robot : Robot
     speed, acceleration, jerk, torque, lower, upper : ndarray, shape (n,), optional
         Instead of the file's.
+    base_wrench : ndarray, shape (6,), optional
+        Forces and moments that the base bears, along its axes about its origin [N, Nm].
     margin : float
         Share of the torques that is kept for what the nominal model does not know: bodies
         heavier by ``margin / (1 - margin)`` are still within the drives' limits.
@@ -139,6 +144,16 @@ def limits_of(
                 f"{robot.name}: nothing limits the acceleration of joint {joint.name}: the file "
                 f"has no {lacks} for it; give accelerations (--acceleration)"
             )
+    if base_wrench is not None:
+        if np.shape(base_wrench) != (6,):
+            raise InputError(
+                f"base_wrench has {np.size(base_wrench)} values; give 3 forces, 3 moments"
+            )
+        if not robot.has_nominal:
+            raise InputError(
+                f"{robot.name}: the file has no inertials to tell the wrench on its base"
+            )
+        strong = np.concatenate([strong, (1.0 - margin) * np.asarray(base_wrench)])
     return Limits(
         middle - half,
         middle + half,
@@ -179,15 +194,28 @@ class Nominal:
     idim : Idim
     theta : ndarray
         A full set: the file's bodies, and friction and rotors as far as they are known.
+    wrench : bool
+        Whether the wrench on the base follows the joints' torques.
     """
 
     idim: Idim
     theta: Array
+    wrench: bool = False
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Names of what is computed: the joints, and the axes of the wrench."""
+        return (*self.idim.robot.joint_names, *(WRENCH if self.wrench else ()))
+
+    @property
+    def phi(self) -> Array:
+        """The bodies, shape (n, 10)."""
+        return self.idim.split(self.theta)[0]
 
     @property
     def steady(self) -> Array:
-        """Torque of friction that does not depend on the speed, shape (n,) [Nm or N]."""
-        return np.array([joint.friction for joint in self.idim.robot.joints])
+        """Torque of friction that does not depend on the speed, shape (rows,) [Nm or N]."""
+        return self._padded(np.array([joint.friction for joint in self.idim.robot.joints]))
 
     @property
     def viscous(self) -> Array:
@@ -205,15 +233,45 @@ class Nominal:
                 found += value * np.outer(column.turns, column.turns)
         return found
 
+    def _padded(self, values: Array) -> Array:
+        """Zeros for the wrench behind what the joints have, along the first axis."""
+        more = np.zeros((6 * self.wrench, *values.shape[1:]))
+        return np.concatenate([values, more])
+
+    @cached_property
+    def _free(self) -> tuple[Tree, Array]:
+        """The robot with its base as a body without mass, which is held still."""
+        tree = build_tree(replace(self.idim.robot, floating=True))
+        return tree, np.vstack([np.zeros(10), self.phi])
+
+    def _held(self, *motion: Array) -> list[Array]:
+        """A motion of the joints with a base at rest."""
+        still = [np.zeros((len(motion[0]), 7)), *[np.zeros((len(motion[0]), 6))] * 2]
+        still[0][:, 6] = 1.0
+        return [np.hstack(pair) for pair in zip(still, motion, strict=True)]
+
     def torque(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """All but the friction that does not depend on the speed, shape (samples, n)."""
-        phi, _ = self.idim.split(self.theta)
-        tau = inverse_dynamics(self.idim.tree, phi, q, dq, ddq)
-        return np.asarray(tau + dq * self.viscous + ddq @ self.rotors)
+        """All but the friction that does not depend on the speed, shape (samples, rows)."""
+        drives = dq * self.viscous + ddq @ self.rotors
+        if not self.wrench:
+            return np.asarray(inverse_dynamics(self.idim.tree, self.phi, q, dq, ddq) + drives)
+        tree, phi = self._free
+        tau = inverse_dynamics(tree, phi, *self._held(q, dq, ddq))
+        return np.hstack([tau[:, 6:] + drives, tau[:, :6]])
 
     def slopes(self, q: Array, dq: Array, ddq: Array) -> tuple[Array, Array, Array]:
-        """Its derivatives by position, speed and acceleration, shapes (samples, n, n)."""
-        phi, _ = self.idim.split(self.theta)
-        by_q, by_dq = derivatives(self.idim.tree, phi, q, dq, ddq)
-        by_ddq = mass_matrix(self.idim.tree, phi, q) + self.rotors
-        return by_q, by_dq + np.diag(self.viscous), by_ddq
+        """Its derivatives by position, speed and acceleration, shapes (samples, rows, n)."""
+        if not self.wrench:
+            by_q, by_dq = derivatives(self.idim.tree, self.phi, q, dq, ddq)
+            by_ddq = mass_matrix(self.idim.tree, self.phi, q)
+        else:
+            tree, phi = self._free
+            held = self._held(q, dq, ddq)
+            order = np.r_[6 : 6 + q.shape[1], 0:6]
+            by_q, by_dq = (each[:, order, 6:] for each in derivatives(tree, phi, *held))
+            by_ddq = mass_matrix(tree, phi, held[0])[:, order, 6:]
+        return (
+            by_q,
+            by_dq + self._padded(np.diag(self.viscous)),
+            by_ddq + self._padded(self.rotors),
+        )

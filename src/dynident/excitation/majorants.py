@@ -57,8 +57,9 @@ def torque_majorants(idim: Idim, phi: Array, speeds: Array, far: Array) -> Array
 
     Returns
     -------
-    ndarray, shape (n, 3)
-        Row j: ``|tau_j|, |tau_j'|, |tau_j''|``.
+    ndarray, shape (n + 6, 3)
+        Row j: ``|tau_j|, |tau_j'|, |tau_j''|``; then those of the force on the base and of
+        the moment about its origin, three times each.
     """
     tree, n = idim.tree, idim.robot.n
     omegas: list[Array] = []
@@ -91,12 +92,16 @@ def torque_majorants(idim: Idim, phi: Array, speeds: Array, far: Array) -> Array
         force.append(mass * acceleration + h[2:5])
         spin = product(turning_tensor(inertia, omegas[b][:4]), omegas[b])  # of I omega
         moment.append(spin[1:4] + product(h[:3], acceleration))
-    found = np.zeros((n, ORDERS))
+    found = np.zeros((n + 6, ORDERS))
     for b in range(n - 1, -1, -1):
         acting = moment[b] if tree.kind[b] == 0 else force[b]
         found[b] = product(axes[b][:3], acting)
         up = int(tree.parent[b])
+        lever = moment[b] + product(arms[b][:3], force[b])
         if up >= 0:
             force[up] = force[up] + force[b]
-            moment[up] = moment[up] + moment[b] + product(arms[b][:3], force[b])
+            moment[up] = moment[up] + lever
+        else:
+            found[n : n + 3] += force[b]
+            found[n + 3 :] += lever
     return found

@@ -95,6 +95,10 @@ class Bounds(Options):
     ] = None
     jerk: Annotated[Positives | None, "largest jerks; not limited unless given"] = None
     torque: Annotated[Positives | None, "largest torques, instead of the file's [Nm or N]"] = None
+    base_wrench: Annotated[
+        tuple[Number, Number, Number, Number, Number, Number] | None,
+        "three forces and three moments that the base, a table or a vehicle, bears [N, Nm]",
+    ] = None
     lower: Annotated[PerJoint | None, "lowest positions, instead of the file's [rad or m]"] = None
     upper: Annotated[PerJoint | None, "highest positions, instead of the file's [rad or m]"] = None
     margin: Annotated[

@@ -174,8 +174,10 @@ def torque_figure(found: Excitation) -> str:
     assert task.nominal is not None
     times = instants(found)
     q, dq, ddq = (found.trajectory.at(times, order) for order in range(3))
-    tau = task.nominal.torque(q, dq, ddq) + task.nominal.steady * np.sign(dq)
-    return line_figure(times, tau / task.limits.torque, found, "torque")
+    tau = task.nominal.torque(q, dq, ddq)
+    tau = tau + np.sign(tau) * task.nominal.steady
+    shares = (tau / task.limits.torque)[:, : found.robot.n]
+    return line_figure(times, shares, found, "torque")
 
 
 def line_figure(times: Array, shares: Array, found: Excitation, what: str) -> str:
