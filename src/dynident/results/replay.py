@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from io import BytesIO
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,16 +16,19 @@ from dynident.excitation.clearance import Obstacle
 from dynident.excitation.excite import Excitation
 from dynident.results.html import pages
 from dynident.results.plots import GREEN, PNG_DPI, STYLE
+from dynident.results.raster import fill
 from dynident.results.scene import (
     SPACINGS,
     Nearest,
     Piece,
     Scene,
+    corner_normals,
     nearest,
     poses,
     scene,
     traces,
 )
+from dynident.results.words import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,10 +49,8 @@ HEIGHT, NARROWEST, WIDEST = 5.4, 3.6, 9.6
 """Of the picture [inch]."""
 FINER = 2
 """Points a side of a pixel, over which is averaged."""
-THIN = 12_000
-"""Triangles of the robot in the picture, about, in each pose."""
-BEFORE = 5e-4
-"""By which a later pose is before an earlier one where both fill the same space [m]."""
+BEFORE = 0.003
+"""Of the robot's reach: so much a later pose is before an earlier one that fills its space."""
 BASE, AROUND = "#8A929B", "#D8CBB4"
 FIRST, LAST = "#D3E3F1", "#1F6FA8"
 """Colours of what stands still, and of the first and the last pose."""
@@ -121,7 +123,7 @@ def replay_page(excitation: Excitation, obstacles: Sequence[Obstacle] = ()) -> s
             hands=[robot.links[body] for body, _ in drawn.hands],
             said=(*drawn.said, *excitation.warnings),
             spacing=drawn.spacing,
-            steady=[] if found is None else steady_words(found),
+            steady="" if found is None else steady_words(found),
             proved=proved_words(excitation),
             planes=any(piece.kind == "wall" for piece in drawn.pieces),
             surrounded=bool(obstacles),
@@ -145,6 +147,7 @@ def piece_data(piece: Piece) -> dict[str, Any]:
         "body": piece.body,
         "points": packed(piece.points, "<f4"),
         "faces": packed(piece.faces, "<u2"),
+        "normals": packed(np.round(127.0 * corner_normals(piece.points, piece.faces)), "i1"),
     }
     if len(piece.lines):
         found["lines"] = packed(piece.lines, "<f4")
@@ -174,12 +177,15 @@ def nearest_data(found: Nearest, least: float) -> dict[str, Any]:
     }
 
 
-def steady_words(found: Nearest) -> list[str]:
-    """Sentences on the pairs that are always about as near."""
-    return [
-        f"Always about as near: {a} and {b}, {1000.0 * low:.1f} to {1000.0 * high:.1f} mm"
-        for (a, b), low, high in found.steady
-    ]
+def steady_words(found: Nearest) -> str:
+    """What is said of the pairs that are always about as near."""
+    if not found.steady:
+        return ""
+    (a, b), low, high = found.steady[0]
+    text = f"Always about as near, and not counted here: {a} and {b}, "
+    text += f"{1000.0 * low:.1f} to {1000.0 * high:.1f} mm"
+    more = len(found.steady) - 1
+    return f"{text}; and {counted(more, 'farther pair')}" if more else text
 
 
 def proved_words(excitation: Excitation) -> str:
@@ -250,7 +256,7 @@ def still(excitation: Excitation, obstacles: Sequence[Obstacle] = ()) -> bytes:
     from matplotlib import style
     from matplotlib.figure import Figure
 
-    drawn = scene(excitation.robot, obstacles, THIN)
+    drawn = scene(excitation.robot, obstacles)
     times = frame_times(excitation)
     placed = poses(excitation.robot, excitation.trajectory.at(times))
     traced = paths(excitation, drawn, times)
@@ -267,7 +273,7 @@ def still(excitation: Excitation, obstacles: Sequence[Obstacle] = ()) -> bytes:
     dots = per_metre * PNG_DPI * FINER
     shape = tuple(int(FINER * round(PNG_DPI * side)) for side in (HEIGHT, inches))
     picture, depth = np.ones((*shape, 4)) * [1.0, 1.0, 1.0, 0.0], np.full(shape, -np.inf)
-    raster(picture, depth, (corners - [*low, 0.0]) * [dots, dots, 1.0], colours * lit[:, None])
+    fill(picture, depth, (corners - [*low, 0.0]) * [dots, dots, 1.0], colours, lit)
     with style.context(["default", STYLE]):
         figure = Figure(figsize=(inches, HEIGHT))
         axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
@@ -324,38 +330,33 @@ def triangles_seen(drawn: Scene, chosen: Array, view: Array) -> tuple[Array, Arr
     corners : ndarray, shape (triangles, 3, 3)
         To the right, up, and towards the eye [m].
     colours : ndarray, shape (triangles, 3)
-    lit : ndarray, shape (triangles,)
-        How bright each is.
+    lit : ndarray, shape (triangles, 3)
+        How bright each corner is.
     """
     from matplotlib.colors import to_rgb
 
     ramp = np.linspace(to_rgb(FIRST), to_rgb(LAST), len(chosen))
-    found, colours = [], []
+    rest = np.eye(3, 4)
+    found, colours, normals = [], [], []
     for piece in drawn.pieces:
         if piece.kind == "wall":
             continue
         if piece.body < 0:
-            own = [(piece.points, np.array(to_rgb(BASE if piece.kind == "link" else AROUND)))]
+            own = [(rest, np.array(to_rgb(BASE if piece.kind == "link" else AROUND)), 0.0)]
         else:
-            own = [
-                (
-                    piece.points @ pose[piece.body, :, :3].T
-                    + pose[piece.body, :, 3]
-                    + k * BEFORE * view[2],
-                    ramp[k],
-                )
-                for k, pose in enumerate(chosen)
-            ]
-        for points, colour in own:
-            found.append((points @ view.T)[piece.faces])
+            shift = BEFORE * drawn.extent
+            own = [(chosen[k, piece.body], ramp[k], k * shift) for k in range(len(chosen))]
+        normal = corner_normals(piece.points, piece.faces)
+        for pose, colour, before in own:
+            points = (piece.points @ pose[:, :3].T + pose[:, 3]) @ view.T + [0.0, 0.0, before]
+            found.append(points[piece.faces])
+            normals.append(normal @ (view @ pose[:, :3]).T)
             colours.append(np.broadcast_to(colour, (len(piece.faces), 3)))
-    corners = np.vstack(found)
-    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-300)
-    normal *= np.where(normal[:, 2:] < 0.0, -1.0, 1.0)
+    facing = np.vstack(normals)
+    facing *= np.where(facing[:, :, 2:] < 0.0, -1.0, 1.0)
     lamp = np.array([-0.35, 0.6, 0.72])
-    lit = 0.62 + 0.42 * np.maximum(normal @ (lamp / np.linalg.norm(lamp)), 0.0)
-    return corners, np.vstack(colours), lit
+    lit = 0.62 + 0.42 * np.maximum(facing @ (lamp / np.linalg.norm(lamp)), 0.0)
+    return np.vstack(found), np.vstack(colours), lit
 
 
 def bounds(drawn: Scene, corners: Array, paths: Array) -> tuple[Array, Array]:
@@ -366,42 +367,6 @@ def bounds(drawn: Scene, corners: Array, paths: Array) -> tuple[Array, Array]:
     low, high = points.min(axis=0), points.max(axis=0)
     margin = 0.05 * float(np.max(high - low))
     return low - margin, high + margin
-
-
-def raster(picture: Array, depth: Array, corners: Array, colours: Array) -> None:
-    """Fill triangles into a picture, the nearest to the eye in front.
-
-    Parameters
-    ----------
-    picture : ndarray, shape (rows, columns, 4)
-        Red, green, blue and opacity; changed in place, as is `depth`.
-    depth : ndarray, shape (rows, columns)
-        Towards the eye.
-    corners : ndarray, shape (triangles, 3, 3)
-        In columns, rows and towards the eye.
-    colours : ndarray, shape (triangles, 3)
-    """
-    rows, columns = depth.shape
-    limits = np.array([columns - 1, rows - 1])
-    first = np.clip(np.floor(corners[:, :, :2].min(axis=1)), 0, limits + 1).astype(int)
-    last = np.clip(np.ceil(corners[:, :, :2].max(axis=1)), -1, limits).astype(int)
-    a, b, c = (corners[:, k] for k in range(3))
-    area = (b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0])
-    shades = np.clip(colours, 0.0, 1.0)
-    for k in np.flatnonzero(np.abs(area) > 1e-9).tolist():
-        (x0, y0), (x1, y1) = first[k], last[k]
-        if x1 < x0 or y1 < y0:
-            continue
-        x, y = np.arange(x0, x1 + 1), np.arange(y0, y1 + 1)[:, None]
-        # barycentric coordinates, linear over the picture
-        u = ((b[k, 0] - x) * (c[k, 1] - y) - (b[k, 1] - y) * (c[k, 0] - x)) / area[k]
-        v = ((c[k, 0] - x) * (a[k, 1] - y) - (c[k, 1] - y) * (a[k, 0] - x)) / area[k]
-        w = 1.0 - u - v
-        z = u * a[k, 2] + v * b[k, 2] + w * c[k, 2]
-        own = depth[y0 : y1 + 1, x0 : x1 + 1]
-        front = (u >= 0.0) & (v >= 0.0) & (w >= 0.0) & (z > own)
-        own[front] = z[front]
-        picture[y0 : y1 + 1, x0 : x1 + 1][front] = (*shades[k], 1.0)
 
 
 def unmixed(blocks: Array) -> Array:
@@ -461,15 +426,19 @@ def draw_paths(axes: Axes, seen: Array, depth: Array, low: Array, dots: float) -
         front = np.full(len(path), -np.inf)
         front[inside] = depth[row[inside], column[inside]]
         hidden = front > path[:, 2] + 1e-3
-        segments = np.stack([path[:-1, :2], path[1:, :2]], axis=1)
-        covered = hidden[:-1] | hidden[1:]
-        for own, width, alpha in ((covered, 0.8, 0.55), (~covered, 1.6, 1.0)):
-            axes.add_collection(
-                LineCollection(
-                    list(segments[own]), colors=GREEN, linewidths=width, alpha=alpha, zorder=3
-                ),
-                autolim=False,
-            )
+        ends = [0, *(np.flatnonzero(np.diff(hidden)) + 1).tolist(), len(path) - 1]
+        runs = [path[a : b + 1, :2] for a, b in pairwise(ends)]
+        covered = [bool(hidden[a]) for a in ends[:-1]]
+        axes.add_collection(
+            LineCollection(
+                runs,
+                colors=GREEN,
+                linewidths=[0.8 if each else 1.6 for each in covered],
+                alpha=[0.55 if each else 1.0 for each in covered],
+                zorder=3,
+            ),
+            autolim=False,
+        )
 
 
 def draw_instants(axes: Axes, path: Array, chosen: Sequence[int], times: Array) -> None:

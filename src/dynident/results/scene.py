@@ -28,10 +28,12 @@ FEWEST = 400
 """To which no mesh is thinned."""
 CELLS = (160, 128, 96, 64, 48, 32, 24, 16, 12, 8, 6, 4)
 """Into which the longest side of a mesh is divided to thin it, one after another."""
-SIDES = 28
+CREASE = np.cos(np.radians(35.0))
+"""Faces that meet at a sharper angle are not shaded into each other."""
+SIDES = 24
 """Of what is drawn for a circle."""
-STEADY = 0.01
-"""Of pairs whose distance changes by less, no motion brings one near [m]."""
+STEADY = 0.1
+"""Of its least value: a pair whose distance changes by less is always about as near."""
 SPACINGS = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
 """Between the lines of a grid [m]."""
 
@@ -226,7 +228,7 @@ def beside(axis: Array) -> Array:
 
 def rod(a: Array, b: Array, radius: float) -> Array:
     """Points of a capsule between two places."""
-    latitude = np.pi / 16.0 * np.arange(-8, 9)
+    latitude = np.pi / 8.0 * np.arange(-4, 5)
     ball = revolved(radius * np.cos(latitude), radius * np.sin(latitude))
     return np.vstack([ball + a, ball + b])
 
@@ -329,6 +331,32 @@ def clustered(points: Array, faces: Integers, cell: float) -> tuple[Array, Integ
     own = own[np.sort(first)]
     kept, inverse = np.unique(own, return_inverse=True)
     return corners[kept], inverse.reshape(own.shape)
+
+
+def corner_normals(points: Array, faces: Integers) -> Array:
+    """Normals at the corners of triangles: of the faces around that turn by less than `CREASE`.
+
+    Returns
+    -------
+    ndarray, shape (faces, 3, 3)
+        Unit vectors; their mean is weighted by the faces' areas (Gouraud 1971).
+    """
+    a, b, c = (points[faces[:, k]] for k in range(3))
+    area = np.cross(b - a, c - a)
+    normal = area / np.maximum(np.linalg.norm(area, axis=1, keepdims=True), 1e-300)
+    # all faces around each corner, corner after corner
+    corner = faces.ravel()
+    order = np.argsort(corner, kind="stable")
+    count = np.bincount(corner, minlength=len(points))
+    start = np.cumsum(count) - count
+    mine = np.repeat(np.arange(len(corner)), count[corner])
+    step = np.arange(len(mine)) - np.repeat(np.cumsum(count[corner]) - count[corner], count[corner])
+    other = order[start[corner[mine]] + step] // 3
+    smooth = np.sum(normal[mine // 3] * normal[other], axis=1) > CREASE
+    found = np.zeros((len(corner), 3))
+    np.add.at(found, mine[smooth], area[other[smooth]])
+    found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-300)
+    return found.reshape(-1, 3, 3)
 
 
 # ------------------------------------------------------------------------------ obstacles
@@ -475,8 +503,8 @@ class Nearest:
     ends : ndarray, shape (samples, 2, 3)
         Their nearest points, in the base frame [m].
     steady : tuple of ((str, str), float, float)
-        Pairs left out of all this, which are sometimes nearer: with their least and largest
-        distance, which differ by less than `STEADY` [m].
+        Pairs left out of all this because their distance hardly changes, which are sometimes
+        nearer: with their least and largest distance [m], the nearest first.
     """
 
     names: tuple[tuple[str, str], ...]
@@ -502,7 +530,7 @@ def nearest(clearance: Clearance, q: Array) -> Nearest:
 
     d = clearance.distances(q)
     low, high = d.min(axis=0), d.max(axis=0)
-    still = high - low < STEADY
+    still = high - low < STEADY * np.abs(low)
     if np.all(still):
         still[:] = False
     which = np.argmin(np.where(still, np.inf, d), axis=1)
@@ -525,6 +553,7 @@ def nearest(clearance: Clearance, q: Array) -> Nearest:
         ends,
         tuple(
             (clearance.pairs[k].names, float(low[k]), float(high[k]))
-            for k in np.flatnonzero(nearer)
+            for k in np.argsort(low, kind="stable")
+            if nearer[k]
         ),
     )
