@@ -36,11 +36,11 @@ def fill(picture: Array, depth: Array, corners: Array, colours: Array, lit: Arra
             continue
         for y in range(int(low), int(high) + 1):
             for x in range(int(left), int(right) + 1):
-                # barycentric coordinates
+                # barycentric coordinates; rounding leaves no gap where two triangles meet
                 u = ((bx - x) * (cy - y) - (by - y) * (cx - x)) / area
                 v = ((cx - x) * (ay - y) - (cy - y) * (ax - x)) / area
                 w = 1.0 - u - v
-                if u < 0.0 or v < 0.0 or w < 0.0:
+                if min(u, v, w) < -1e-9:
                     continue
                 z = u * az + v * bz + w * cz
                 if z <= depth[y, x]:

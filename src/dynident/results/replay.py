@@ -40,7 +40,7 @@ FINE = 4
 """Points of the hands' paths in the time of a frame."""
 STEPS = 32767
 """Of the integers in which poses are written."""
-AZIMUTHS = 24
+AZIMUTHS = 12
 """From which the picture and the page's first view are chosen."""
 ELEVATION = np.radians(22.0)
 POSES = 4
@@ -82,7 +82,7 @@ def replay_page(excitation: Excitation, obstacles: Sequence[Obstacle] = ()) -> s
     placed = poses(robot, q)
     traced = paths(excitation, drawn, times)
     found = nearest_pairs(excitation, q)
-    middle, radius = room_taken(placed, traced)
+    middle, radius = room_taken(drawn, placed, traced)
     revolute = [joint.kind == "revolute" for joint in robot.joints]
     factor = np.where(revolute, np.degrees(1.0), 1000.0)
     scale = max(float(np.abs(placed[..., 3]).max()), 1e-3)
@@ -214,9 +214,12 @@ def packed(array: npt.ArrayLike, kind: str) -> str:
 # ------------------------------------------------------------------------------ views
 
 
-def room_taken(placed: Array, traced: Array) -> tuple[Array, float]:
-    """Middle and radius of where joints and hands are along the motion [m]."""
-    points = np.vstack([np.zeros((1, 3)), placed[..., 3].reshape(-1, 3), traced.reshape(-1, 3)])
+def room_taken(drawn: Scene, placed: Array, traced: Array) -> tuple[Array, float]:
+    """Middle and radius of where joints, hands and obstacles within reach are [m]."""
+    around = [piece.points for piece in drawn.pieces if piece.kind == "obstacle"]
+    near = [np.clip(points, -drawn.extent, drawn.extent) for points in around]
+    moving = placed[..., 3].reshape(-1, 3), traced.reshape(-1, 3)
+    points = np.vstack([np.zeros((1, 3)), *moving, *near])
     middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
     return middle, float(max(np.linalg.norm(points - middle, axis=1).max(), 0.05))
 
@@ -228,7 +231,7 @@ def azimuth(traced: Array, placed: Array) -> float:
     """
     paths = traced.reshape(-1, 3)[:, :2]
     every = np.vstack([paths, placed[..., :2, 3].reshape(-1, 2)])
-    turns = np.pi * np.arange(AZIMUTHS) / AZIMUTHS
+    turns = np.pi * (np.arange(AZIMUTHS) + 0.5) / AZIMUTHS
     across = np.column_stack([-np.sin(turns), np.cos(turns)])
     k = int(np.argmax(np.std(every @ across.T, axis=0)))
     toward = np.array([np.cos(turns[k]), np.sin(turns[k])])
