@@ -190,8 +190,9 @@ def test_a_rod_is_a_capsule():
     assert np.all(outward > 0.0)
 
 
-def test_walls_of_a_room_end_where_they_meet():
-    low, high = np.array([-1.0, -0.5, 0.0]), np.array([0.5, 0.7, 0.9])
+@pytest.mark.parametrize("scale", [1.0, 4.0])
+def test_walls_of_a_room_end_where_they_meet(scale):
+    low, high = scale * np.array([-1.0, -0.5, 0.0]), scale * np.array([0.5, 0.7, 0.9])
     room = Obstacle("room", OBSTACLES["room"](low, high))
     walls = [p for p in scene(load_robot(urdf("ur5")), [room]).pieces if p.kind == "wall"]
     assert len(walls) == 6

@@ -51,6 +51,10 @@ FINER = 2
 """Points a side of a pixel, over which is averaged."""
 BEFORE = 0.003
 """Of the robot's reach: so much a later pose is before an earlier one that fills its space."""
+WORD = np.array([30.0, 12.0])
+"""Width and height of an instant's words [pt]."""
+PLACES = ((6.0, 5.0), (6.0, -13.0), (-32.0, 5.0), (-32.0, -13.0))
+"""Where they begin, from the point that they name [pt]."""
 BASE, AROUND = "#8A929B", "#D8CBB4"
 FIRST, LAST = "#D3E3F1", "#1F6FA8"
 """Colours of what stands still, and of the first and the last pose."""
@@ -293,7 +297,9 @@ def still(excitation: Excitation, obstacles: Sequence[Obstacle] = ()) -> bytes:
             zorder=2,
         )
         draw_paths(axes, traced @ view.T, depth, low, dots)
-        draw_instants(axes, (traced @ view.T)[0, ::FINE, :2], chosen, times)
+        ways = np.linalg.norm(np.diff(traced, axis=1), axis=2).sum(axis=1)
+        hand = (traced @ view.T)[int(np.argmax(ways)), ::FINE, :2]
+        draw_instants(axes, hand, chosen, times, 72.0 * per_metre)
         draw_scale(axes, low, high)
         buffer = BytesIO()
         figure.savefig(buffer, format="png", dpi=PNG_DPI, metadata={"Software": None})
@@ -444,16 +450,38 @@ def draw_paths(axes: Axes, seen: Array, depth: Array, low: Array, dots: float) -
         )
 
 
-def draw_instants(axes: Axes, path: Array, chosen: Sequence[int], times: Array) -> None:
-    """The instants of the poses, on the path of the first hand."""
+def draw_instants(
+    axes: Axes, path: Array, chosen: Sequence[int], times: Array, points: float
+) -> None:
+    """The instants of the poses on the path of the hand that moves most.
+
+    Parameters
+    ----------
+    axes : Axes
+    path : ndarray, shape (samples, 2)
+        [m]
+    chosen : sequence of int
+    times : ndarray, shape (samples,)
+        [s]
+    points : float
+        Of the picture in a metre, 72 to the inch.
+    """
     from matplotlib.patheffects import withStroke
 
     axes.plot(*path[chosen].T, "o", ms=4.5, mfc="white", mec=GREEN, mew=1.4, zorder=4)
+    taken: list[Array] = []
     for k in chosen:
+        # where it is farthest from the others' words, to the upper right if it may
+        room = [
+            min((np.abs((points * path[k] + at - o) / WORD).max() for o in taken), default=1.0)
+            for at in PLACES
+        ]
+        at = PLACES[int(np.argmax(np.minimum(room, 1.0)))]
+        taken.append(points * path[k] + at)
         axes.annotate(
             f"{times[k]:.1f} s",
             path[k],
-            xytext=(6, 5),
+            xytext=at,
             textcoords="offset points",
             zorder=5,
             fontsize=9.0,

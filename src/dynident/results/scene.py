@@ -34,6 +34,8 @@ SIDES = 24
 """Of what is drawn for a circle."""
 STEADY = 0.1
 """Of its least value: a pair whose distance changes by less is always about as near."""
+FARTHEST = 4.0
+"""Times the extent of a scene: no wall is drawn farther out to where it meets another."""
 SPACINGS = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
 """Between the lines of a grid [m]."""
 
@@ -228,8 +230,9 @@ def beside(axis: Array) -> Array:
 
 def rod(a: Array, b: Array, radius: float) -> Array:
     """Points of a capsule between two places."""
-    latitude = np.pi / 8.0 * np.arange(-4, 5)
-    ball = revolved(radius * np.cos(latitude), radius * np.sin(latitude))
+    latitude = np.pi / 12.0 * np.arange(-5, 6)
+    poles = radius * np.array([[0.0, 0.0, -1.0], [0.0, 0.0, 1.0]])
+    ball = np.vstack([revolved(radius * np.cos(latitude), radius * np.sin(latitude)), poles])
     return np.vstack([ball + a, ball + b])
 
 
@@ -370,6 +373,8 @@ def obstacle_pieces(obstacle: Obstacle, extent: float, spacing: float) -> list[P
         for shape, where in obstacle.shapes
         if type(shape).__name__ == "Halfspace"
     ]
+    if len(planes) > 1:  # so that walls of a room meet
+        extent = max(extent, *(min(abs(offset), FARTHEST * extent) for _, offset in planes))
     for k, (normal, offset) in enumerate(planes):
         others = [other for j, other in enumerate(planes) if j != k]
         corners, lines = wall(normal, offset, others, extent, spacing)
