@@ -1,0 +1,564 @@
+"""What is drawn of a robot: triangles of its bodies and of what stands around it, and its poses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy.spatial import ConvexHull, QhullError
+
+from dynident.core.arrays import Array, Integers
+from dynident.core.errors import InputError
+from dynident.excitation.clearance import Clearance, Obstacle
+from dynident.robot.geometry import (
+    around,
+    joint_placements,
+    keep_geometry,
+    moving_joints,
+    shapes,
+    urdf_model,
+)
+from dynident.robot.model import HUGE, Robot
+
+TRIANGLES = 24_000
+"""Of a whole robot, about, unless told otherwise."""
+FEWEST = 400
+"""To which no mesh is thinned."""
+CELLS = (160, 128, 96, 64, 48, 32, 24, 16, 12, 8, 6, 4)
+"""Into which the longest side of a mesh is divided to thin it, one after another."""
+CREASE = np.cos(np.radians(35.0))
+"""Faces that meet at a sharper angle are not shaded into each other."""
+SIDES = 24
+"""Of what is drawn for a circle."""
+STEADY = 0.1
+"""Of its least value: a pair whose distance changes by less is always about as near."""
+FARTHEST = 4.0
+"""Times the extent of a scene: no wall is drawn farther out to where it meets another."""
+SPACINGS = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
+"""Between the lines of a grid [m]."""
+
+Shape = Any
+"""A geometry of coal, which has no types."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Triangles that move with one body.
+
+    Attributes
+    ----------
+    name : str
+        Of the link or of the obstacle.
+    kind : {"link", "obstacle", "wall"}
+        A wall is a part of a plane.
+    body : int
+        Index of the body; -1 is the base frame.
+    points : ndarray, shape (points, 3)
+        In the body's joint frame [m].
+    faces : ndarray of int, shape (faces, 3)
+        Corners of the triangles, counter-clockwise seen from outside where the file has them so.
+    lines : ndarray, shape (lines, 2, 3)
+        Drawn on a wall [m].
+    """
+
+    name: str
+    kind: Literal["link", "obstacle", "wall"]
+    body: int
+    points: Array
+    faces: Integers
+    lines: Array
+
+
+@dataclass(frozen=True)
+class Scene:
+    """All that is drawn, at rest.
+
+    Attributes
+    ----------
+    pieces : tuple of Piece
+    hands : tuple of (int, ndarray)
+        Bodies that carry no other, and a point of each in its joint frame: the middle of its
+        drawing, or the origin where it has none [m].
+    spacing : float
+        Between the lines of grids [m].
+    extent : float
+        Half the side of planes, about as far as the robot reaches [m].
+    said : tuple of str
+        What the drawing is not.
+    """
+
+    pieces: tuple[Piece, ...]
+    hands: tuple[tuple[int, Array], ...]
+    spacing: float
+    extent: float
+    said: tuple[str, ...]
+
+
+def scene(robot: Robot, obstacles: Sequence[Obstacle] = (), most: int = TRIANGLES) -> Scene:
+    """Triangles of a robot and of what stands around it.
+
+    Links are drawn by their collision geometry, or by the visual one where they have no
+    other. A robot without geometry (no URDF, or one whose meshes are missing) is a stick
+    figure, and `Scene.said` says why.
+
+    Parameters
+    ----------
+    robot : Robot
+        On a fixed base.
+    obstacles : sequence of Obstacle
+    most : int
+        Triangles of the whole robot, about: its meshes share them, and those that have more
+        are thinned.
+
+    Returns
+    -------
+    Scene
+    """
+    extent = max(1.2 * reach(robot), 0.1)
+    spacing = max(each for each in SPACINGS if each <= max(extent / 4.0, SPACINGS[0]))
+    said: tuple[str, ...] = ()
+    try:
+        links = drawn_links(robot, most)
+    except InputError as error:
+        links = []
+        reason = str(error)
+    else:
+        reason = f"{robot.name}: no link has any geometry"
+    if not links:
+        links = stick_figure(robot)
+        said = (f"A stick figure: lines between the joints, their axes as drums. {reason}",)
+    around_it = [piece for each in obstacles for piece in obstacle_pieces(each, extent, spacing)]
+    return Scene((*links, *around_it), hands(robot, links), spacing, extent, said)
+
+
+def reach(robot: Robot) -> float:
+    """Length of the longest chain of joints, slides drawn out within their limits [m]."""
+    far = [0.0]
+    for joint in robot.joints:
+        length = float(np.linalg.norm(joint.translation))
+        if joint.kind == "prismatic":
+            length += float(np.max(np.abs(np.clip([joint.lower, joint.upper], -2.0, 2.0))))
+        far.append(far[joint.parent] + length)
+    return max(far)
+
+
+def hands(robot: Robot, links: Sequence[Piece]) -> tuple[tuple[int, Array], ...]:
+    """Bodies that carry no other, and the middles of their drawings."""
+    carrying = {joint.parent - 1 for joint in robot.joints}
+    found = []
+    for body in range(robot.n):
+        if body not in carrying:
+            own = [piece.points for piece in links if piece.body == body]
+            points = np.vstack(own) if own else np.zeros((1, 3))
+            found.append((body, 0.5 * (points.min(axis=0) + points.max(axis=0))))
+    return tuple(found)
+
+
+# ------------------------------------------------------------------------------ links
+
+
+def drawn_links(robot: Robot, most: int) -> list[Piece]:
+    """Triangles of a URDF's links, in their bodies' joint frames.
+
+    Raises
+    ------
+    InputError
+        When the robot has no URDF, or a mesh is missing or cannot be read.
+    """
+    import pinocchio as pin
+
+    path, root, model, carriers = urdf_model(robot, "so its shape is not known")
+    names = {frame.name for frame in model.frames if frame.type == pin.FrameType.BODY}
+    keep_geometry(root, names, path)
+    drawn = shapes(model, root, path)
+    placements = joint_placements(model, robot)
+    moving = moving_joints(carriers)
+    share = max(FEWEST, most // max(1, len(drawn)))
+    found = []
+    for each in drawn:
+        joint = carriers[each.parentJoint]
+        offset = placements[joint].actInv(placements[each.parentJoint] * each.placement)
+        points, faces = triangles(each.geometry, each.name, share)
+        if not np.all(np.abs(points) < HUGE):
+            raise InputError(f"{path}: the geometry {each.name} has corners that are no numbers")
+        if len(faces):
+            points = points @ offset.rotation.T + offset.translation
+            name = model.frames[each.parentFrame].name
+            body = moving.index(joint) if joint else -1
+            found.append(Piece(name, "link", body, points, faces, no_lines()))
+    return found
+
+
+def stick_figure(robot: Robot) -> list[Piece]:
+    """Lines between the joints of a robot, drums around their axes and a bar for a hand."""
+    radius = 0.025 * max(reach(robot), 0.1)
+    names = (robot.base_link, *robot.links)
+    found = []
+
+    def add(body: int, points: Array) -> None:
+        corners, faces = hull(points)
+        found.append(Piece(names[body + 1], "link", body, corners, faces, no_lines()))
+
+    carrying = {joint.parent - 1 for joint in robot.joints}
+    origin = np.zeros(3)
+    for k, joint in enumerate(robot.joints):
+        if np.linalg.norm(joint.translation) > radius:
+            add(joint.parent - 1, rod(origin, joint.translation, radius))
+        up = joint.axis
+        add(k, drum(-1.6 * radius * up, 1.6 * radius * up, 1.5 * radius))
+        if k not in carrying:
+            tip = 4.5 * radius * up
+            across = 2.2 * radius * beside(up)
+            add(k, rod(origin, tip, 0.7 * radius))
+            add(k, rod(tip - across, tip + across, 0.5 * radius))
+    return found
+
+
+def no_lines() -> Array:
+    """None."""
+    return np.zeros((0, 2, 3))
+
+
+def beside(axis: Array) -> Array:
+    """A unit vector at right angles to another, along an axis of the frame where it can be."""
+    e = np.eye(3)[int(np.argmin(np.abs(axis)))]
+    found = e - (e @ axis) * axis
+    return np.asarray(found / np.linalg.norm(found))
+
+
+def rod(a: Array, b: Array, radius: float) -> Array:
+    """Points of a capsule between two places."""
+    latitude = np.pi / 12.0 * np.arange(-5, 6)
+    poles = radius * np.array([[0.0, 0.0, -1.0], [0.0, 0.0, 1.0]])
+    ball = np.vstack([revolved(radius * np.cos(latitude), radius * np.sin(latitude)), poles])
+    return np.vstack([ball + a, ball + b])
+
+
+def drum(a: Array, b: Array, radius: float) -> Array:
+    """Points of a cylinder between two places."""
+    axis = (b - a) / np.linalg.norm(b - a)
+    u = beside(axis)
+    frame = np.column_stack([u, np.cross(axis, u)])
+    circle = revolved(np.array([radius]), np.zeros(1))[:, :2] @ frame.T
+    return np.vstack([circle + a, circle + b])
+
+
+# ------------------------------------------------------------------------------ shapes
+
+
+def triangles(shape: Shape, name: str, most: int) -> tuple[Array, Integers]:
+    """Triangles of a shape, in its own frame.
+
+    Parameters
+    ----------
+    shape : geometry of coal
+    name : str
+        For messages.
+    most : int
+        Triangles, about; a mesh that has more is thinned.
+
+    Returns
+    -------
+    points : ndarray, shape (points, 3)
+    faces : ndarray of int, shape (faces, 3)
+        None of a shape without a volume.
+    """
+    kind = type(shape).__name__
+    if kind.startswith("BVHModel"):
+        corners = [shape.tri_indices(k) for k in range(shape.num_tris)]
+        faces = np.array([[c[0], c[1], c[2]] for c in corners], dtype=int).reshape(-1, 3)
+        return thinned(np.array(shape.vertices()), faces, most)
+    if kind == "Cylinder":
+        return hull(revolved(np.full(2, shape.radius), shape.halfLength * np.array([-1.0, 1.0])))
+    if kind in ("Sphere", "Capsule"):
+        half = shape.halfLength if kind == "Capsule" else 0.0
+        tip = np.array([0.0, 0.0, half])
+        return hull(rod(-tip, tip, shape.radius))
+    return hull(around(shape, name))
+
+
+def revolved(radii: Array, heights: Array) -> Array:
+    """Points on circles about z, shape (circles * SIDES, 3)."""
+    turns = 2.0 * np.pi * np.arange(SIDES) / SIDES
+    circle = np.column_stack([np.cos(turns), np.sin(turns)])
+    rings = [np.column_stack([r * circle, np.full(SIDES, z)]) for r, z in zip(radii, heights)]
+    return np.vstack(rings)
+
+
+def hull(points: Array) -> tuple[Array, Integers]:
+    """Triangles of a convex hull, counter-clockwise from outside; none of flat points."""
+    if not np.all(np.isfinite(points)):
+        return points, np.zeros((0, 3), dtype=int)
+    try:
+        found = ConvexHull(points)
+    except QhullError:  # it has no volume, and nothing of it would be seen
+        return points, np.zeros((0, 3), dtype=int)
+    faces = found.simplices.astype(int)
+    a, b, c = (points[faces[:, k]] for k in range(3))
+    inward = np.sum(np.cross(b - a, c - a) * found.equations[:, :3], axis=1) < 0.0
+    faces[inward] = faces[inward][:, ::-1]
+    kept, inverse = np.unique(faces, return_inverse=True)
+    return points[kept], inverse.reshape(faces.shape)
+
+
+def thinned(points: Array, faces: Integers, most: int) -> tuple[Array, Integers]:
+    """A mesh with its equal corners joined and, where it has too many triangles, near ones too.
+
+    Corners in one cell of a grid become their mean, coarser grids being tried until the
+    triangles are few enough (Rossignac and Borrel 1993).
+    """
+    extent = float(np.ptp(points, axis=0).max()) if len(points) else 0.0
+    if not 0.0 < extent < HUGE:
+        return points, np.zeros((0, 3), dtype=int)
+    for cells in (100_000, *CELLS):
+        corners, own = clustered(points, faces, extent / cells)
+        if len(own) <= most:
+            break
+    return corners, own
+
+
+def clustered(points: Array, faces: Integers, cell: float) -> tuple[Array, Integers]:
+    """Corners of one cell as their mean, without the triangles that vanish or come twice."""
+    keys = np.floor((points - points.min(axis=0)) / cell + 0.5).astype(np.int64)
+    _, inverse, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
+    inverse = inverse.ravel()
+    corners = np.zeros((len(counts), 3))
+    np.add.at(corners, inverse, points)
+    corners /= counts[:, None]
+    own = inverse[faces]
+    a, b, c = own.T
+    own = own[(a != b) & (b != c) & (c != a)]
+    _, first = np.unique(np.sort(own, axis=1), axis=0, return_index=True)
+    own = own[np.sort(first)]
+    kept, inverse = np.unique(own, return_inverse=True)
+    return corners[kept], inverse.reshape(own.shape)
+
+
+def corner_normals(points: Array, faces: Integers) -> Array:
+    """Normals at the corners of triangles: of the faces around that turn by less than `CREASE`.
+
+    Returns
+    -------
+    ndarray, shape (faces, 3, 3)
+        Unit vectors; their mean is weighted by the faces' areas (Gouraud 1971).
+    """
+    a, b, c = (points[faces[:, k]] for k in range(3))
+    area = np.cross(b - a, c - a)
+    normal = area / np.maximum(np.linalg.norm(area, axis=1, keepdims=True), 1e-300)
+    # all faces around each corner, corner after corner
+    corner = faces.ravel()
+    order = np.argsort(corner, kind="stable")
+    count = np.bincount(corner, minlength=len(points))
+    start = np.cumsum(count) - count
+    mine = np.repeat(np.arange(len(corner)), count[corner])
+    step = np.arange(len(mine)) - np.repeat(np.cumsum(count[corner]) - count[corner], count[corner])
+    other = order[start[corner[mine]] + step] // 3
+    smooth = np.sum(normal[mine // 3] * normal[other], axis=1) > CREASE
+    found = np.zeros((len(corner), 3))
+    np.add.at(found, mine[smooth], area[other[smooth]])
+    found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-300)
+    return found.reshape(-1, 3, 3)
+
+
+# ------------------------------------------------------------------------------ obstacles
+
+
+def obstacle_pieces(obstacle: Obstacle, extent: float, spacing: float) -> list[Piece]:
+    """Triangles of an obstacle, its planes as walls cut off where another one begins."""
+    found = []
+    planes = [
+        plane_of(shape, where)
+        for shape, where in obstacle.shapes
+        if type(shape).__name__ == "Halfspace"
+    ]
+    if len(planes) > 1:  # so that walls of a room meet
+        extent = max(extent, *(min(abs(offset), FARTHEST * extent) for _, offset in planes))
+    for k, (normal, offset) in enumerate(planes):
+        others = [other for j, other in enumerate(planes) if j != k]
+        corners, lines = wall(normal, offset, others, extent, spacing)
+        if len(corners) >= 3:
+            fan = [(0, i, i + 1) for i in range(1, len(corners) - 1)]
+            found.append(Piece(obstacle.name, "wall", -1, corners, np.array(fan, dtype=int), lines))
+    for shape, where in obstacle.shapes:
+        if type(shape).__name__ != "Halfspace":
+            points, faces = triangles(shape, obstacle.name, FEWEST)
+            points = points @ where.rotation.T + where.translation
+            found.append(Piece(obstacle.name, "obstacle", -1, points, faces, no_lines()))
+    return found
+
+
+def plane_of(halfspace: Shape, where: Any) -> tuple[Array, float]:
+    """Normal and offset of a half space ``normal . x < offset`` in the base frame."""
+    normal = np.asarray(where.rotation @ np.asarray(halfspace.n))
+    return normal, float(halfspace.d + normal @ where.translation)
+
+
+def wall(
+    normal: Array,
+    offset: float,
+    others: Sequence[tuple[Array, float]],
+    extent: float,
+    spacing: float,
+) -> tuple[Array, Array]:
+    """The part of a plane around the base that no other half space covers.
+
+    Returns
+    -------
+    corners : ndarray, shape (corners, 3)
+        Of a convex polygon, counter-clockwise seen from where the normal points.
+    lines : ndarray, shape (lines, 2, 3)
+        Its edge and a grid.
+    """
+    u = beside(normal)
+    v = np.cross(normal, u)
+    middle = offset * normal
+    count = int(np.ceil(extent / spacing))
+    side = count * spacing
+    square = [middle + side * (a * u + b * v) for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
+    polygon = square
+    for other, least in others:
+        polygon = clipped(polygon, other, least)
+    if len(polygon) < 3:
+        return np.zeros((0, 3)), no_lines()
+    lines = [(a, b) for a, b in zip(polygon, [*polygon[1:], polygon[0]], strict=True)]
+    for along, across in ((u, v), (v, u)):
+        for k in range(1 - count, count):
+            ends = [middle + k * spacing * across + s * side * along for s in (-1.0, 1.0)]
+            for other, least in others:
+                ends = clipped(ends, other, least)
+            if len(ends) >= 2:
+                lines.append((ends[0], ends[1]))
+    return np.array(polygon), np.array(lines)
+
+
+def clipped(polygon: Sequence[Array], normal: Array, least: float) -> list[Array]:
+    """What is left of a convex polygon where ``normal . x >= least`` (Sutherland, Hodgman 1974).
+
+    Two points are a segment.
+    """
+    found: list[Array] = []
+    height = [float(normal @ p) - least for p in polygon]
+    for k, p in enumerate(polygon):
+        q, h, g = polygon[k - 1], height[k], height[k - 1]
+        if (h < 0.0) != (g < 0.0) and (len(polygon) > 2 or k > 0):
+            found.append(q + (g / (g - h)) * (p - q))
+        if h >= 0.0:
+            found.append(p)
+    return found
+
+
+# ------------------------------------------------------------------------------ poses
+
+
+def poses(robot: Robot, q: Array) -> Array:
+    """Placements of the bodies' joint frames in the base frame.
+
+    Parameters
+    ----------
+    robot : Robot
+        On a fixed base.
+    q : ndarray, shape (samples, n)
+        [rad or m]
+
+    Returns
+    -------
+    ndarray, shape (samples, n, 3, 4)
+        Rotation and translation [m], side by side.
+    """
+    found = np.zeros((len(q), robot.n, 3, 4))
+    for k, joint in enumerate(robot.joints):
+        own = np.zeros((len(q), 3, 4))
+        own[:, :, :3] = joint.rotation
+        own[:, :, 3] = joint.translation
+        if joint.kind == "revolute":
+            x, y, z = joint.axis
+            K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+            sine, versine = np.sin(q[:, k, None, None]), 1.0 - np.cos(q[:, k, None, None])
+            own[:, :, :3] = joint.rotation @ (np.eye(3) + sine * K + versine * (K @ K))
+        else:
+            own[:, :, 3] += q[:, k, None] * (joint.rotation @ joint.axis)
+        if joint.parent:
+            R, p = found[:, joint.parent - 1, :, :3], found[:, joint.parent - 1, :, 3:]
+            own[:, :, 3:] = R @ own[:, :, 3:] + p
+            own[:, :, :3] = R @ own[:, :, :3]
+        found[:, k] = own
+    return found
+
+
+def traces(poses: Array, hands: Sequence[tuple[int, Array]]) -> Array:
+    """Where points of bodies are, shape (hands, samples, 3) [m]."""
+    at = [poses[:, body, :, :3] @ point + poses[:, body, :, 3] for body, point in hands]
+    return np.array(at)
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """The two shapes that are nearest to each other, sample by sample.
+
+    Attributes
+    ----------
+    names : tuple of (str, str)
+        Pairs that are the nearest at some sample.
+    pair : ndarray of int, shape (samples,)
+        Which of them.
+    distance : ndarray, shape (samples,)
+        [m]
+    ends : ndarray, shape (samples, 2, 3)
+        Their nearest points, in the base frame [m].
+    steady : tuple of ((str, str), float, float)
+        Pairs left out of all this because their distance hardly changes, which are sometimes
+        nearer: with their least and largest distance [m], the nearest first.
+    """
+
+    names: tuple[tuple[str, str], ...]
+    pair: Integers
+    distance: Array
+    ends: Array
+    steady: tuple[tuple[tuple[str, str], float, float], ...]
+
+
+def nearest(clearance: Clearance, q: Array) -> Nearest:
+    """The nearest of the pairs that are watched, at each of some positions.
+
+    Pairs whose distance hardly changes, links with a short one between them, would hide what
+    comes near and goes: they are named once, unless there are no others.
+
+    Parameters
+    ----------
+    clearance : Clearance
+    q : ndarray, shape (samples, n)
+        [rad or m]
+    """
+    import pinocchio as pin
+
+    d = clearance.distances(q)
+    low, high = d.min(axis=0), d.max(axis=0)
+    still = high - low < STEADY * np.abs(low)
+    if np.all(still):
+        still[:] = False
+    which = np.argmin(np.where(still, np.inf, d), axis=1)
+    distance = np.take_along_axis(d, which[:, None], axis=1)[:, 0]
+    ends = np.empty((len(q), 2, 3))
+    model, data = clearance.model, clearance.data
+    geometry, found = clearance.geometry, clearance.geometry_data
+    for t, k in enumerate(which.tolist()):
+        pin.updateGeometryPlacements(model, data, geometry, found, clearance.configuration(q[t]))
+        pin.computeDistance(geometry, found, k)
+        result = found.distanceResults[k]
+        ends[t] = result.getNearestPoint1(), result.getNearestPoint2()
+    names = [clearance.pairs[k].names for k in which]
+    known = tuple(dict.fromkeys(names))
+    nearer = still & np.any(d < distance[:, None], axis=0)
+    return Nearest(
+        known,
+        np.array([known.index(each) for each in names]),
+        distance,
+        ends,
+        tuple(
+            (clearance.pairs[k].names, float(low[k]), float(high[k]))
+            for k in np.argsort(low, kind="stable")
+            if nearer[k]
+        ),
+    )
