@@ -260,28 +260,30 @@ class Clearance:
         joints = [(objects[p.first].parentJoint, objects[p.second].parentJoint) for p in chosen]
         reach = np.array([pair.reach for pair in self.pairs[: self.near]])
         results = self.geometry_data.distanceResults
+        # no distance has changed by more since it was measured
+        bound = seen.distance - np.sum(reach * np.abs(q[:, None] - seen.q), axis=2)
+        order = np.argsort(bound, axis=1, kind="stable").tolist()
         for t, each in enumerate(q):
             full = self.configuration(each)
             pin.computeJointJacobians(self.model, self.data, full)
             pin.updateGeometryPlacements(self.model, self.data, self.geometry, self.geometry_data)
-            d = seen.distance[t] - np.sum(reach * np.abs(each - seen.q[t]), axis=1)
-            fresh = np.zeros(self.near, dtype=bool)
-            while True:  # until all that are near are measured where they are
-                doubtful = ~fresh & (d < d[fresh].min(initial=np.inf) + BLIND)
-                if not np.any(doubtful):
-                    break
-                k = int(np.argmin(np.where(doubtful, d, np.inf)))
+            fresh, d, nearest_one = [], [], np.inf
+            for k in order[t]:
+                if bound[t, k] >= nearest_one + BLIND:
+                    break  # nor have those after it come near
                 pin.computeDistance(self.geometry, self.geometry_data, k)
-                d[k] = seen.distance[t, k] = results[k].min_distance
-                seen.q[t, k] = each
-                fresh[k] = True
-            weight = np.where(fresh, np.exp(-SHARPNESS * (d - d[fresh].min())), 0.0)
+                fresh.append(k)
+                d.append(results[k].min_distance)
+                nearest_one = min(nearest_one, d[-1])
+            seen.distance[t, fresh], seen.q[t, fresh] = d, each
+            weight = np.exp(-SHARPNESS * (np.array(d) - nearest_one))
             total = weight.sum()
-            least[t] = d[fresh].min() - np.log(total) / SHARPNESS
-            for k in np.flatnonzero(weight > 1e-4 * total).tolist():
+            least[t] = nearest_one - np.log(total) / SHARPNESS
+            for k, share in zip(fresh, (weight / total).tolist(), strict=True):
+                if share < 1e-4:
+                    continue
                 result = results[k]
                 normal = np.asarray(result.normal)
-                share = weight[k] / total
                 first, second = joints[k]
                 if first:
                     slope[t] -= share * self._rate(first, result.getNearestPoint1(), normal)

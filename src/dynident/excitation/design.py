@@ -1,4 +1,4 @@
-"""The search for a trajectory: a barrier method from several starts, and a proof of what it found.
+"""The search for a trajectory: a barrier method from several starts, and a proof.
 
 Every start is a random motion shrunk into the limits. What is found on the search's grid is
 proved on a finer one and between its points; instants at which a limit is exceeded there
@@ -27,8 +27,8 @@ from dynident.excitation.trajectories import Family, Trajectory
 
 PLACE = 1e-4
 """How far a trajectory may begin from where it is asked to [rad or m]."""
-PLACES = 30
-"""About which a motion is tried, before it is said that there is none."""
+PLACES = 300
+"""At which the robot is stood, before it is said that there is none to move about."""
 PENALTY = 100.0
 """Of a limit that is exceeded by its own size, where a search knows no constraints."""
 PROVABLE = 1e-3
@@ -147,6 +147,7 @@ def design(
     ComputationError
         When no trajectory was found that is proved to keep the limits.
     """
+    compiled(task)
     begun = time.monotonic()
     rng = np.random.default_rng(seed)
     best: tuple[float, Trajectory, Certificate] | None = None
@@ -225,6 +226,14 @@ def polished(
     if slight is not None:
         found, kept = slight
     return (task.value(found), found, kept) if kept.ok else (value, trajectory, certificate)
+
+
+def compiled(task: Task) -> None:
+    """Have all kernels compiled, which on their first use takes longer than a search."""
+    family = task.family
+    C = np.ones((family.count, len(task.names))) * family.scale[:, None]
+    C *= np.arange(1.0, C.size + 1.0).reshape(C.shape) / C.size
+    program_of(task, task.limits, family.grid(task.step)[:2]).evaluate(C.ravel())
 
 
 def searched(
@@ -356,6 +365,8 @@ def random_start(task: Task, program: Program, rng: np.random.Generator) -> Arra
         place = (
             middle + wide * half * rng.uniform(-1.0, 1.0, n) if task.start is None else task.start
         )
+        if not stands(task, place):
+            continue
         C = rng.normal(size=(family.count, n)) * family.scale[:, None]
         anchor = Phi[0][0] if task.start is not None else Phi[0].mean(axis=0)
         C -= np.outer(ones, anchor @ C)
@@ -376,6 +387,22 @@ def random_start(task: Task, program: Program, rng: np.random.Generator) -> Arra
         f"{'at the initial pose' if task.start is not None else 'wherever it was tried'}: "
         f"{broken(task, place)}"
     )
+
+
+def stands(task: Task, place: Array) -> bool:
+    """Whether standing at a place keeps what the search asks for."""
+    limits = task.limits
+    if np.any(place <= limits.lower) or np.any(place >= limits.upper):
+        return False
+    if task.nominal is not None:
+        zero = np.zeros((1, len(place)))
+        tau = np.abs(task.nominal.torque(place[None], zero, zero))[0] + task.nominal.steady
+        if np.any(tau >= (1.0 - PROVABLE) * limits.torque):
+            return False
+    if task.clearance is None:
+        return True
+    least, _ = task.clearance.smooth(place[None], task.clearance.unseen(1))
+    return bool(least[0] > limits.clearance + 0.5 * PROVABLE)
 
 
 def broken(task: Task, place: Array) -> str:

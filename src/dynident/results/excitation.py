@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from dynident.results.plots import (
     panel_title,
     styled,
 )
+from dynident.results.replay import replay_page, still
 from dynident.results.trajectory import (
     FORMATS,
     limit_columns,
@@ -35,7 +37,7 @@ from dynident.results.words import number
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-OUTPUTS = ("trajectory.json", *FORMATS, "report.html")
+OUTPUTS = ("trajectory.json", *FORMATS, "report.html", "replay.html")
 """All that ``-o DIR`` receives; the first is the head of the set."""
 SCRIPT, SIX = "trajectory.script", 6
 """A program for one make of robots, which have so many joints."""
@@ -54,12 +56,14 @@ def excitation_files(found: Excitation, obstacles: Sequence[Obstacle] = ()) -> d
             for name, made in FORMATS.items()
             if name != SCRIPT or found.robot.n == SIX
         },
-        "report.html": excitation_page(found),
+        "report.html": excitation_page(found, obstacles),
+        "replay.html": replay_page(found, obstacles),
     }
 
 
-def excitation_page(found: Excitation) -> str:
+def excitation_page(found: Excitation, obstacles: Sequence[Obstacle] = ()) -> str:
     """A design as a self-contained page."""
+    picture = base64.b64encode(still(found, obstacles)).decode("ascii")
     design, prediction = found.design, found.prediction
     family = design.trajectory.family
     limits, parameters = limit_columns(found), parameter_columns(found)
@@ -79,6 +83,7 @@ def excitation_page(found: Excitation) -> str:
             clearance=clearance_figure(found) if design.task.clearance is not None else "",
             near=nearest_table(found),
             precision=precision_figure(found),
+            picture=picture,
             parameters=columns_table("parameter", prediction.base.names, parameters),
             weak=[prediction.why(k) for k in prediction.weak],
             unidentifiable=prediction.base.unidentifiable,
