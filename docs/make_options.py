@@ -82,6 +82,8 @@ EXPLAINED = {
     "drop_below": "preparation.md#the-keys",
     "median": "preparation.md#the-keys",
     "derivatives": "preparation.md#the-keys",
+    "period": "preparation.md#averaging-over-periods",
+    "warmup": "preparation.md#averaging-over-periods",
     "doctor": "doctor.md#in-every-identification",
     "clock": "logs.md#clocks",
     "bridge": "logs.md#gaps",

@@ -27,7 +27,9 @@ FLAGS = (
         "covariance",
         "word",
         "Of every method: what the rows' errors are taken to be; unless told otherwise "
-        "hac where the residuals are not white (sandwich, robust, bartlett, hac).",
+        "scatter where all logs are averaged over periods and the model leaves nothing "
+        "but their noise, else hac where the residuals are not white (sandwich, robust, "
+        "bartlett, hac, scatter).",
     ),
     Flag(
         "loss",

@@ -30,7 +30,7 @@ from dynident.estimators.tracker import Alarm, Tracking
 from dynident.friction.models import FRICTIONS
 from dynident.recording.clock import Clocking
 from dynident.recording.mend import Mending, mend
-from dynident.recording.prepare import MOST, Preparation, Samples, prepare
+from dynident.recording.prepare import Count, Period, Preparation, Samples, prepare
 from dynident.recording.read import read_log
 from dynident.recording.recording import Recording
 from dynident.robot import load_robot
@@ -66,7 +66,6 @@ def each_known(friction: str) -> str:
 
 
 Friction = Annotated[Name, BeforeValidator(joined), AfterValidator(each_known)]
-Row = Annotated[int, Field(strict=True, ge=0, le=MOST)]
 Side = Literal["joint", "motor"]
 Column = Name | Annotated[int, Field(strict=True, ge=1)]
 
@@ -121,6 +120,8 @@ class LogFiles(Spec):
         Several files side by side, or one after another.
     rows : tuple of 2 ints, optional
         First sample and the one after the last.
+    period, warmup : optional
+        This log's own, instead of those of ``[prepare]``.
     name : str, optional
     """
 
@@ -131,7 +132,9 @@ class LogFiles(Spec):
     units: dict[str, Name | tuple[Name, ...]] | None = None
     side: Side | tuple[Side, ...] = "joint"
     stack: Literal["side", "time"] = "side"
-    rows: Annotated[tuple[Row, Row], AfterValidator(in_order)] | None = None
+    rows: Annotated[tuple[Count, Count], AfterValidator(in_order)] | None = None
+    period: Period | None = None
+    warmup: Count | None = None
     name: Name | None = None
 
     def mending(self) -> Mending:
@@ -312,7 +315,10 @@ def study_samples(section: LogSection, robot: Robot, settings: PrepareSection) -
     ------
     InputError
     """
-    return prepare(study_recording(section, robot), **settings.model_dump(exclude_none=True))
+    given = settings.model_dump(exclude_none=True)
+    own = {"period": section.period, "warmup": section.warmup}
+    given |= {key: value for key, value in own.items() if value is not None}
+    return prepare(study_recording(section, robot), **given)
 
 
 def study_recording(section: LogSection, robot: Robot) -> Recording:
