@@ -438,6 +438,29 @@ def test_weights_are_those_of_the_scatter_where_nothing_else_is_left():
     assert "scatter between 8 periods" in consistent.estimate.covariance.name
 
 
+@pytest.mark.parametrize("method", ["ols", "wls", "pc-idim-ls"])
+def test_methods_can_be_told_to_take_the_scatter(method, monkeypatch):
+    recording, robot, _ = clean(friction="viscous-offset")
+    samples = averaged(noisy(recording, np.random.default_rng(0)))
+    problem = Problem(robot, samples, "viscous-offset")
+
+    faces = {"bootstrap": 0} if method == "pc-idim-ls" else {}
+
+    def bars(name):
+        own = problem.on(samples)
+        return identify(own, method, covariance=name, doctor=False, **faces).estimate.covariance
+
+    scatter = bars("scatter")
+    assert "scatter between 8 periods" in scatter.name
+    # white errors: both estimate the same
+    assert 0.7 < np.median(scatter.std / bars("sandwich").std) < 1.4
+    scaled = scatter.matrix / np.outer(scatter.std, scatter.std)
+    assert np.linalg.eigvalsh(scaled)[0] > -1e-9
+    monkeypatch.setattr("dynident.regression.rows.CHUNK", 900)
+    monkeypatch.setattr("dynident.regression.rows.KEEP_BYTES", 0)
+    np.testing.assert_allclose(bars("scatter").std, scatter.std, rtol=1e-6)
+
+
 def test_an_error_of_the_model_is_made_visible():
     recording, robot, _ = clean()
     samples = averaged(noisy(recording, np.random.default_rng(0)))
