@@ -21,6 +21,7 @@ from dynident.core.schema import choices_of
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.options import every_option, methods_with
+from dynident.excitation.selection import Selecting
 from dynident.recording.clock import Clocking
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Preparation
@@ -245,6 +246,12 @@ def page() -> str:
         "",
         *rows(HEAD, [row for family in TRACKING for row in of_family(family)]),
         "",
+        "## Selection",
+        "",
+        "Keys of `[select]` in a study, and flags, of [`dynident select`](selection.md).",
+        "",
+        *rows(HEAD, of_family(Selecting)),
+        "",
         "## Kinds",
         "",
         "What each `kind` of a section has to be given, and what it takes beside. What the keys",
@@ -280,6 +287,14 @@ def flag_rows() -> tuple[tuple[str, str, str], ...]:
     return tuple(found)
 
 
+def selecting_rows() -> tuple[tuple[str, str, str], ...]:
+    """The same of `dynident select`."""
+    return tuple(
+        (o.name, KINDS[frozenset(bases(o.type))], f"{o.words[0].upper()}{o.words[1:]}.")
+        for o in table([Selecting]).values()
+    )
+
+
 def spelled_flags() -> list[str]:
     """How the flags are written on the command line."""
     return [spelled(Flag(*row)).replace("/", "`, `") for row in flag_rows()]
@@ -305,13 +320,14 @@ def flags() -> str:
         "    kind: str",
         "    words: str",
         "",
-        "",
-        "FLAGS = (",
     ]
-    for name, kind, words in flag_rows():
-        lines += ["    Flag(", f"        {json.dumps(name)},", f"        {json.dumps(kind)},"]
-        lines += [*wrapped(words), "    ),"]
-    return "\n".join([*lines, ")", ""])
+    for title, every in (("FLAGS", flag_rows()), ("SELECTING", selecting_rows())):
+        lines += ["", f"{title} = ("]
+        for name, kind, words in every:
+            lines += ["    Flag(", f"        {json.dumps(name)},", f"        {json.dumps(kind)},"]
+            lines += [*wrapped(words), "    ),"]
+        lines += [")"]
+    return "\n".join([*lines, ""])
 
 
 def wrapped(text: str) -> list[str]:

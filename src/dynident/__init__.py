@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dynident.dynamics.idim import build_idim as build_idim
     from dynident.estimators.closed_loop import Simulation as Simulation
     from dynident.estimators.tracker import Tracker as Tracker
+    from dynident.excitation.selection import select_blocks as select_blocks
     from dynident.recording.arrays import recording as recording
     from dynident.recording.prepare import Samples as Samples
     from dynident.recording.prepare import prepare as prepare
@@ -77,6 +78,7 @@ _PUBLIC = {
     "read_study": "dynident.study.study",
     "rollout": "dynident.simulation.rollout",
     "run_study": "dynident.study.run",
+    "select_blocks": "dynident.excitation.selection",
     "simulate_study": "dynident.study.simulate",
     "validate": "dynident.api",
 }

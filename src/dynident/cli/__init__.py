@@ -11,7 +11,7 @@ import sys
 import typer
 
 # the order of these imports is the order of the commands in --help
-from dynident.cli import identify, compare, doctor, base, result, repair, simulate, track  # isort: skip
+from dynident.cli import identify, compare, doctor, select, base, result, repair, simulate, track  # isort: skip
 from dynident.cli.options import app
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.text import one_line
@@ -28,6 +28,7 @@ __all__ = [
     "repair",
     "result",
     "run",
+    "select",
     "simulate",
     "track",
 ]

@@ -181,3 +181,23 @@ FLAGS = (
         "nothing is mended.",
     ),
 )
+
+SELECTING = (
+    Flag(
+        "block",
+        "number",
+        "Length of the blocks that logs are cut into [s].",
+    ),
+    Flag(
+        "gain",
+        "number",
+        "Least share by which the next block has to lower the standard deviations, in "
+        "the mean over sub-chains and parameters; the choice ends there.",
+    ),
+    Flag(
+        "repeat",
+        "number",
+        "How near, in standard deviations of q, dq and ddq, an instant has to be to one "
+        "that was chosen for it to be a repeat; 0 takes repeats too.",
+    ),
+)

@@ -128,11 +128,13 @@ SPELLED = {"lowpass_hz": "lowpass"}
 """Options whose flag has another name."""
 
 
-def with_flags(command: Callable[..., None]) -> Callable[..., None]:
-    """Add a flag for every option of the methods; those given arrive as `options`."""
+def with_flags(
+    command: Callable[..., None], flags: tuple[Flag, ...] = FLAGS
+) -> Callable[..., None]:
+    """Add a flag for every option of the methods, or others; those given arrive as `options`."""
     signature = inspect.signature(command, eval_str=True)
     kept = [p for p in signature.parameters.values() if p.name != "options"]
-    flags = [
+    added = [
         inspect.Parameter(
             flag.name,
             inspect.Parameter.KEYWORD_ONLY,
@@ -141,16 +143,16 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
                 KINDS[flag.kind] | None, typer.Option(spelled(flag), help=flag.words)
             ],
         )
-        for flag in FLAGS
+        for flag in flags
     ]
 
     @wraps(command)
     def run(**arguments: Any) -> None:
-        given = {flag.name: read(flag, arguments.pop(flag.name)) for flag in FLAGS}
+        given = {flag.name: read(flag, arguments.pop(flag.name)) for flag in flags}
         options = {name: value for name, value in given.items() if value is not None}
         command(**arguments, options=options)
 
-    every = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in kept] + flags
+    every = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in kept] + added
     run.__signature__ = signature.replace(parameters=every)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in every}
     return run

@@ -167,6 +167,32 @@ class Samples:
             return False
         return self.segments in (self.runs, (self.averaging.inner,))
 
+    def only(self, ranges: Sequence[tuple[int, int]]) -> Samples:
+        """The same log of which only rows centred in some ranges of samples are fitted.
+
+        Filters see all of it, as before.
+
+        Parameters
+        ----------
+        ranges : sequence of (start, stop)
+            First sample, and the one after the last.
+
+        Raises
+        ------
+        InputError
+            When a range is empty or not of the log, or the log was averaged over periods.
+        """
+        if self.averaging is not None:
+            raise InputError(f"{self.name}: is a mean of periods; keep does not go with period")
+        inside = np.zeros(len(self.q), dtype=bool)
+        for start, stop in ranges:
+            if not 0 <= start < stop <= len(self.q):
+                raise InputError(
+                    f"{self.name}: samples {start}-{stop} are not of the log's {len(self.q)}"
+                )
+            inside[start:stop] = True
+        return replace(self, moving=self.moving & inside[:, None])
+
     def of_joints(self, names: Sequence[str]) -> Samples:
         """The columns of these joints, in this order; as they are where no names are known.
 

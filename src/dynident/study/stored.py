@@ -367,7 +367,7 @@ def relocated(section: LogSection, files: Sequence[str]) -> LogSection:
     }
     update = {"files": tuple(files), "columns": columns, "rows": None, "use": "validate"}
     # a period is a log's own: another may have no such
-    return section.model_copy(update=update | {"name": None, "period": "none"})
+    return section.model_copy(update=update | {"name": None, "keep": None, "period": "none"})
 
 
 def stored_urdf(
