@@ -237,15 +237,35 @@ def test_a_truncated_last_period_is_left_out_and_told():
 def test_a_warm_up_is_noticed_and_left_out():
     recording, _, _ = clean()
     t = np.arange(len(recording.q)) / RATE
-    settling = replace(recording, q=recording.q + 0.05 * np.exp(-t / 0.3)[:, None])
+    settling = replace(recording, q=recording.q + 0.02 * np.exp(-t / 0.3)[:, None])
     settling = noisy(settling, np.random.default_rng(0))
     (note,) = averaged(settling).warnings
     assert "first period differs" in note
     assert "warmup = 1" in note
+    # what it differs by is no noise
+    problem = Problem(toy.arm(2), averaged(settling))
+    assert scatter_of(problem, np.zeros(problem.base.count)) is None
+    assert "scatter" not in identify(problem, "wls", doctor=False).estimate.covariance.name
+    three = averaged(settling.rows(0, int(3.1 * PERIOD * RATE)))
+    assert "first period differs" in three.warnings[0]
     samples = averaged(settling, warmup=1)
     assert not samples.warnings
     assert samples.averaging.periods == 7
     assert "1 at the start" in samples.averaging.words
+
+
+def test_another_motion_among_the_periods_is_refused():
+    recording, _, _ = clean()
+    length = round(PERIOD * RATE)
+    q = recording.q.copy()
+    q[:length] *= np.linspace(0.0, 1.0, length)[:, None]
+    with pytest.raises(InputError, match=r"period 1 is another motion .*set warmup = 1"):
+        averaged(replace(recording, q=q))
+    assert averaged(replace(recording, q=q), warmup=1).averaging.periods == 7
+    q = recording.q.copy()
+    q[4 * length : 5 * length, 0] += 0.1
+    with pytest.raises(InputError, match=r"period 5 is another motion .*cut it with rows"):
+        averaged(replace(recording, q=q))
 
 
 def test_rows_are_those_of_one_period_each_as_often():
@@ -363,7 +383,7 @@ def test_senseless_options_are_refused(options, words):
 
 def test_the_covariance_by_scatter_needs_periods():
     recording, robot, _ = clean()
-    with pytest.raises(InputError, match="give period"):
+    with pytest.raises(InputError, match="give "):
         identify(Problem(robot, prepare(recording, 5.0)), "wls", covariance="scatter")
 
 

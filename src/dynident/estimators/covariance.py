@@ -119,11 +119,14 @@ def scatter(scores: Scores, gain: Array) -> Spread:
     Raises
     ------
     InputError
-        When a log was not averaged over its periods.
+        When a log was not averaged over its periods, or these are not alike.
     """
     found = scatter_of(scores.rows, scores.beta)
     if found is None:
-        raise InputError("covariance 'scatter' is that of logs averaged over periods; give period")
+        raise InputError(
+            "covariance 'scatter' is that of whole logs averaged over periods that are alike; give "
+            "period, and warmup where the motion had not settled"
+        )
     return by_scatter(scores, gain, found)
 
 

@@ -42,7 +42,10 @@ DRIFTED = 0.5
 """Samples by which the last period may begin late or early where the period was given."""
 ODD = 10.0
 """Squared distance of the first period from the mean over that of the others: a warm-up."""
-FEW = 4
+UNLIKE = 0.0025
+"""Squared distance of a period from the median, over the motion's own size, from which it is
+another motion where the others are nearer: a mean with them is none that the robot made."""
+FEW = 3
 """Periods below which a first one that differs cannot be told."""
 TINY = float(np.finfo(float).tiny)
 REFINEMENTS = 20
@@ -72,6 +75,8 @@ class Averaging:
         Samples of the mean period that stand before it and after it once more, for filters.
     q, dq, ddq, tau : ndarray of complex, shapes (periods, harmonics, n)
         Harmonics of each period.
+    settled : bool
+        Whether the first period is like the others, so that what they differ by is noise.
     qref, dqref : ndarray of complex, shapes (harmonics, n), or None
         Of the mean references, where the log has them.
     """
@@ -86,6 +91,7 @@ class Averaging:
     dq: Complex
     ddq: Complex
     tau: Complex
+    settled: bool
     qref: Complex | None = None
     dqref: Complex | None = None
 
@@ -406,6 +412,7 @@ def averaging(
     of_dq = derivative(of_q, length / rate) if own is None else _in_band(own, orders)
     own = of(recording.ddq, max(orders)) if measured else None
     of_ddq = derivative(of_dq, length / rate) if own is None else _in_band(own, orders)
+    refuse_unlike(name, of_q, warmup)
     of_tau = of(recording.tau, every)
     assert of_tau is not None
     qref, dqref = (of(x, every) for x in (recording.qref, recording.dqref))
@@ -420,13 +427,15 @@ def averaging(
         of_dq,
         of_ddq,
         of_tau,
+        not first_differs(of_q),
         None if qref is None else qref.mean(axis=0),
         None if dqref is None else dqref.mean(axis=0),
     )
-    if first_differs(of_q):
+    if not made.settled:
         notes.append(
             f"{name}: its first period differs from the others far more than they do among each "
-            f"other; if the motion had not settled, set warmup = {warmup + 1}"
+            f"other, so that their scatter is no noise; had the motion not settled? set warmup = "
+            f"{warmup + 1}"
         )
     return made, (*_drift(recording, q, runs, made, cutoffs), *notes)
 
@@ -476,6 +485,35 @@ def _in_band(c: Complex, orders: Sequence[int]) -> Complex:
     return c
 
 
+def from_median(c: Complex) -> Array:
+    """Squared distances of periods from their median, shape (periods, k)."""
+    median = np.median(c.real, axis=0) + 1j * np.median(c.imag, axis=0)
+    return np.asarray(np.sum(np.abs(c - median) ** 2, axis=1))
+
+
+def refuse_unlike(name: str, c: Complex, warmup: int) -> None:
+    """Refuse a period in which the robot made another motion than in the others.
+
+    Raises
+    ------
+    InputError
+        Naming the period, counted from the start of the log.
+    """
+    distance = from_median(c).sum(axis=1) / max(float(np.sum(np.abs(c[:, 1:]) ** 2)) / len(c), TINY)
+    worst = int(np.argmax(distance))
+    others = np.delete(distance, worst)
+    noise = len(c) >= FEW and distance[worst] < ODD * np.median(others)
+    if distance[worst] < UNLIKE or noise:
+        return
+    share, most = (100.0 * np.sqrt(x) for x in (distance[worst], UNLIKE))
+    raise InputError(
+        f"{name}: period {warmup + worst + 1} is another motion than the others "
+        f"({share:.2g} % from their median; {most:g} % are admitted); "
+        + (f"set warmup = {warmup + 1}" if worst == 0 else "cut it with rows")
+        + ", check period, or leave it out"
+    )
+
+
 def first_differs(c: Complex) -> bool:
     """Whether the first of the periods is far from the others, as before a motion has settled.
 
@@ -485,9 +523,7 @@ def first_differs(c: Complex) -> bool:
     """
     if len(c) < FEW:
         return False
-    distance = np.sum(
-        np.abs(c - np.median(c.real, axis=0) - 1j * np.median(c.imag, axis=0)) ** 2, 1
-    )
+    distance = from_median(c)
     size = np.sum(np.abs(c[1:]) ** 2, axis=(0, 1))
     usual = np.median(distance[1:], axis=0)
     return bool(np.any(distance[0] > ODD * usual + MOVING**2 * size))

@@ -162,8 +162,8 @@ class Samples:
 
     @property
     def whole_period(self) -> bool:
-        """Whether its rows are those of a whole mean period, each once."""
-        if self.averaging is None:
+        """Whether its rows are those of a whole mean period, each once, of periods alike."""
+        if self.averaging is None or not self.averaging.settled:
             return False
         return self.segments in (self.runs, (self.averaging.inner,))
 

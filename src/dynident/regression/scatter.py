@@ -55,7 +55,7 @@ def scatter_of(rows: Regression, beta: Array) -> Scatter | None:
     Returns
     -------
     Scatter or None
-        None unless all logs were averaged and their rows are whole periods.
+        None unless all logs were averaged, over periods alike, and their rows are whole periods.
     """
     if not all(log.whole_period for log in rows.samples):
         return None
@@ -213,8 +213,8 @@ def lack_of_fit(rows: Regression, beta: Array, weights: Array, scatter: Scatter)
 def known_sigma(rows: Regression) -> Array | None:
     """Sigmas of the groups by the scatter between periods, where the model leaves nothing else.
 
-    None where a log was not averaged, or where the errors are larger: what limits the model then
-    is no noise, and has to be weighed as it is.
+    None where a log was not averaged over periods alike, or where the errors are larger: what
+    limits the model then is no noise, and has to be weighed as it is.
     """
     if not all(log.whole_period for log in rows.samples):
         return None
