@@ -23,6 +23,7 @@ from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.options import every_option, methods_with
 from dynident.excitation.clearance import OBSTACLES
 from dynident.excitation.options import FAMILIES as EXCITATION
+from dynident.excitation.selection import Selecting
 from dynident.recording.clock import Clocking
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Preparation
@@ -86,6 +87,8 @@ EXPLAINED = {
     "drop_below": "preparation.md#the-keys",
     "median": "preparation.md#the-keys",
     "derivatives": "preparation.md#the-keys",
+    "period": "preparation.md#averaging-over-periods",
+    "warmup": "preparation.md#averaging-over-periods",
     "doctor": "doctor.md#in-every-identification",
     "clock": "logs.md#clocks",
     "bridge": "logs.md#gaps",
@@ -256,6 +259,12 @@ def page() -> str:
         "",
         *rows((HEAD[0], "flag", *HEAD[1:]), excitation_rows()),
         "",
+        "## Selection",
+        "",
+        "Keys of `[select]` in a study, and flags, of [`dynident select`](selection.md).",
+        "",
+        *rows(HEAD, of_family(Selecting)),
+        "",
         "## Kinds",
         "",
         "What each `kind` of a section has to be given, and what it takes beside. What the keys",
@@ -313,6 +322,14 @@ def flag_row(option: Option, before: str, value: str = "") -> tuple[str, str, st
     return option.name, KINDS[frozenset(bases(option.type))], f"{text}."
 
 
+def selecting_rows() -> tuple[tuple[str, str, str], ...]:
+    """The same of `dynident select`."""
+    return tuple(
+        (o.name, KINDS[frozenset(bases(o.type))], f"{o.words[0].upper()}{o.words[1:]}.")
+        for o in table([Selecting]).values()
+    )
+
+
 def spelled_flags() -> list[str]:
     """How the flags are written on the command line."""
     return [spelled(Flag(*row)).replace("/", "`, `") for row in flag_rows()]
@@ -338,13 +355,17 @@ def flags() -> str:
         "    kind: str",
         "    words: str",
         "",
-        "",
-        "FLAGS = (",
     ]
-    lines += [line for row in flag_rows() for line in flag_lines(*row)]
-    lines += [")", "", "EXCITE_FLAGS = ("]
-    lines += [line for row in excite_rows() for line in flag_lines(*row)]
-    return "\n".join([*lines, ")", ""])
+    made = {
+        "FLAGS": flag_rows(),
+        "SELECTING": selecting_rows(),
+        "EXCITE_FLAGS": excite_rows(),
+    }
+    for title, every in made.items():
+        lines += ["", f"{title} = ("]
+        lines += [line for row in every for line in flag_lines(*row)]
+        lines += [")"]
+    return "\n".join([*lines, ""])
 
 
 def flag_lines(name: str, kind: str, words: str) -> list[str]:

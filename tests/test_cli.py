@@ -267,7 +267,9 @@ def test_names_are_refused_with_the_nearest(refused, options, words):
         assert word in reason
 
 
-@pytest.mark.parametrize("command", ["identify", "compare", "base", "validate", "export", "repair"])
+@pytest.mark.parametrize(
+    "command", ["identify", "compare", "select", "base", "validate", "export", "repair"]
+)
 def test_help_of_every_command_has_an_example(capfd, command):
     assert run([command, "--help"]) == 0
     out, err = capfd.readouterr()
@@ -280,8 +282,8 @@ def test_help_and_version(capfd):
     out = capfd.readouterr().out
     assert "Example: dynident identify" in out
     commands = re.findall(r"^  (\w+)  ", out.partition("Commands:")[2], re.M)
-    expected = ["identify", "compare", "doctor", "base", "validate", "export"]
-    expected += ["repair", "simulate", "reproduce", "track", "excite"]
+    expected = ["identify", "compare", "doctor", "select", "excite", "base", "validate", "export"]
+    expected += ["repair", "simulate", "reproduce", "track"]
     assert commands == expected
     assert run(["--version"]) == 0
     assert re.fullmatch(r"dynident \d+\.\d+\.\d+\n", capfd.readouterr().out)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dynident.excitation.clearance import Obstacle as Obstacle
     from dynident.excitation.excite import Excitation as Excitation
     from dynident.excitation.excite import excite as excite
+    from dynident.excitation.selection import select_blocks as select_blocks
     from dynident.recording.arrays import recording as recording
     from dynident.recording.prepare import Samples as Samples
     from dynident.recording.prepare import prepare as prepare
@@ -83,6 +84,7 @@ _PUBLIC = {
     "read_study": "dynident.study.study",
     "rollout": "dynident.simulation.rollout",
     "run_study": "dynident.study.run",
+    "select_blocks": "dynident.excitation.selection",
     "simulate_study": "dynident.study.simulate",
     "validate": "dynident.api",
 }

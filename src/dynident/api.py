@@ -51,6 +51,7 @@ from dynident.recording.recording import Recording
 from dynident.regression.factors import UNEXCITED, System
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS, RowKind
+from dynident.regression.scatter import LackOfFit, lack_of_fit, scatter_of
 from dynident.regression.statistics import confidence_interval
 from dynident.regression.weighted import weakest_combination
 from dynident.results.figures import (
@@ -137,6 +138,10 @@ def identify(
     if problem.idim.nonlinear:
         fitted = rows(problem)  # at the shapes that were found
     factors = fitted.factors
+    noise = scatter_of(fitted, found.beta)
+    fit = None if noise is None else lack_of_fit(fitted, found.beta, found.sigma, noise)
+    if fit is not None:
+        found = replace(found, tests=(*found.tests, fit.test))
 
     progress("validation", 0.0)
     lowpass_hz = scoring.lowpass_hz
@@ -173,6 +178,7 @@ def identify(
         *unfitted_warnings(fitted),
         *poor_fit_warnings(identification[0]),
         *found.warnings,
+        *([] if fit is None else lack_of_fit_warnings(fit, factors.names)),
         *stiff,
         *excitation_warnings(fitted, system, found),
         *disbelief_warnings(problem, found),
@@ -340,6 +346,17 @@ def unfitted_warnings(problem: Problem) -> list[str]:
         f"no row of {group.name} is fitted: drop_below is above its speed"
         for group in problem.factors.groups
         if not group.rows
+    ]
+
+
+def lack_of_fit_warnings(fit: LackOfFit, names: Sequence[str]) -> list[str]:
+    """Joints whose errors are more than the noise that the periods show, in words."""
+    sizes = [f"{name} {fit.ratio[names.index(name)]:.2g} times" for name in fit.rejected]
+    if not sizes:
+        return []
+    return [
+        f"the errors exceed the noise between periods ({', '.join(sizes)}): the model, and not "
+        "noise, limits the fit there"
     ]
 
 

@@ -27,7 +27,9 @@ FLAGS = (
         "covariance",
         "word",
         "Of every method: what the rows' errors are taken to be; unless told otherwise "
-        "hac where the residuals are not white (sandwich, robust, bartlett, hac).",
+        "scatter where all logs are averaged over periods and the model leaves nothing "
+        "but their noise, else hac where the residuals are not white (sandwich, robust, "
+        "bartlett, hac, scatter).",
     ),
     Flag(
         "loss",
@@ -177,6 +179,26 @@ FLAGS = (
         "switch",
         "Of every method: look for another reading of each log that explains it better; "
         "nothing is mended.",
+    ),
+)
+
+SELECTING = (
+    Flag(
+        "block",
+        "number",
+        "Length of the blocks that logs are cut into [s].",
+    ),
+    Flag(
+        "gain",
+        "number",
+        "Least share by which the next block has to lower the standard deviations, in "
+        "the mean over sub-chains and parameters; the choice ends there.",
+    ),
+    Flag(
+        "repeat",
+        "number",
+        "How near, in standard deviations of q, dq and ddq, an instant has to be to one "
+        "that was chosen for it to be a repeat; 0 takes repeats too.",
     ),
 )
 

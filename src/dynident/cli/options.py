@@ -143,7 +143,7 @@ def flagged(command: Callable[..., None], known: Sequence[Flag]) -> Callable[...
     """See `with_flags`."""
     signature = inspect.signature(command, eval_str=True)
     kept = [p for p in signature.parameters.values() if p.name != "options"]
-    flags = [
+    added = [
         inspect.Parameter(
             flag.name,
             inspect.Parameter.KEYWORD_ONLY,
@@ -161,7 +161,7 @@ def flagged(command: Callable[..., None], known: Sequence[Flag]) -> Callable[...
         options = {name: value for name, value in given.items() if value is not None}
         command(**arguments, options=options)
 
-    every = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in kept] + flags
+    every = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in kept] + added
     run.__signature__ = signature.replace(parameters=every)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in every}
     return run

@@ -44,6 +44,7 @@ from dynident.estimators.iteration import Search, iterate, start_values
 from dynident.estimators.output_error import TORQUE, error_sigma, output_error
 from dynident.regression.factors import UNEXCITED, System
 from dynident.regression.problem import Problem, Regression
+from dynident.regression.scatter import known_sigma
 from dynident.regression.statistics import (
     long_run_ratio,
     residuals,
@@ -68,7 +69,7 @@ class Setting:
     knowledge : Knowledge
     admitted : FeasibleSet
     sigma : ndarray, shape (n,)
-        Of the unconstrained weighted least squares.
+        Of the unconstrained weighted least squares, or of the scatter between periods.
     rounds : int
         Until they settled.
     system : System
@@ -106,6 +107,9 @@ def setting(
     """
     factors = problem.factors
     free, sigma, rounds = weighted_solution(factors)
+    known = known_sigma(problem)
+    if known is not None:
+        sigma = known
     errors = residuals(problem, free).error
     kappa = np.sqrt(long_run_ratio(errors)) if whiteness_rejected(errors) else 1.0
     system = factors.weighted(sigma)

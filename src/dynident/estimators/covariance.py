@@ -15,6 +15,7 @@ from typing import Annotated
 import numpy as np
 
 from dynident.core.arrays import Array
+from dynident.core.errors import InputError
 from dynident.core.options import Options
 from dynident.core.schema import Name, one_of
 from dynident.regression.covariance import (
@@ -29,6 +30,7 @@ from dynident.regression.covariance import (
     scores_of,
 )
 from dynident.regression.problem import Regression
+from dynident.regression.scatter import Scatter, lack_of_fit, scatter_of, scatter_sum
 from dynident.regression.statistics import Residuals, automatic_lag, whiteness_rejected
 
 
@@ -111,11 +113,36 @@ def hac(scores: Scores, gain: Array) -> Spread:
     return Spread(f"hac, prewhitened by {words}", gain @ total[0] @ gain.T)
 
 
+def scatter(scores: Scores, gain: Array) -> Spread:
+    """Errors as the periods of a log that repeats have them: `scatter_sum`.
+
+    Raises
+    ------
+    InputError
+        When a log was not averaged over its periods, or these are not alike.
+    """
+    found = scatter_of(scores.rows, scores.beta)
+    if found is None:
+        raise InputError(
+            "covariance 'scatter' is that of whole logs averaged over periods that are alike; give "
+            "period, and warmup where the motion had not settled"
+        )
+    return by_scatter(scores, gain, found)
+
+
+def by_scatter(scores: Scores, gain: Array, found: Scatter) -> Spread:
+    """The same of a scatter that is known."""
+    total = scatter_sum(scores.rows, scores.weights, found)
+    periods = ", ".join(str(len(errors)) for errors in found.logs)
+    return Spread(f"scatter between {periods} periods", gain @ total @ gain.T)
+
+
 COVARIANCES: dict[str, Callable[[Scores, Array], Spread]] = {
     "sandwich": sandwich,
     "robust": robust,
     "bartlett": bartlett,
     "hac": hac,
+    "scatter": scatter,
 }
 """How the errors of the rows are counted, by name."""
 
@@ -128,8 +155,9 @@ class ErrorBars(Options):
 
     covariance: Annotated[
         CovarianceName | None,
-        "what the rows' errors are taken to be; unless told otherwise `hac` where the residuals "
-        "are not white",
+        "what the rows' errors are taken to be; unless told otherwise `scatter` where all logs are "
+        "averaged over periods and the model leaves nothing but their noise, else `hac` where the "
+        "residuals are not white",
     ] = None
 
 
@@ -146,6 +174,11 @@ def spread_of(scores: Scores, gain: Array, bars: ErrorBars, white: str = "sandwi
     """
     if bars.covariance is not None:
         return COVARIANCES[bars.covariance](scores, gain)
+    noise = scatter_of(scores.rows, scores.beta)
+    if noise is not None:
+        fit = lack_of_fit(scores.rows, scores.beta, scores.sigma, noise)
+        if not fit.rejected:
+            return by_scatter(scores, gain, noise)
     if not whiteness_rejected(scores.residuals.error):
         return COVARIANCES[white](scores, gain)
     found = hac(scores, gain)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -17,6 +18,7 @@ from dynident.estimators.estimate import Estimate
 from dynident.regression.essential import Elimination, essential_parameters
 from dynident.regression.factors import Factors, compress
 from dynident.regression.problem import Problem, Regression
+from dynident.regression.scatter import known_sigma
 from dynident.regression.statistics import residuals
 from dynident.regression.weighted import (
     MAX_ITERATIONS,
@@ -52,6 +54,9 @@ def wls(
 ) -> Estimate:
     """Least squares weighted by each group's sigma, iterated until both agree.
 
+    Of logs that were averaged over periods sigma is that of their scatter, where the model leaves
+    nothing else (`known_sigma`).
+
     Parameters
     ----------
     problem : Problem
@@ -63,7 +68,9 @@ def wls(
     ComputationError
         When the log does not excite all base parameters or sigma does not settle.
     """
-    return fitted(problem, elimination, bars, solve_weighted)
+    known = known_sigma(problem)
+    solve = solve_weighted if known is None else partial(solve_known, known)
+    return fitted(problem, elimination, bars, solve)
 
 
 @dataclass(frozen=True)
@@ -105,6 +112,12 @@ def solve_weighted(factors: Factors) -> Weighted:
     """
     beta, sigma, rounds = weighted_solution(factors)
     return Weighted(beta, sigma, sigma, rounds, f"sigma settled in {rounds} rounds")
+
+
+def solve_known(sigma: Array, factors: Factors) -> Weighted:
+    """Each group weighted by a sigma that is known."""
+    beta = factors.weighted(sigma).solve()
+    return Weighted(beta, sigma, sigma, 1, "sigma by the scatter between periods")
 
 
 def fitted(

@@ -1,1 +1,1 @@
-"""Design of experiments: trajectories that respect the robot and say what they will buy."""
+"""Experiments: what a motion tells of a robot, and which motion tells the most."""

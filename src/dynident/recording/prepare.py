@@ -13,8 +13,10 @@ from scipy import ndimage
 from dynident.core.arrays import Array, Booleans, frozen
 from dynident.core.errors import InputError
 from dynident.core.options import NotNegatives, Options, Positives, per_joint
+from dynident.core.schema import Number
 from dynident.recording.clock import SHORTEST
 from dynident.recording.filters import DecimationFilter, differences, edge, zero_phase_lowpass
+from dynident.recording.periods import FINER, Averaging, averaging
 from dynident.recording.recording import Recording
 from dynident.robot.drives import Drives
 
@@ -35,6 +37,8 @@ def odd(value: int) -> int:
 
 
 Whole = Annotated[int, Field(strict=True, ge=1, le=MOST)]
+Count = Annotated[int, Field(strict=True, ge=0, le=MOST)]
+Period = Annotated[Number, Field(gt=0.0)] | Literal["found", "none"]
 Odd = Annotated[Whole, AfterValidator(odd)]
 
 
@@ -71,6 +75,12 @@ class Preparation(Options):
         Literal["differences", "measured"],
         "of the position; or take the log's own dq and, where it has it, ddq",
     ] = "differences"
+    period: Annotated[
+        Period,
+        "of a motion that repeats, over whose periods motion and torque are averaged (Swevers "
+        "1997) [s]; `found` looks for it in the log",
+    ] = "none"
+    warmup: Annotated[Count, "periods left out at the start of a log that is averaged"] = 0
 
 
 @dataclass(frozen=True)
@@ -112,6 +122,9 @@ class Samples:
     warnings : tuple of str
     joints : tuple of str, or None
         Names of the joints whose columns these are, where they are known.
+    averaging : Averaging or None
+        Of a log that repeats: these are then the mean period, resampled to a whole number of
+        samples, with as much of it before and after once more as the filters need.
     """
 
     name: str
@@ -136,6 +149,7 @@ class Samples:
     mended: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     joints: tuple[str, ...] | None = None
+    averaging: Averaging | None = None
 
     def __post_init__(self) -> None:
         for label in ("q", "dq", "ddq", "tau", "measured", "qref", "dqref"):
@@ -145,6 +159,39 @@ class Samples:
         if self.moving.flags.writeable:
             object.__setattr__(self, "moving", self.moving.copy())
             self.moving.setflags(write=False)
+
+    @property
+    def whole_period(self) -> bool:
+        """Whether its rows are those of a whole mean period, each once, of periods alike."""
+        if self.averaging is None or not self.averaging.settled:
+            return False
+        return self.segments in (self.runs, (self.averaging.inner,))
+
+    def only(self, ranges: Sequence[tuple[int, int]]) -> Samples:
+        """The same log of which only rows centred in some ranges of samples are fitted.
+
+        Filters see all of it, as before.
+
+        Parameters
+        ----------
+        ranges : sequence of (start, stop)
+            First sample, and the one after the last.
+
+        Raises
+        ------
+        InputError
+            When a range is empty or not of the log, or the log was averaged over periods.
+        """
+        if self.averaging is not None:
+            raise InputError(f"{self.name}: is a mean of periods; keep does not go with period")
+        inside = np.zeros(len(self.q), dtype=bool)
+        for start, stop in ranges:
+            if not 0 <= start < stop <= len(self.q):
+                raise InputError(
+                    f"{self.name}: samples {start}-{stop} are not of the log's {len(self.q)}"
+                )
+            inside[start:stop] = True
+        return replace(self, moving=self.moving & inside[:, None])
 
     def of_joints(self, names: Sequence[str]) -> Samples:
         """The columns of these joints, in this order; as they are where no names are known.
@@ -168,11 +215,14 @@ class Samples:
         found = {key: getattr(self, key) for key in signals}
         changed: dict[str, Any] = {k: v if v is None else v[:, places] for k, v in found.items()}
         changed |= {key: tuple(getattr(self, key)[k] for k in places) for key in lists}
+        if self.averaging is not None:
+            changed["averaging"] = self.averaging.of_joints(places)
         return replace(self, **changed, joints=tuple(names))
 
     def along(self, q: Array, dq: Array, ddq: Array) -> Samples:
         """The same log on another motion: rows are filtered and dropped alike."""
-        return replace(self, q=q, dq=dq, ddq=ddq)
+        averaging = None if self.averaging is None else self.averaging.along(q, dq, ddq)
+        return replace(self, q=q, dq=dq, ddq=ddq, averaging=averaging)
 
     def driven(self, tau: Array) -> Samples:
         """The same log with other torques."""
@@ -180,7 +230,10 @@ class Samples:
 
     @property
     def preparation(self) -> Preparation:
-        """What made them, in numbers: the same for another recording."""
+        """What made them, in numbers, for another recording: all but what is this motion's own.
+
+        A period is; `prepared` of the other recording averages nothing.
+        """
         return Preparation(
             self.bandwidth,
             self.position_hz,
@@ -206,6 +259,7 @@ class Samples:
             "median": self.median,
             "derivatives": self.derivatives,
             "mended": list(self.mended),
+            "averaging": None if self.averaging is None else self.averaging.settings(),
         }
 
 
@@ -221,7 +275,7 @@ def prepare(
         Joint bandwidth omega_dyn [Hz]; 10 Hz is assumed, and said, where none is given.
     **options
         Those of `Preparation`: position_hz, torque_hz, decimation, drop_below, median,
-        derivatives.
+        derivatives, period, warmup.
 
     Returns
     -------
@@ -230,7 +284,8 @@ def prepare(
     Raises
     ------
     InputError
-        When an option is out of range or the log is too short for its filters.
+        When an option is out of range, the log is too short for its filters, or it is to be
+        averaged and does not repeat.
     """
     return prepared(recording, Preparation(bandwidth, **options))  # type: ignore[arg-type]
 
@@ -284,15 +339,14 @@ def prepared(recording: Recording, wanted: Preparation) -> Samples:
         raise InputError(f"{recording.name}: derivatives = 'measured', but the log has no dq")
 
     slow = per_joint(wanted.drop_below, n, f"{called}: drop_below")
+    if wanted.period != "none":
+        return _mean_period(recording, wanted, runs, (band, position, torque, slow), notes)
     q = np.empty_like(recording.q)
     moving = np.zeros(q.shape, dtype=bool)
     dq, ddq = np.empty_like(q), np.empty_like(q)
     for start, stop in runs:
         run = slice(start, stop)
-        raw = recording.q[run]
-        if median is not None:
-            raw = ndimage.median_filter(raw, size=(median, 1), mode="nearest")
-        q[run] = by_cutoff(raw, position, rate)
+        q[run] = by_cutoff(without_outliers(recording.q[run], median), position, rate)
         dq[run], ddq[run] = differences(q[run], rate)
         if wanted.derivatives == "measured" and recording.dq is not None:
             dq[run] = by_cutoff(recording.dq[run], position, rate)
@@ -345,6 +399,81 @@ def prepared(recording: Recording, wanted: Preparation) -> Samples:
         warnings=tuple(notes),
         joints=recording.joints,
     )
+
+
+def _mean_period(
+    recording: Recording,
+    wanted: Preparation,
+    runs: tuple[tuple[int, int], ...],
+    per_joint: tuple[tuple[float, ...], ...],
+    notes: list[str],
+) -> Samples:
+    """The mean period of a recording that repeats.
+
+    Parameters
+    ----------
+    recording : Recording
+    wanted : Preparation
+    runs : tuple of (start, stop)
+    per_joint : tuple of tuple of float
+        Bandwidths, cutoffs of position and torque, slow speeds.
+    notes : list of str
+        So far.
+    """
+    band, position, torque, slow = per_joint
+    q = recording.q.copy()
+    for start, stop in runs:
+        q[start:stop] = without_outliers(q[start:stop], wanted.median)
+    # one step for all joints divides the period: every part of it then has as many rows
+    step = min(DecimationFilter.design(hz, recording.rate, wanted.decimation).step for hz in torque)
+    measured = wanted.derivatives == "measured"
+    mean, more = averaging(
+        recording, q, runs, wanted.period, wanted.warmup, position, step, measured
+    )
+    rate = mean.samples / mean.period
+    if min(torque) * mean.period < 1.0:
+        raise InputError(
+            f"{recording.name}: a period of {mean.period:g} s is too short for a torque filter at "
+            f"{min(torque):g} Hz; raise bandwidth or torque_hz"
+        )
+    filters = tuple(DecimationFilter.design(hz, rate, FINER * step) for hz in torque)
+    half = max(f.half for f in filters)
+    # filters of one length see the same rows
+    filters = tuple(
+        DecimationFilter(f.cutoff, f.step, np.pad(f.taps, half - f.half)) for f in filters
+    )
+    mean = replace(mean, wrapped=half)
+    means = {label: mean.mean(label) for label in ("q", "dq", "ddq", "tau", "qref", "dqref")}
+    assert means["q"] is not None
+    assert means["dq"] is not None
+    whole = ((0, len(means["q"])),)
+    return Samples(
+        name=recording.name,
+        rate=rate,
+        **means,  # type: ignore[arg-type]
+        measured=means["q"],
+        segments=whole,
+        runs=whole,
+        filters=filters,
+        bandwidth=band,
+        position_hz=position,
+        drop_below=slow,
+        moving=moving_joints(means["dq"], slow, recording.drives),
+        decimation=wanted.decimation,
+        median=wanted.median,
+        derivatives=wanted.derivatives,
+        mended=recording.mended,
+        warnings=(*notes, *more),
+        joints=recording.joints,
+        averaging=mean,
+    )
+
+
+def without_outliers(q: Array, median: int | None) -> Array:
+    """Positions behind a median filter, where one is wanted."""
+    if median is None:
+        return q
+    return np.asarray(ndimage.median_filter(q, size=(median, 1), mode="nearest"))
 
 
 def moving_joints(dq: Array, slow: tuple[float, ...], drives: Drives | None) -> Booleans:

@@ -17,6 +17,8 @@ from dynident.core.arrays import Array
 from dynident.core.options import Options
 from dynident.core.schema import Name, one_of
 from dynident.recording.filters import DecimationFilter
+from dynident.recording.periods import FINER
+from dynident.recording.prepare import Samples
 from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem
 from dynident.regression.statistics import autoregression, residuals
@@ -28,13 +30,23 @@ def decimated(problem: Problem) -> Problem:
 
 
 def every_sample(problem: Problem) -> Problem:
-    """Rows without filter and decimation."""
+    """Rows without filter and decimation; of a mean period once, at about the log's own rate."""
     return problem.on(
         [
-            replace(log, filters=(DecimationFilter.design(log.rate, log.rate),) * len(log.filters))
+            replace(
+                log,
+                filters=(DecimationFilter(0.5 * log.rate, apart(log), np.ones(1)),)
+                * len(log.filters),
+                segments=log.segments if log.averaging is None else (log.averaging.inner,),
+            )
             for log in problem.samples
         ]
     )
+
+
+def apart(log: Samples) -> int:
+    """Samples from one that was measured to the next."""
+    return 1 if log.averaging is None else FINER
 
 
 def whitened(problem: Problem) -> Problem:
@@ -47,18 +59,26 @@ def whitened(problem: Problem) -> Problem:
     factors: Factors = problem.factors
     beta = factors.weighted(factors.ones).solve()
     errors = residuals(full, beta).error
-    taps = [inverse_filter(autoregression(error)) for error in errors]
+    models = [autoregression(error) for error in errors]
     return full.on(
         [
-            replace(log, filters=tuple(DecimationFilter(0.5 * log.rate, 1, own) for own in taps))
+            replace(
+                log,
+                filters=tuple(
+                    DecimationFilter(0.5 * log.rate, apart(log), inverse_filter(a, apart(log)))
+                    for a in models
+                ),
+            )
             for log in full.samples
         ]
     )
 
 
-def inverse_filter(a: Array) -> Array:
-    """Taps of ``1 + a_1 z^-1 + ...``, oldest sample first, of odd length."""
-    return np.concatenate([a[::-1], [1.0]])
+def inverse_filter(a: Array, apart: int = 1) -> Array:
+    """Taps of ``1 + a_1 z^-1 + ...``, oldest sample first, of odd length, so far apart."""
+    taps = np.zeros(len(a) * apart + 1)
+    taps[::apart] = [*a[::-1], 1.0]
+    return taps
 
 
 ROWS: dict[str, Callable[[Problem], Problem]] = {

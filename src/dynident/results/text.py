@@ -76,6 +76,8 @@ def cutoff_words(samples: Samples) -> str:
     )
     if any(samples.drop_below):
         text += f", slower rows dropped below {common(samples.drop_below)} rad/s or m/s"
+    if samples.averaging is not None:
+        text += f", {samples.averaging.words}"
     return text
 
 

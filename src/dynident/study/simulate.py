@@ -80,7 +80,9 @@ def simulate_study(study: Study, progress: Progress = silent) -> SimulatedLog:
             raise SectionError(
                 "[reference] needs a kind and its values, or a [[log]] that has qref"
             )
-        logs = (study_samples(study.log[0], robot, study.prepare),)
+        # all of it is simulated, at its own rate: a mean period would not be
+        own = study.log[0].model_copy(update={"period": "none"})
+        logs = (study_samples(own, robot, study.prepare),)
         simulation = build_simulation(
             study.controller, study.reference, study.simulation, robot, logs
         )

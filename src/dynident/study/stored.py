@@ -366,7 +366,8 @@ def relocated(section: LogSection, files: Sequence[str]) -> LogSection:
         for signal, where in section.columns.items()
     }
     update = {"files": tuple(files), "columns": columns, "rows": None, "use": "validate"}
-    return section.model_copy(update=update | {"name": None})
+    # a period is a log's own: another may have no such
+    return section.model_copy(update=update | {"name": None, "keep": None, "period": "none"})
 
 
 def stored_urdf(

@@ -27,10 +27,11 @@ from dynident.estimators import ESTIMATORS
 from dynident.estimators.options import every_option, names_of
 from dynident.estimators.recursive import Drift, Forgetting
 from dynident.estimators.tracker import Alarm, Tracking
+from dynident.excitation.selection import Selecting
 from dynident.friction.models import FRICTIONS
 from dynident.recording.clock import Clocking
 from dynident.recording.mend import Mending, mend
-from dynident.recording.prepare import MOST, Preparation, Samples, prepare
+from dynident.recording.prepare import Count, Period, Preparation, Samples, prepare
 from dynident.recording.read import read_log
 from dynident.recording.recording import Recording
 from dynident.robot import load_robot
@@ -67,7 +68,7 @@ def each_known(friction: str) -> str:
 
 
 Friction = Annotated[Name, BeforeValidator(joined), AfterValidator(each_known)]
-Row = Annotated[int, Field(strict=True, ge=0, le=MOST)]
+Range = Annotated[tuple[Count, Count], AfterValidator(in_order)]
 Side = Literal["joint", "motor"]
 Column = Name | Annotated[int, Field(strict=True, ge=1)]
 
@@ -122,6 +123,10 @@ class LogFiles(Spec):
         Several files side by side, or one after another.
     rows : tuple of 2 ints, optional
         First sample and the one after the last.
+    keep : tuple of tuple of 2 ints, optional
+        Ranges of samples, as of `rows`, in which alone rows are fitted; filters see all.
+    period, warmup : optional
+        This log's own, instead of those of ``[prepare]``.
     name : str, optional
     """
 
@@ -132,7 +137,10 @@ class LogFiles(Spec):
     units: dict[str, Name | tuple[Name, ...]] | None = None
     side: Side | tuple[Side, ...] = "joint"
     stack: Literal["side", "time"] = "side"
-    rows: Annotated[tuple[Row, Row], AfterValidator(in_order)] | None = None
+    rows: Range | None = None
+    keep: Annotated[tuple[Range, ...], Field(min_length=1)] | None = None
+    period: Period | None = None
+    warmup: Count | None = None
     name: Name | None = None
 
     def mending(self) -> Mending:
@@ -170,6 +178,7 @@ if TYPE_CHECKING:
     PrepareSection = Spec
     IdentifySection = MethodSection
     TrackSection = Spec
+    SelectSection = Spec
 else:
     LogSection = option_section("LogSection", LogFiles, table([Clocking, Mending]))
     PrepareSection = option_section("PrepareSection", Spec, table([Preparation]))
@@ -177,6 +186,7 @@ else:
         "IdentifySection", MethodSection, {**every_option(), **table(EVERY_METHOD)}
     )
     TrackSection = option_section("TrackSection", Spec, table(TRACKING))
+    SelectSection = option_section("SelectSection", Spec, table([Selecting]))
 
 
 class Study(Spec):
@@ -204,6 +214,8 @@ class Study(Spec):
         Of `dynident excite`.
     obstacle : tuple of ObstacleSection
         What stands around the robot, likewise.
+    select : SelectSection
+        Of `dynident select`.
     """
 
     robot: RobotSection
@@ -219,6 +231,7 @@ class Study(Spec):
     track: TrackSection = TrackSection()
     excitation: ExcitationSection = ExcitationSection()
     obstacle: tuple[ObstacleSection, ...] = ()
+    select: SelectSection = SelectSection()
 
 
 def read_study(path: str | Path, use: str | None = "identify") -> Study:
@@ -334,7 +347,16 @@ def study_samples(section: LogSection, robot: Robot, settings: PrepareSection) -
     ------
     InputError
     """
-    return prepare(study_recording(section, robot), **settings.model_dump(exclude_none=True))
+    given = settings.model_dump(exclude_none=True)
+    own = {"period": section.period, "warmup": section.warmup}
+    given |= {key: value for key, value in own.items() if value is not None}
+    samples = prepare(study_recording(section, robot), **given)
+    if section.keep is None:
+        return samples
+    first = 0 if section.rows is None else section.rows[0]
+    if any(start < first for start, _ in section.keep):
+        raise InputError(f"{samples.name}: keep begins before rows = {list(section.rows or ())}")
+    return samples.only([(start - first, stop - first) for start, stop in section.keep])
 
 
 def study_recording(section: LogSection, robot: Robot) -> Recording:

@@ -587,7 +587,9 @@ def is_number(cell: str) -> bool:
 
 def log_sigma(setting: Setting, recording: Recording) -> Array:
     """Sigma of each joint, of least squares on a whole log."""
-    samples = prepare(recording, **setting.study.prepare.model_dump(exclude_none=True))
+    # sigma is that of single samples, also where a batch would average periods
+    given = setting.study.prepare.model_dump(exclude_none=True, exclude={"period", "warmup"})
+    samples = prepare(recording, **given)
     return weighted_solution(Problem.of(setting.base, samples).factors)[1]
 
 

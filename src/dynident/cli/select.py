@@ -1,0 +1,51 @@
+"""``dynident select``: the blocks of logs that tell the most, and a study that fits these alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dynident.cli.flags import SELECTING
+from dynident.cli.options import JsonFlag, app, with_flags
+from dynident.core.errors import InputError, of_study
+
+
+@app.command(epilog="Example: dynident select work.toml --fix selected.toml")
+@with_flags(SELECTING)
+def select(
+    study: Annotated[Path, typer.Argument(metavar="STUDY.toml")],
+    fix: Annotated[
+        Path | None,
+        typer.Option("--fix", help="Write a copy of the study that fits the chosen rows alone."),
+    ] = None,
+    json: JsonFlag = False,
+    options: dict[str, Any] | None = None,
+) -> None:
+    """Choose what tells the most of logs from ordinary work, and say what motion is missing."""
+    from dynident.cli.progress import progress_on_stderr
+    from dynident.core.files import refuse_overwriting, write_files
+    from dynident.core.schema import validated
+    from dynident.results.json import finite, to_json
+    from dynident.study import select as selecting
+    from dynident.study.study import SelectSection, inputs_of, read_study
+
+    chosen = read_study(study)
+    if options:
+        told = {**chosen.select.model_dump(exclude_none=True), **options}
+        section = validated(SelectSection, told, "command line")
+        chosen = chosen.model_copy(update={"select": section})
+    if fix is not None:
+        if fix.parent.resolve() != study.parent.resolve():
+            raise InputError(f"{fix}: has to stand beside {study}, whose file names it keeps")
+        refuse_overwriting([fix], [*inputs_of(chosen), study])
+    with progress_on_stderr() as progress, of_study(study):
+        found = selecting.select_study(chosen, progress)
+    if json:
+        typer.echo(to_json(finite(selecting.selection_dict(found))), nl=False)
+    else:
+        typer.echo(selecting.selection_text(found))
+    if fix is not None:
+        write_files({fix: selecting.selected_study(study, chosen, found).encode()})
+        typer.echo(f"written to {fix}", err=True)

@@ -1,0 +1,536 @@
+"""Data selection: the blocks of logs from ordinary work that tell the most (Venture et al. 2009).
+
+A robot at work stands still, repeats itself and moves joints that hardly tell of the others. Logs
+are cut into blocks, of which each is a small factor, and blocks are taken one by one: always the
+one that adds most to the mean, over the sub-chains of the robot, of the log-determinant of what is
+known of the sub-chain's parameters, per parameter. A sub-chain is a joint with all that it carries:
+the far links, which move few torques, count in all of them. The criterion is monotone and
+submodular, so that no other choice of as many blocks gains more than 1 / (1 - 1/e) times as much
+(Nemhauser, Wolsey and Fisher 1978), and gains only shrink: most need not be computed again.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+from scipy.spatial import cKDTree
+
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.options import Options
+from dynident.core.schema import Number
+from dynident.core.threads import one_thread
+from dynident.dynamics.base import BaseParameters
+from dynident.recording.prepare import Samples
+from dynident.regression.factors import UNEXCITED, System, triangular
+from dynident.regression.problem import Problem
+from dynident.regression.weighted import weighted_solution
+from dynident.robot.model import Robot
+
+START = 0.01
+"""Share of what all rows know, with which the choice begins: what is missing then has a gain."""
+SAME = 0.75
+"""Share of a block's instants that have to be repeats for the block to be one."""
+DENSE = 4
+"""Instants of what was chosen for one of a row, among which repeats are looked for."""
+POOR = 30.0
+"""Relative standard deviation from which a parameter is poorly known [%]."""
+INFLATED = 10.0
+"""Standard deviation over that with all others known, from which motion does not tell it apart."""
+PARTNER = 0.5
+"""Correlation from which another parameter is named beside it."""
+
+
+@dataclass(frozen=True)
+class Selecting(Options):
+    """Which blocks of the logs are taken."""
+
+    block: Annotated[
+        Annotated[Number, Field(gt=0.0)], "length of the blocks that logs are cut into [s]"
+    ] = 1.0
+    gain: Annotated[
+        Annotated[Number, Field(gt=0.0, lt=1.0)],
+        "least share by which the next block has to lower the standard deviations, in the mean "
+        "over sub-chains and parameters; the choice ends there",
+    ] = 0.02
+    repeat: Annotated[
+        Annotated[Number, Field(ge=0.0)],
+        "how near, in standard deviations of q, dq and ddq, an instant has to be to one that was "
+        "chosen for it to be a repeat; 0 takes repeats too",
+    ] = 0.1
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block that was chosen.
+
+    Attributes
+    ----------
+    log : int
+        Which of the logs.
+    start, stop : int
+        Its samples: first, and one after the last.
+    rows : int
+    gain : float
+        By what share it lowered the standard deviations when it was chosen.
+    """
+
+    log: int
+    start: int
+    stop: int
+    rows: int
+    gain: float
+
+
+@dataclass(frozen=True)
+class Chain:
+    """What the rows know of a joint with all that it carries, before and after the choice.
+
+    Attributes
+    ----------
+    joint : str
+    columns : tuple of int
+        Base parameters.
+    condition_all, condition : float
+        Condition numbers of their weighted columns, at unit length: of all rows, and of those
+        that were chosen.
+    information : float
+        Of a chosen row over that of a row among all: geometric mean over the parameters.
+    """
+
+    joint: str
+    columns: tuple[int, ...]
+    condition_all: float
+    condition: float
+    information: float
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A base parameter that the chosen rows know poorly, and what would move it.
+
+    Attributes
+    ----------
+    name, joint : str
+    words : str
+    """
+
+    name: str
+    joint: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Blocks that were chosen, and what they are worth.
+
+    Attributes
+    ----------
+    logs : tuple of str
+        Names.
+    rates : tuple of float
+        Of the logs [Hz].
+    blocks : tuple of Block
+        In the order of their choice.
+    offered, repeats : int
+        How many blocks there were, and how many of these were left out as repeats.
+    rows_all, rows : int
+    names : tuple of str
+        Of the base parameters.
+    before, after : ndarray, shape (base parameters,)
+        Relative standard deviations that all rows and the chosen ones predict, by white errors with
+        the sigmas of all; infinite where rows leave a parameter open [%].
+    chains : tuple of Chain
+        The whole robot, which the first joint carries, first.
+    missing : tuple of Missing
+    """
+
+    logs: tuple[str, ...]
+    rates: tuple[float, ...]
+    blocks: tuple[Block, ...]
+    offered: int
+    repeats: int
+    rows_all: int
+    rows: int
+    names: tuple[str, ...]
+    before: Array
+    after: Array
+    chains: tuple[Chain, ...]
+    missing: tuple[Missing, ...]
+
+    def kept(self, log: int) -> tuple[tuple[int, int], ...]:
+        """The chosen samples of a log, in order of time, neighbours joined."""
+        found: list[tuple[int, int]] = []
+        for start, stop in sorted((b.start, b.stop) for b in self.blocks if b.log == log):
+            if found and found[-1][1] == start:
+                found[-1] = (found[-1][0], stop)
+            else:
+                found.append((start, stop))
+        return tuple(found)
+
+    def of(self, problem: Problem) -> Problem:
+        """The problem with the chosen rows alone."""
+        kept = [(log, self.kept(k)) for k, log in enumerate(problem.samples)]
+        return problem.on([log.only(ranges) for log, ranges in kept if ranges])
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A block on offer.
+
+    Attributes
+    ----------
+    log, start, stop, rows : int
+    factor : ndarray, shape (at most base parameters, base parameters)
+        Of its weighted rows.
+    """
+
+    log: int
+    start: int
+    stop: int
+    rows: int
+    factor: Array
+
+
+@one_thread
+def select_blocks(problem: Problem, selecting: Selecting = Selecting()) -> Selection:
+    """Choose the blocks of a problem's logs that tell the most.
+
+    Parameters
+    ----------
+    problem : Problem
+    selecting : Selecting
+
+    Raises
+    ------
+    InputError
+        When a block is shorter than the step from row to row, or a log was averaged.
+    """
+    for log in problem.samples:
+        if log.averaging is not None:
+            raise InputError(
+                f"{log.name}: is the mean of its periods, of which no block can be left out; "
+                "leave period out"
+            )
+        if selecting.block * log.rate < max(f.step for f in log.filters):
+            raise InputError(
+                f"{log.name}: block = {selecting.block:g} s is shorter than the "
+                f"{max(f.step for f in log.filters) / log.rate:g} s between rows"
+            )
+    beta, sigma, _ = weighted_solution(problem.factors)
+    offers = _offers(problem, selecting.block, sigma)
+    base = problem.base
+    whole = problem.factors.weighted(sigma)
+    chains = sub_chains(base)
+    blocks, repeats = _chosen(problem, selecting, offers, whole, list(chains.values()))
+    taken = [offers[k] for k, _ in blocks]
+    R = triangular(np.vstack([offer.factor for offer in taken]))
+    after = System(R, np.zeros(len(R)), 0.0)
+    rows, rows_all = sum(offer.rows for offer in taken), sum(offer.rows for offer in offers)
+    names = problem.robot.joint_names
+    std = _std(after)
+    return Selection(
+        tuple(log.name for log in problem.samples),
+        tuple(log.rate for log in problem.samples),
+        tuple(
+            Block(offers[k].log, offers[k].start, offers[k].stop, offers[k].rows, gain)
+            for k, gain in blocks
+        ),
+        len(offers),
+        repeats,
+        rows_all,
+        rows,
+        base.names,
+        _relative(_std(whole), beta),
+        _relative(std, beta),
+        tuple(
+            Chain(
+                names[joint],
+                columns,
+                _condition(whole.A[:, columns]),
+                _condition(R[:, columns]),
+                _information(R[:, columns], whole.A[:, columns]) * rows_all / rows,
+            )
+            for joint, columns in chains.items()
+        ),
+        missing(problem, [(b.log, b.start, b.stop) for b in taken], after, beta),
+    )
+
+
+def sub_chains(base: BaseParameters) -> dict[int, tuple[int, ...]]:
+    """Base parameters of each joint with all that it carries, by the joint's place."""
+    robot = base.idim.robot
+    numbers = [base.idim.parameters[k].number for k in base.kept]
+    found = {}
+    for joint in range(robot.n):
+        carried = carried_by(robot, joint)
+        columns = tuple(k for k, number in enumerate(numbers) if number - 1 in carried)
+        if columns:
+            found[joint] = columns
+    return found
+
+
+def carried_by(robot: Robot, joint: int) -> set[int]:
+    """A joint and those beyond it."""
+    found = {joint}
+    for k, other in enumerate(robot.joints):
+        if other.parent - 1 in found:
+            found.add(k)
+    return found
+
+
+def _offers(problem: Problem, seconds: float, sigma: Array) -> list[Offer]:
+    """The blocks of all logs with the factors of their weighted rows."""
+    p, columns = problem.base.count, problem.columns
+    found = []
+    for number, (log, stretches) in enumerate(zip(problem.samples, problem.passes(), strict=True)):
+        length = max(1, round(seconds * log.rate))
+        pending: dict[int, list[Array]] = {}
+        counts: dict[int, int] = {}
+        for rows in stretches:
+            for g, own in enumerate(columns):
+                places = rows.sample[g] // length
+                for place in np.unique(places).tolist():
+                    here = places == place
+                    wide = np.zeros((int(here.sum()), p))
+                    wide[:, own] = rows.X[g][here] / sigma[g]
+                    kept = pending.setdefault(place, [])
+                    kept.append(wide)
+                    counts[place] = counts.get(place, 0) + len(wide)
+                    if sum(map(len, kept)) > 2 * p:
+                        pending[place] = [triangular(np.vstack(kept))]
+        for place in sorted(pending):
+            start, stop = place * length, min((place + 1) * length, len(log.q))
+            factor = triangular(np.vstack(pending[place]))
+            found.append(Offer(number, start, stop, counts[place], factor))
+    return found
+
+
+class _Knowledge:
+    """What is known of each sub-chain, in coordinates in which all rows know one of everything."""
+
+    def __init__(self, whole: System, chains: Sequence[tuple[int, ...]]) -> None:
+        self.columns = [list(columns) for columns in chains]
+        self.images = [_whitening(whole.A[:, columns]) for columns in self.columns]
+        self.factors = [np.sqrt(START) * np.eye(image.shape[1]) for image in self.images]
+
+    def gain(self, factor: Array) -> float:
+        """What a block adds: mean of ``log det(I + V V^T)`` per parameter, ``V = A R^-1``."""
+        total = 0.0
+        for columns, image, known in zip(self.columns, self.images, self.factors, strict=True):
+            V = np.linalg.solve(known.T, (factor[:, columns] @ image).T)
+            gram = V @ V.T if V.shape[0] < V.shape[1] else V.T @ V
+            total += float(np.linalg.slogdet(np.eye(len(gram)) + gram)[1]) / image.shape[1]
+        return total / len(self.columns)
+
+    def add(self, factor: Array) -> None:
+        """Take a block in."""
+        self.factors = [
+            triangular(np.vstack([known, factor[:, columns] @ image]))
+            for columns, image, known in zip(self.columns, self.images, self.factors, strict=True)
+        ]
+
+
+def _whitening(A: Array) -> Array:
+    """Directions that the rows excite, scaled to one: ``(A image)^T (A image) = I``."""
+    norms = np.linalg.norm(A, axis=0)
+    norms[norms == 0.0] = 1.0
+    _, s, vt = np.linalg.svd(A / norms, full_matrices=False)
+    rank = int(np.sum(s > s[0] / UNEXCITED))
+    return np.asarray((vt[:rank] / s[:rank, None]).T / norms[:, None])
+
+
+def _chosen(
+    problem: Problem,
+    selecting: Selecting,
+    offers: Sequence[Offer],
+    whole: System,
+    chains: Sequence[tuple[int, ...]],
+) -> tuple[list[tuple[int, float]], int]:
+    """The blocks that were taken, each with the share it gained, and how many repeats were not."""
+    known = _Knowledge(whole, chains)
+    past = _Past(problem.samples, selecting.repeat)
+    # gains only shrink: one that is still the largest after it was renewed is the largest
+    heap = [(-known.gain(offer.factor), k, 0) for k, offer in enumerate(offers)]
+    heapq.heapify(heap)
+    taken: list[tuple[int, float]] = []
+    repeats = 0
+    while heap:
+        size, k, renewed = heapq.heappop(heap)
+        if renewed < len(taken):
+            heapq.heappush(heap, (-known.gain(offers[k].factor), k, len(taken)))
+            continue
+        share = 1.0 - float(np.exp(0.5 * size))
+        if taken and share < selecting.gain:
+            break
+        offer = offers[k]
+        if past.has(offer):
+            repeats += 1
+            continue
+        known.add(offer.factor)
+        past.add(offer)
+        taken.append((k, share))
+    return taken, repeats
+
+
+class _Past:
+    """Motion of what was chosen, among which repeats are looked for."""
+
+    def __init__(self, logs: Sequence[Samples], near: float) -> None:
+        self.logs, self.near = logs, near
+        used = [
+            np.hstack([getattr(log, label)[a:b] for label in ("q", "dq", "ddq")])
+            for log in logs
+            for a, b in log.segments
+        ]
+        self.scale = np.std(np.vstack(used), axis=0)
+        self.moving = self.scale > 0.0
+        self.trees: list[cKDTree] = []
+
+    def _points(self, offer: Offer, dense: int) -> Array:
+        log = self.logs[offer.log]
+        step = max(1, min(f.step for f in log.filters) // dense)
+        some = slice(offer.start, offer.stop, step)
+        motion = np.hstack([log.q[some], log.dq[some], log.ddq[some]])
+        return np.asarray(motion[:, self.moving] / self.scale[self.moving])
+
+    def has(self, offer: Offer) -> bool:
+        """Whether most of a block's instants are near to ones that were chosen."""
+        if not self.near or not self.trees:
+            return False
+        points = self._points(offer, 1)
+        # root mean square over the coordinates
+        reach = self.near * np.sqrt(points.shape[1])
+        seen = np.zeros(len(points), dtype=bool)
+        for tree in self.trees:
+            seen |= np.isfinite(tree.query(points, distance_upper_bound=reach)[0])
+        return bool(seen.mean() >= SAME)
+
+    def add(self, offer: Offer) -> None:
+        """Take a block in."""
+        if self.near:
+            self.trees.append(cKDTree(self._points(offer, DENSE)))
+
+
+def _condition(A: Array) -> float:
+    """Condition number with columns of unit length."""
+    norms = np.linalg.norm(A, axis=0)
+    if np.any(norms == 0.0) or len(A) < A.shape[1]:
+        return np.inf
+    s = np.linalg.svd(A / norms, compute_uv=False)
+    return float(s[0] / s[-1]) if s[-1] > 0.0 else np.inf
+
+
+def _information(A: Array, whole: Array) -> float:
+    """Geometric mean of the information of some rows over that of all, direction by direction."""
+    s = np.linalg.svd(A @ _whitening(whole), compute_uv=False)
+    if not len(s) or s[-1] <= 0.0 or len(A) < len(s):
+        return 0.0
+    return float(np.exp(2.0 * np.mean(np.log(s))))
+
+
+def _std(system: System) -> Array:
+    """Standard deviations by white errors; infinite where a parameter is left open."""
+    std = np.linalg.norm(system.inverse(), axis=1)
+    _, rank, weak = system.condition()
+    if rank < len(std):
+        std = np.where(weak > 1.0 / np.sqrt(UNEXCITED), np.inf, std)
+    return np.asarray(std)
+
+
+def _relative(std: Array, beta: Array) -> Array:
+    """Standard deviations over values [%]."""
+    return np.asarray(100.0 * std / np.maximum(np.abs(beta), np.finfo(float).tiny))
+
+
+MOVES = {
+    "Ia": "fast accelerations of {joint}",
+    "Iam": "fast accelerations of {joint}",
+    "Izz": "fast accelerations of {joint}",
+    "Ixx": "turning {link} across its own axis: {before} fast, at several angles of {joint}",
+    "Iyy": "turning {link} across its own axis: {before} fast, at several angles of {joint}",
+    "Ixy": "turning {link} across its own axis: {before} fast, at several angles of {joint}",
+    "Ixz": "{joint} and {before} accelerating at once",
+    "Iyz": "{joint} and {before} accelerating at once",
+    "m": "many poses under gravity, and fast accelerations of {before}",
+    "mx": "large angles of {joint}, and of {before}, under gravity",
+    "my": "large angles of {joint}, and of {before}, under gravity",
+    "mz": "large angles of {before} under gravity",
+    "fv": "{joint} at several speeds, slow and fast",
+    "fvm": "{joint} at several speeds, slow and fast",
+    "fc": "{joint} in both directions, without long stops",
+    "fcm": "{joint} in both directions, without long stops",
+    "off": "{joint} in both directions at like speeds",
+}
+"""What moves a parameter, by its symbol."""
+OTHERS = "{joint} over its whole range of speeds and loads"
+
+
+def missing(
+    problem: Problem, blocks: Sequence[tuple[int, int, int]], system: System, beta: Array
+) -> tuple[Missing, ...]:
+    """Base parameters that the rows of some blocks know poorly, the worst first.
+
+    One is poor where it is open, where motion does not tell it apart from others (its standard
+    deviation is `INFLATED` times what it would be were they known), or where even then it would be
+    above `POOR` percent of its value: it is small, or hardly moves any torque.
+
+    Parameters
+    ----------
+    problem : Problem
+    blocks : sequence of (log, start, stop)
+    system : System
+        Their weighted rows.
+    beta : ndarray, shape (base parameters,)
+    """
+    base, robot = problem.base, problem.robot
+    inverse = system.inverse()
+    covariance = inverse @ inverse.T
+    std = _std(system)
+    lengths = np.linalg.norm(system.A, axis=0)
+    alone = np.divide(1.0, lengths, out=np.full(len(lengths), np.inf), where=lengths > 0.0)
+    own = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
+    correlation = np.abs(covariance / np.outer(own, own))
+    fastest = np.max(
+        [np.max(np.abs(problem.samples[k].dq[a:b]), axis=0) for k, a, b in blocks], axis=0
+    )
+    found = []
+    for k, name in enumerate(base.names):
+        parameter = base.idim.parameters[base.kept[k]]
+        joint = robot.joints[parameter.number - 1]
+        inflation = std[k] / alone[k] if np.isfinite(alone[k]) else np.inf
+        weak = 100.0 * alone[k] > POOR * abs(beta[k])
+        if not weak and inflation < INFLATED:
+            continue
+        order = np.argsort(-correlation[k], kind="stable")
+        partners = [base.names[i] for i in order if i != k and correlation[k, i] > PARTNER][:2]
+        if not np.isfinite(alone[k]):
+            state = "moves no torque"
+        elif inflation >= INFLATED:
+            beside = f" from {' and '.join(partners)}" if partners else ""
+            state = f"is not told apart{beside}"
+        else:
+            state = "is small, or hardly moves a torque"
+        unit = "m/s" if joint.kind == "prismatic" else "rad/s"
+        before = _before(robot, parameter.number - 1)
+        moves = MOVES.get(parameter.symbol, OTHERS).format(
+            joint=joint.name, link=joint.link, before=before or "the base"
+        )
+        reached = f"{joint.name} reached {fastest[parameter.number - 1]:.2g} {unit}"
+        words = f"{state}; wants {moves} ({reached})"
+        found.append((-float(min(inflation, 1e300)), k, Missing(name, joint.name, words)))
+    return tuple(each for _, _, each in sorted(found, key=lambda item: item[:2]))
+
+
+def _before(robot: Robot, joint: int) -> str:
+    """Names of the joints that carry a joint, the nearest first."""
+    names, parent = [], robot.joints[joint].parent
+    while parent > 0:
+        names.append(robot.joints[parent - 1].name)
+        parent = robot.joints[parent - 1].parent
+    return " or ".join(names[:2])

@@ -1,0 +1,551 @@
+"""Periodic motion: its period, the harmonics of each repetition, their mean and their scatter.
+
+A motion that repeats says more than one of the same length that does not: the mean over P periods
+has 1/P of the noise's variance, and what the periods differ by is that noise, free of any model
+(Swevers et al. 1997).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.recording.harmonics import (
+    Complex,
+    derivative,
+    fitted_harmonics,
+    series,
+    shifted,
+    spectrum,
+    total,
+)
+from dynident.recording.recording import Recording
+
+FINER = 8
+"""Samples of the mean period for one of the log: friction changes its sign between samples."""
+HIGHEST = 0.4
+"""Highest harmonic of a torque, over the sample rate: short of Nyquist the fit is well posed."""
+REPEATS = 0.9
+"""Correlation of a motion with itself a period later, below which it is not periodic."""
+FALLEN = 0.5
+"""Correlation below which a lag has left the first maximum, that at none."""
+SIMILAR, SAMPLED = 2.0, 1e-3
+"""How much worse than the best repetition a shorter one may be: times, and plus."""
+MOVING = 1e-6
+"""Standard deviation over the largest one above which a column moves."""
+DRIFTED = 0.5
+"""Samples by which the last period may begin late or early where the period was given."""
+ODD = 10.0
+"""Squared distance of the first period from the mean over that of the others: a warm-up."""
+UNLIKE = 0.0025
+"""Squared distance of a period from the median, over the motion's own size, from which it is
+another motion where the others are nearer: a mean with them is none that the robot made."""
+FEW = 3
+"""Periods below which a first one that differs cannot be told."""
+TINY = float(np.finfo(float).tiny)
+REFINEMENTS = 20
+ROUNDING = 1e-6
+"""Of a sample, by which a period may end late."""
+HARMONICS = ("q", "dq", "ddq", "tau", "qref", "dqref")
+
+
+@dataclass(frozen=True)
+class Averaging:
+    """What was averaged, and how much it scattered.
+
+    Attributes
+    ----------
+    period : float
+        [s]
+    found : bool
+        Whether the period was found in the log.
+    warmup : int
+        Periods left out at the start.
+    unused : float
+        Time in no whole period, and so left out [s].
+    samples : int
+        Of the mean period, at the rate of `Samples`, without what is wrapped around it: `FINER`
+        for about one of the log.
+    wrapped : int
+        Samples of the mean period that stand before it and after it once more, for filters.
+    q, dq, ddq, tau : ndarray of complex, shapes (periods, harmonics, n)
+        Harmonics of each period.
+    settled : bool
+        Whether the first period is like the others, so that what they differ by is noise.
+    qref, dqref : ndarray of complex, shapes (harmonics, n), or None
+        Of the mean references, where the log has them.
+    """
+
+    period: float
+    found: bool
+    warmup: int
+    unused: float
+    samples: int
+    wrapped: int
+    q: Complex
+    dq: Complex
+    ddq: Complex
+    tau: Complex
+    settled: bool
+    qref: Complex | None = None
+    dqref: Complex | None = None
+
+    def __post_init__(self) -> None:
+        for label in HARMONICS:
+            if getattr(self, label) is not None:
+                getattr(self, label).setflags(write=False)
+
+    @property
+    def periods(self) -> int:
+        """How many were averaged."""
+        return len(self.q)
+
+    @property
+    def inner(self) -> tuple[int, int]:
+        """The mean period among the samples: first, and one after the last."""
+        return self.wrapped, self.wrapped + self.samples
+
+    @property
+    def words(self) -> str:
+        """What was done."""
+        text = f"mean of {self.periods} periods of {self.period:.7g} s"
+        left = [f"{self.warmup} at the start"] * (self.warmup > 0)
+        left += [f"{self.unused:.3g} s in no whole period"] * (self.unused >= 1e-3 * self.period)
+        return text + (f" ({' and '.join(left)} left out)" if left else "")
+
+    def one(self, period: int) -> tuple[Array, Array, Array, Array]:
+        """q, dq, ddq and tau of one of the periods, at about the log's own rate."""
+        count = self.samples // FINER
+        q, dq, ddq, tau = (series(c[period], count) for c in (self.q, self.dq, self.ddq, self.tau))
+        return q, dq, ddq, tau
+
+    def mean(self, label: str) -> Array | None:
+        """The mean period of a signal with what is wrapped around it, shape (samples, n)."""
+        c: Complex | None = getattr(self, label)
+        if c is None:
+            return None
+        wrapped = np.arange(-self.wrapped, self.samples + self.wrapped)
+        mean = series(c.mean(axis=0) if c.ndim == 3 else c, self.samples)
+        return np.asarray(mean.take(wrapped, axis=0, mode="wrap"))
+
+    def along(self, q: Array, dq: Array, ddq: Array) -> Averaging:
+        """The same periods of torque on one motion, the same in each; with what is wrapped."""
+        inner = slice(*self.inner)
+        made: dict[str, Any] = {
+            label: np.broadcast_to(
+                np.fft.rfft(x[inner], axis=0)[None, : self.tau.shape[1]] / self.samples,
+                (self.periods, self.tau.shape[1], x.shape[1]),
+            )
+            for label, x in (("q", q), ("dq", dq), ("ddq", ddq))
+        }
+        return replace(self, **made)
+
+    def of_joints(self, places: Sequence[int]) -> Averaging:
+        """The same of some joints, in this order."""
+        own = {label: getattr(self, label) for label in HARMONICS}
+        chosen: dict[str, Any] = {
+            k: c if c is None else c[..., list(places)] for k, c in own.items()
+        }
+        return replace(self, **chosen)
+
+    def settings(self) -> dict[str, object]:
+        """What a result reports of it."""
+        return {
+            "period_s": self.period,
+            "found": self.found,
+            "periods": self.periods,
+            "warmup": self.warmup,
+            "unused_s": self.unused,
+            "q_std": np.sqrt(total(spectrum(self.q))).tolist(),
+            "tau_std": np.sqrt(total(spectrum(self.tau))).tolist(),
+        }
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Whole periods of a run.
+
+    Attributes
+    ----------
+    start : int
+        Sample at which the first begins.
+    length : float
+        Samples in a period.
+    count : int
+    """
+
+    start: int
+    length: float
+    count: int
+
+    def harmonics(self, x: Array, harmonics: int) -> Complex:
+        """Those of each period, shape (count, harmonics, k)."""
+        found = []
+        for k in range(self.count):
+            a, b = (int(np.ceil(self.length * end - ROUNDING)) for end in (k, k + 1))
+            own = x[self.start + a : self.start + b]
+            found.append(fitted_harmonics(own, a - self.length * k, self.length, harmonics))
+        return np.array(found)
+
+
+def cut_periods(
+    runs: Sequence[tuple[int, int]], length: float, warmup: int
+) -> tuple[tuple[Cut, ...], float]:
+    """Whole periods of each run, the first of the log left out, and the samples in none.
+
+    Parameters
+    ----------
+    runs : sequence of (start, stop)
+    length : float
+        Of a period [samples].
+    warmup : int
+        Periods to leave out at the start of the first run.
+    """
+    cuts, unused = [], 0.0
+    for k, (start, stop) in enumerate(runs):
+        first = start + (int(np.ceil(warmup * length - ROUNDING)) if k == 0 else 0)
+        count = max(0, int((stop - first + ROUNDING) / length))
+        unused += max(0.0, stop - first - count * length)
+        if count:
+            cuts.append(Cut(first, length, count))
+    return tuple(cuts), unused
+
+
+def correlations(x: Array) -> Array:
+    """Correlation of a signal with itself at lags up to half its length.
+
+    ``sum x_k x_(k+L) / sqrt(sum x_k^2 sum x_(k+L)^2)`` over the pairs at each lag and all
+    columns, which are taken without their means and in units of their standard deviations.
+
+    Parameters
+    ----------
+    x : ndarray, shape (samples, k)
+
+    Returns
+    -------
+    ndarray, shape (samples // 2 + 1,)
+    """
+    x = standardised(x)
+    count = len(x)
+    size = 1 << int(np.ceil(np.log2(2 * count)))
+    power = np.sum(np.abs(np.fft.rfft(x, size, axis=0)) ** 2, axis=1)
+    lags = np.arange(count // 2 + 1)
+    products = np.fft.irfft(power, size)[: len(lags)]
+    energy = np.concatenate([[0.0], np.cumsum(np.sum(x * x, axis=1))])
+    both = energy[count - lags] * (energy[-1] - energy[lags])
+    return np.asarray(products / np.sqrt(np.maximum(both, np.finfo(float).tiny)))
+
+
+def standardised(x: Array) -> Array:
+    """Columns that move, without their means and in units of their standard deviations."""
+    centred = x - x.mean(axis=0)
+    std = centred.std(axis=0)
+    moving = std > MOVING * max(float(std.max(initial=0.0)), np.finfo(float).tiny)
+    return np.asarray(centred[:, moving] / std[moving])
+
+
+def correlation_at(x: Array, lag: float) -> float:
+    """Correlation of a signal with itself a lag later [samples]."""
+    whole = round(lag)
+    x = standardised(x)
+    a, b = x[: len(x) - whole], x[whole:]
+    return float(np.sum(a * b) / np.sqrt(max(np.sum(a * a) * np.sum(b * b), TINY)))
+
+
+def likely_lag(x: Array) -> tuple[int, float]:
+    """The lag at which a signal first repeats as well as it ever does, and its correlation.
+
+    Only maxima beyond the first lag without correlation count. Multiples of a period repeat
+    as well as the period does, but for noise and the sampling: the first of those whose loss of
+    correlation is at most `SIMILAR` times the least one is it.
+    """
+    rho = correlations(x)
+    fallen = np.flatnonzero(rho < FALLEN)
+    if not len(fallen):
+        return 0, 0.0
+    begin = max(1, int(fallen[0]))
+    inside = np.arange(begin, len(rho) - 1)
+    peaks = inside[(rho[inside] >= rho[inside - 1]) & (rho[inside] > rho[inside + 1])]
+    if not len(peaks):
+        return 0, 0.0
+    best = float(rho[peaks].max())
+    good = peaks[1.0 - rho[peaks] <= SIMILAR * (1.0 - best) + SAMPLED]
+    return int(good[0]), float(rho[good[0]])
+
+
+def refined_length(
+    x: Array, runs: Sequence[tuple[int, int]], length: float, warmup: int, cutoff: float
+) -> float:
+    """A period at which harmonics do not turn from one repetition to the next.
+
+    A period that is too short by ``d`` turns harmonic l by ``-2 pi l d / T`` each time; d is the
+    weighted mean of what all harmonics say, with their energies times their orders squared as
+    weights, which is what least squares of the motion gives to first order.
+
+    Parameters
+    ----------
+    x : ndarray, shape (samples, k)
+    runs : sequence of (start, stop)
+    length : float
+        A period to start from [samples].
+    warmup : int
+    cutoff : float
+        Highest frequency that counts [1 / samples].
+    """
+    begun = length
+    for _ in range(REFINEMENTS):
+        cuts, _ = cut_periods(runs, length, warmup)
+        harmonics = 1 + max(1, int(min(cutoff, HIGHEST) * length))
+        orders = np.arange(harmonics)[:, None]
+        turned, stiffness = 0.0, 0.0
+        for cut in cuts:
+            c = cut.harmonics(x, harmonics)
+            if len(c) < 2:
+                continue
+            # every pair of periods, the far ones too: the mean turn by regression on their number
+            mean = c.mean(axis=0)
+            k = np.arange(len(c)) - 0.5 * (len(c) - 1)
+            turn = -np.sum((c * mean.conj()).imag * orders, axis=(1, 2))
+            turned += float(k @ turn)
+            stiffness += float(k @ k) * float(np.sum(np.abs(mean) ** 2 * orders**2))
+        if stiffness == 0.0:
+            return length
+        change = turned / stiffness * length / (2.0 * np.pi)
+        length += float(np.clip(change, -1.0, 1.0))
+        if abs(change) < 1e-9 * length:
+            break
+    return length if abs(length - begun) < 0.02 * begun + 2.0 else begun
+
+
+def in_phase(c: Complex, reference: Complex) -> float:
+    """The share of the period by which harmonics have to be shifted to meet others.
+
+    Parameters
+    ----------
+    c, reference : ndarray of complex, shapes (harmonics, k)
+    """
+    cross = np.sum(reference[1:] * c[1:].conj(), axis=1)
+    fine = 8 * (len(cross) + 1)
+    spread = np.zeros(fine, dtype=complex)
+    spread[1 : len(cross) + 1] = cross
+    # sum_l Re(cross_l exp(-2 pi i l s)) is largest where the shifted signal meets the reference
+    share = float(np.argmax(np.fft.fft(spread).real)) / fine
+    orders = np.arange(1, len(cross) + 1)
+    for _ in range(REFINEMENTS):
+        turned = cross * np.exp(-2j * np.pi * orders * share)
+        slope, curve = np.sum(orders * turned.imag), np.sum(orders**2 * turned.real)
+        if curve <= 0.0:
+            break
+        change = float(slope / curve / (2.0 * np.pi))
+        share += change
+        if abs(change) < 1e-12:
+            break
+    return share
+
+
+def averaging(
+    recording: Recording,
+    q: Array,
+    runs: Sequence[tuple[int, int]],
+    period: float | str,
+    warmup: int,
+    cutoffs: Sequence[float],
+    step: int,
+    measured: bool,
+) -> tuple[Averaging, tuple[str, ...]]:
+    """Harmonics of each period of a log, and what is to be noted.
+
+    Parameters
+    ----------
+    recording : Recording
+    q : ndarray, shape (samples, n)
+        Its positions.
+    runs : sequence of (start, stop)
+    period : float or str
+        [s]; to be found where it is a word.
+    warmup : int
+        Periods to leave out at the start.
+    cutoffs : sequence of float
+        Highest frequencies of the motion, per joint [Hz].
+    step : int
+        One of so many samples becomes a row: the mean period has `FINER` times a multiple of it.
+    measured : bool
+        Whether velocities, and accelerations where there are any, are the log's own.
+
+    Raises
+    ------
+    InputError
+        When the log is not periodic, or has fewer than two periods.
+    """
+    name, rate, notes = recording.name, recording.rate, []
+    if warmup and not runs[0][0] + warmup < runs[0][1]:
+        raise InputError(f"{name}: warmup = {warmup} is longer than the log")
+    length, found = _length(recording, q, runs, period, warmup, max(cutoffs) / rate)
+    cuts, unused = cut_periods(runs, length, warmup)
+    count = sum(cut.count for cut in cuts)
+    if count < 2:
+        raise InputError(
+            f"{name}: has {count or 'no'} whole period{'s' * (count != 1)} of {length / rate:g} s"
+            + (f" after {warmup} of warmup" if warmup else "")
+            + "; a mean needs two at least: record more, lower warmup, bridge gaps, or leave "
+            "period out"
+        )
+    orders = [1 + max(1, int(min(hz / rate, HIGHEST) * length + ROUNDING)) for hz in cutoffs]
+    every = 1 + max(1, int(HIGHEST * length))
+    positions = [_in_band(cut.harmonics(q, max(orders)), orders) for cut in cuts]
+    longest = positions[int(np.argmax([cut.count for cut in cuts]))].mean(axis=0)
+    turns = [in_phase(c.mean(axis=0), longest) if c is not longest else 0.0 for c in positions]
+
+    def of(signal: Array | None, harmonics: int) -> Complex | None:
+        if signal is None:
+            return None
+        pairs = zip(cuts, turns, strict=True)
+        return np.concatenate([shifted(c.harmonics(signal, harmonics), s) for c, s in pairs])
+
+    of_q = np.concatenate([shifted(c, s) for c, s in zip(positions, turns, strict=True)])
+    own = of(recording.dq, max(orders)) if measured else None
+    of_dq = derivative(of_q, length / rate) if own is None else _in_band(own, orders)
+    own = of(recording.ddq, max(orders)) if measured else None
+    of_ddq = derivative(of_dq, length / rate) if own is None else _in_band(own, orders)
+    refuse_unlike(name, of_q, warmup)
+    of_tau = of(recording.tau, every)
+    assert of_tau is not None
+    qref, dqref = (of(x, every) for x in (recording.qref, recording.dqref))
+    made = Averaging(
+        length / rate,
+        found,
+        warmup,
+        unused / rate,
+        FINER * step * int(np.ceil(length / step - ROUNDING)),
+        0,
+        of_q,
+        of_dq,
+        of_ddq,
+        of_tau,
+        not first_differs(of_q),
+        None if qref is None else qref.mean(axis=0),
+        None if dqref is None else dqref.mean(axis=0),
+    )
+    if not made.settled:
+        notes.append(
+            f"{name}: its first period differs from the others far more than they do among each "
+            f"other, so that their scatter is no noise; had the motion not settled? set warmup = "
+            f"{warmup + 1}"
+        )
+    return made, (*_drift(recording, q, runs, made, cutoffs), *notes)
+
+
+def _length(
+    recording: Recording,
+    q: Array,
+    runs: Sequence[tuple[int, int]],
+    period: float | str,
+    warmup: int,
+    cutoff: float,
+) -> tuple[float, bool]:
+    """The period in samples, and whether it was found; refused where the log does not repeat."""
+    name, rate = recording.name, recording.rate
+    motion = q if recording.qref is None else recording.qref
+    start, stop = max(runs, key=lambda run: run[1] - run[0])
+    x = motion[start:stop]
+    if not standardised(x).size:
+        raise InputError(f"{name}: no joint moves, so that nothing repeats; leave period out")
+    if isinstance(period, str):
+        lag, correlation = likely_lag(x)
+        if correlation < REPEATS:
+            best = f"the best repetition, every {lag / rate:g} s, correlates {correlation:.2f}"
+            raise InputError(
+                f"{name}: is not periodic ({best if lag else 'nothing repeats within half of it'}; "
+                f"{REPEATS:g} is needed, and two periods without a gap); give period in s, cut "
+                "what does not repeat with rows, or leave period out"
+            )
+        return refined_length(motion, runs, float(lag), warmup, cutoff), True
+    length = period * rate
+    if length < 4.0:
+        raise InputError(f"{name}: period = {period:g} s is {length:.3g} samples; it is in s")
+    if stop - start >= 2.0 * length - ROUNDING:
+        correlation = correlation_at(x, length)
+        if correlation < REPEATS:
+            raise InputError(
+                f"{name}: does not repeat every {period:g} s (correlation {correlation:.2f}; "
+                f'{REPEATS:g} is needed); try period = "found", or leave it out'
+            )
+    return length, False
+
+
+def _in_band(c: Complex, orders: Sequence[int]) -> Complex:
+    """Harmonics with those of each column beyond its own orders at zero."""
+    for j, own in enumerate(orders):
+        c[:, own:, j] = 0.0
+    return c
+
+
+def from_median(c: Complex) -> Array:
+    """Squared distances of periods from their median, shape (periods, k)."""
+    median = np.median(c.real, axis=0) + 1j * np.median(c.imag, axis=0)
+    return np.asarray(np.sum(np.abs(c - median) ** 2, axis=1))
+
+
+def refuse_unlike(name: str, c: Complex, warmup: int) -> None:
+    """Refuse a period in which the robot made another motion than in the others.
+
+    Raises
+    ------
+    InputError
+        Naming the period, counted from the start of the log.
+    """
+    distance = from_median(c).sum(axis=1) / max(float(np.sum(np.abs(c[:, 1:]) ** 2)) / len(c), TINY)
+    worst = int(np.argmax(distance))
+    others = np.delete(distance, worst)
+    noise = len(c) >= FEW and distance[worst] < ODD * np.median(others)
+    if distance[worst] < UNLIKE or noise:
+        return
+    share, most = (100.0 * np.sqrt(x) for x in (distance[worst], UNLIKE))
+    raise InputError(
+        f"{name}: period {warmup + worst + 1} is another motion than the others "
+        f"({share:.2g} % from their median; {most:g} % are admitted); "
+        + (f"set warmup = {warmup + 1}" if worst == 0 else "cut it with rows")
+        + ", check period, or leave it out"
+    )
+
+
+def first_differs(c: Complex) -> bool:
+    """Whether the first of the periods is far from the others, as before a motion has settled.
+
+    Parameters
+    ----------
+    c : ndarray of complex, shape (periods, harmonics, k)
+    """
+    if len(c) < FEW:
+        return False
+    distance = from_median(c)
+    size = np.sum(np.abs(c[1:]) ** 2, axis=(0, 1))
+    usual = np.median(distance[1:], axis=0)
+    return bool(np.any(distance[0] > ODD * usual + MOVING**2 * size))
+
+
+def _drift(
+    recording: Recording,
+    q: Array,
+    runs: Sequence[tuple[int, int]],
+    made: Averaging,
+    cutoffs: Sequence[float],
+) -> tuple[str, ...]:
+    """A note where a period that was given is not the log's."""
+    if made.found:
+        return ()
+    rate = recording.rate
+    own = refined_length(q, runs, made.period * rate, made.warmup, max(cutoffs) / rate)
+    drift = abs(own - made.period * rate) * (made.periods - 1)
+    if drift < DRIFTED:
+        return ()
+    return (
+        f"{recording.name}: period = {made.period:g} s was given, but the log repeats every "
+        f"{own / rate:.7g} s, so that the last period is {drift:.2g} samples off; check rate, or "
+        'give period = "found"',
+    )

@@ -1,0 +1,161 @@
+"""Blocks of a study's logs that tell the most, in words, and a study of these alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tomlkit
+
+from dynident.core.options import chosen
+from dynident.core.progress import Progress, silent
+from dynident.excitation.selection import Selecting, Selection, select_blocks
+from dynident.regression.problem import Problem
+from dynident.results.words import counted, entry, number, percent, table
+from dynident.study.elements import build_elements
+from dynident.study.study import Study, study_robot, study_samples
+
+MOST = 8
+"""Missing parameters that are printed; JSON has all."""
+
+
+def select_study(study: Study, progress: Progress = silent) -> Selection:
+    """Choose among the blocks of all logs that a study fits.
+
+    Raises
+    ------
+    InputError, ComputationError
+    """
+    progress("reading", 0.0)
+    robot = study_robot(study.robot)
+    fitted = [section for section in study.log if section.use == "identify"]
+    logs = []
+    for k, section in enumerate(fitted):
+        logs.append(study_samples(section, robot, study.prepare))
+        progress("reading", (k + 1) / len(fitted))
+    problem = Problem(
+        robot,
+        logs,
+        study.robot.friction,
+        study.robot.rotor,
+        elements=build_elements(study.element, robot),
+        progress=progress,
+    )
+    options: Selecting = chosen(Selecting, study.select.model_dump(exclude_none=True))
+    return select_blocks(problem, options)
+
+
+def selected_study(path: Path, study: Study, found: Selection) -> str:
+    """The text of a study that fits the chosen samples alone; all else stays as it is.
+
+    Parameters
+    ----------
+    path : Path
+        The study, which has been read before.
+    study : Study
+    found : Selection
+        Fitted logs of which nothing was chosen are left out.
+    """
+    document: Any = tomlkit.parse(path.read_text(encoding="utf-8-sig"))
+    fitted = [k for k, section in enumerate(study.log) if section.use == "identify"]
+    left_out = []
+    for log, k in enumerate(fitted):
+        rows = study.log[k].rows
+        first = 0 if rows is None else rows[0]
+        kept = [[first + start, first + stop] for start, stop in found.kept(log)]
+        if kept:
+            document["log"][k]["keep"] = kept
+        else:
+            left_out.append(k)
+    for k in reversed(left_out):
+        del document["log"][k]
+    return tomlkit.dumps(document)
+
+
+def selection_text(found: Selection) -> str:
+    """A selection as plain text of at most 80 columns."""
+    share = 100.0 * found.rows / found.rows_all
+    rest = len(found.blocks) + found.repeats
+    lines = entry(
+        "chosen",
+        f"{len(found.blocks)} of {counted(found.offered, 'block')}, {found.rows} of "
+        f"{found.rows_all} rows ({share:.3g} %); {counted(found.repeats, 'repeat')} and "
+        f"{found.offered - rest} that tell little left out",
+    )
+    for log, name in enumerate(found.logs):
+        rate = found.rates[log]
+        spans = [f"{a / rate:.4g}-{b / rate:.4g}" for a, b in found.kept(log)]
+        lines += entry("  from", f"{name}: {', '.join(spans) + ' s' if spans else 'nothing'}")
+    last = found.blocks[-1]
+    lines += entry("  last", f"lowered the standard deviations by {100.0 * last.gain:.2g} %")
+    columns = [
+        ("parameters", [str(len(chain.columns)) for chain in found.chains]),
+        ("cond. all", [number(chain.condition_all, 3) for chain in found.chains]),
+        ("chosen", [number(chain.condition, 3) for chain in found.chains]),
+        ("told a row", [f"{chain.information:.2f} x" for chain in found.chains]),
+    ]
+    lines += ["", *table("carried by", [chain.joint for chain in found.chains], columns)]
+    lines += entry(
+        "told a row",
+        "information of a chosen row over that of a row among all, geometric mean over parameters",
+    )
+    lines += ["", *entry("std %", spread_words(found))]
+    for each in found.missing[:MOST]:
+        lines += entry(f"  {each.name}", each.words)
+    if len(found.missing) > MOST:
+        lines += entry("", f"and {len(found.missing) - MOST} more (--json)")
+    if not found.missing:
+        lines += entry("missing", "nothing: all base parameters are known well by what was chosen")
+    return "\n".join(lines)
+
+
+def spread_words(found: Selection) -> str:
+    """Relative standard deviations before and after, in words."""
+    words = []
+    for name, values in (("of all rows", found.before), ("of the chosen", found.after)):
+        low, middle, high = np.quantile(values, [0.1, 0.5, 0.9], method="nearest")
+        words.append(f"{name} {percent(low)}, {percent(middle)}, {percent(high)}")
+    return (
+        f"{'; '.join(words)}: predicted, a tenth, half and nine tenths of the base parameters "
+        f"are below. Poorly known by what was chosen: {len(found.missing)}"
+    )
+
+
+def selection_dict(found: Selection) -> dict[str, Any]:
+    """The same as plain data."""
+    return {
+        "blocks": [
+            {
+                "log": found.logs[b.log],
+                "samples": [b.start, b.stop],
+                "time_s": [b.start / found.rates[b.log], b.stop / found.rates[b.log]],
+                "rows": b.rows,
+                "gain": b.gain,
+            }
+            for b in found.blocks
+        ],
+        "offered": found.offered,
+        "repeats": found.repeats,
+        "rows": found.rows,
+        "rows_all": found.rows_all,
+        "chains": [
+            {
+                "joint": chain.joint,
+                "parameters": [found.names[k] for k in chain.columns],
+                "condition_all": chain.condition_all,
+                "condition": chain.condition,
+                "information_a_row": chain.information,
+            }
+            for chain in found.chains
+        ],
+        "parameters": [
+            {"name": name, "relative_std_percent_all": before, "relative_std_percent": after}
+            for name, before, after in zip(
+                found.names, found.before.tolist(), found.after.tolist(), strict=True
+            )
+        ],
+        "missing": [
+            {"name": each.name, "joint": each.joint, "words": each.words} for each in found.missing
+        ],
+    }
