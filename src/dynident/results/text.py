@@ -62,6 +62,8 @@ def summary(result: Result, full: bool = False) -> str:
 
 def log_words(samples: Samples) -> str:
     """A log's name, length and rate."""
+    if samples.averaging is not None:
+        return f"{samples.name} ({samples.averaging.words})"
     seconds = sum(stop - start for start, stop in samples.runs) / samples.rate
     return f"{samples.name} ({seconds:.4g} s at {samples.rate:g} Hz)"
 
@@ -76,8 +78,6 @@ def cutoff_words(samples: Samples) -> str:
     )
     if any(samples.drop_below):
         text += f", slower rows dropped below {common(samples.drop_below)} rad/s or m/s"
-    if samples.averaging is not None:
-        text += f", {samples.averaging.words}"
     return text
 
 
