@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 from scipy import signal
@@ -21,7 +23,7 @@ from dynident.core.inertia import INERTIAL
 from dynident.diagnosis.moments import RIDGE, Moments, Normal, scaled_normal
 from dynident.diagnosis.snapshot import Snapshot
 from dynident.dynamics.base import BaseParameters, base_parameters
-from dynident.dynamics.idim import build_idim
+from dynident.dynamics.idim import Packing, build_idim
 from dynident.dynamics.inverse import inverse_dynamics
 from dynident.recording.mend import Mending, later, shortest, toml
 from dynident.robot.model import Robot
@@ -81,9 +83,10 @@ class Reading:
         return found if self.change is None else self.change(found)
 
 
-def with_base(snapshot: Snapshot, base: BaseParameters) -> Snapshot:
-    """A snapshot of another robot, and those beside it."""
-    return replace(snapshot.of(base), beside=tuple(other.of(base) for other in snapshot.beside))
+def with_base(snapshot: Snapshot, base: BaseParameters, packing: Packing) -> Snapshot:
+    """A snapshot of another robot, and those beside it; `packing` is of its base parameters."""
+    beside = tuple(other.of(base, packing) for other in snapshot.beside)
+    return replace(snapshot.of(base, packing), beside=beside)
 
 
 def with_robot(base: BaseParameters, robot: Robot) -> BaseParameters:
@@ -189,6 +192,14 @@ class Case:
     def names(self) -> tuple[str, ...]:
         """Of the joints."""
         return self.robot.joint_names
+
+    @cached_property
+    def of_others(self) -> Array:
+        """The best consistent model of the logs beside it."""
+        first, *others = (other.normal for other in self.snapshot.beside)
+        for other in others:
+            first = first.and_those_of(other)
+        return consistent(first)
 
 
 def mended(diagnosis: str, what: str, mending: Mending, n: int, error: float = 0.0) -> Suspicion:
@@ -336,11 +347,11 @@ def without_gravity(case: Case) -> Iterator[Suspicion]:
     floating = with_robot(base, replace(robot, gravity=np.zeros(3)))
 
     def change(s: Snapshot) -> Snapshot:
-        return s.of(floating)
+        return s.of(floating, s.motion.packing)
 
     freedom = 0
     if s.beside:
-        beta = of_others(s)
+        beta = case.of_others
         weight = columns_at_rest(s)
         missing, rows = fitted_difference(s, beta, weight)
         if np.linalg.norm(rows @ (beta + missing)) > MISSING * np.linalg.norm(rows @ beta):
@@ -372,14 +383,6 @@ MISSING = 0.5
 def predicted(s: Snapshot, beta: Array) -> Array:
     """A model's torques, shape (instants, n)."""
     return s.base.idim.torque(s.base.standard(beta), s.q, s.dq, s.ddq)
-
-
-def of_others(s: Snapshot) -> Array:
-    """The best consistent model of the logs beside a snapshot."""
-    first, *others = (other.normal for other in s.beside)
-    for other in others:
-        first = first.and_those_of(other)
-    return consistent(first)
 
 
 def consistent(normal: Normal) -> Array:
@@ -433,7 +436,7 @@ def loads(case: Case) -> Iterator[Suspicion]:
     idim = s.base.idim
     last = slice(idim.inertial - PER_BODY, idim.inertial)
     columns = idim.regressor(s.q, s.dq, s.ddq)[:, :, last]
-    size, rows = fitted_difference(s, of_others(s), columns)
+    size, rows = fitted_difference(s, case.of_others, columns)
     theta = np.zeros(len(idim.parameters))
     theta[last] = size
 
@@ -464,6 +467,7 @@ def mountings(case: Case) -> Iterator[Suspicion]:
     idim = case.snapshot.base.idim
     skew = replace(case.robot, gravity=np.array([0.31, -0.47, 0.83]) * size)
     base = base_parameters(idim.of(skew))
+    packing = idim.packing(base.kept)
     for axis in (*np.eye(3), *-np.eye(3)):
         gravity = size * axis
         if np.allclose(gravity, now):
@@ -471,7 +475,7 @@ def mountings(case: Case) -> Iterator[Suspicion]:
         robot = replace(case.robot, gravity=gravity)
 
         def change(s: Snapshot, robot: Robot = robot) -> Snapshot:
-            return with_base(s, with_robot(base, robot))
+            return with_base(s, with_robot(base, robot), packing)
 
         along = ", ".join(f"{g:g}" for g in gravity + 0.0)
         yield Suspicion(
@@ -504,10 +508,15 @@ def coupled_drives(case: Case) -> Iterator[Suspicion]:
             other[j, j - 1] = share
             robot = replace(case.robot, drives=replace(case.robot.drives, turns=other))
 
-            def change(s: Snapshot, robot: Robot = robot) -> Snapshot:
-                known = s.base.idim
+            @cache
+            def coupled(robot: Robot = robot) -> tuple[BaseParameters, Packing]:
+                known = case.snapshot.base.idim
                 other = build_idim(robot, known.friction, known.rotor, elements=known.elements)
-                return with_base(s, base_parameters(other))
+                base = base_parameters(other)
+                return base, other.packing(base.kept)
+
+            def change(s: Snapshot, of: Callable[[], Any] = coupled) -> Snapshot:
+                return with_base(s, *of())
 
             row = f"{{ {names[j - 1]} = {share:g}, {names[j]} = 1 }}"
             word = f"turns with {names[j - 1]}, too" if share else "turns alone"
@@ -588,7 +597,7 @@ def foreign_scales(case: Case) -> Iterator[Suspicion]:
     s = case.snapshot
     if not s.beside:
         return
-    beta = of_others(s)
+    beta = case.of_others
     for _ in range(SETTLED):
         asked = np.where(s.moving, predicted(s, beta), 0.0)
         factor = np.sum(asked * s.tau, axis=0) / (np.sum(asked**2, axis=0) + np.finfo(float).tiny)
@@ -889,8 +898,8 @@ def encoder_offsets(case: Case) -> Iterator[Suspicion]:
         if step is None or step.left > PROMISING:
             continue
         offset = np.zeros(case.n)
+        s = case.snapshot.brief
         for _ in range(TURNS):
-            s = case.snapshot
             moved = s.along(s.q + offset, s.dq, s.ddq)
             beta = moved.normal.system().solve()
             (again,) = offset_steps(moved, beta, (j,))

@@ -37,6 +37,8 @@ WHITE = 0.3
 """Correlation of neighbouring residuals below which there is nothing to explain."""
 FITTED = 5
 """Suspects at most that are fitted with consistent bodies in passing."""
+SCREENED = 3
+"""For each of these, how many are read at all instants, by what they leave at few."""
 SOUND = 0.005
 """Mean relative error below which nothing is looked for."""
 NO_ERROR = 0.001
@@ -301,7 +303,8 @@ def best_explanation(
     case = Case(snapshot, own, beta, errors, bad)
     suspects = [suspicion for diagnosis in DIAGNOSES.values() for suspicion in diagnosis(case)]
     explained: list[Explained] = []
-    for free, raw in promising(snapshot, suspects, errors, apart)[: None if thorough else FITTED]:
+    most = len(suspects) if thorough else FITTED
+    for free, raw in promising(snapshot, suspects, errors, apart, SCREENED * most)[:most]:
         hopeless = HOPELESS if thorough else TIED
         if explained and mean(free) > hopeless * min(mean(e.errors) for e in explained):
             break  # consistent bodies leave no less than any
@@ -353,19 +356,30 @@ def followed(s: Snapshot, beta: Array) -> float:
 
 
 def promising(
-    snapshot: Snapshot, suspects: Sequence[Suspicion], before: Array, apart: float | None
+    snapshot: Snapshot,
+    suspects: Sequence[Suspicion],
+    before: Array,
+    apart: float | None,
+    most: int,
 ) -> list[tuple[Array, Suspicion]]:
     """Suspects under which least squares leaves clearly less, the best first, few of a kind.
 
-    What has to be read along another motion is read at fewer instants first.
+    What has to be read along another motion is read at fewer instants first; of that, `most`
+    are looked at closely.
     """
     own, brief = snapshot.moments(), snapshot.brief
-    found: list[tuple[Array, Suspicion]] = []
+    hopeful: list[tuple[float, Suspicion]] = []
     for suspicion in suspects:
-        if suspicion.reading.change is not None:
-            first = suspicion.reading.of(brief).normal.free_errors()
-            if not better(first, before / ROUGH, sure=True):
-                continue
+        if suspicion.reading.change is None:
+            hopeful.append((0.0, suspicion))
+            continue
+        first = suspicion.reading.of(brief).normal.free_errors()
+        if better(first, before / ROUGH, sure=True):
+            hopeful.append((mean(first), suspicion))
+    hopeful.sort(key=lambda each: each[0])
+    plain = sum(each[1].reading.change is None for each in hopeful)
+    found: list[tuple[Array, Suspicion]] = []
+    for _, suspicion in hopeful[: plain + most]:
         errors = normal_of(snapshot, own, suspicion.reading).free_errors()
         enough = better(errors, before, sure=apart is not None)
         if enough and settles(errors, before, apart, suspicion.freedom):
