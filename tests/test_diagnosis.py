@@ -19,6 +19,7 @@ from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.recording.mend import Mending, mend
 from dynident.recording.prepare import prepare
+from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 
 N = 4
@@ -440,3 +441,57 @@ def test_the_doctor_can_be_left_out(sound):
     assert found.findings == ()
     assert "doctor" not in found.timings
     assert found.verdict.state == REFUTED  # no consistent model explains it
+
+
+# ---- joints that hardly have any torque
+
+
+def wristy(change=None, effort=(400.0, 400.0, 400.0, 900.0)):
+    """What is made of an arm whose last joint has less torque than noise, and of damage to it."""
+    robot = toy.arm(N)
+    joints = tuple(replace(j, effort=e) for j, e in zip(robot.joints, effort, strict=True))
+    robot = replace(robot, joints=joints)
+    idim = build_idim(robot)
+    theta = toy.true_parameters(idim, robot.nominal)
+    last = [p.number == N and p.symbol in ("Ia", "fv", "fc", "off") for p in idim.parameters]
+    theta[last] *= 0.02
+    logs = []
+    for seed in (0, 3):
+        q, dq, ddq = toy.motion(N, 10.0, seed)
+        tau = idim.torque(theta, q, dq, ddq)
+        noise = np.random.default_rng(seed).normal(size=tau.shape) * [1.0, 1.0, 1.0, 0.0]
+        slow = np.sin(2.0 * np.pi * 0.31 * np.arange(len(q)) / toy.RATE + seed)
+        tau = tau + 0.3 * noise
+        tau[:, 3] += 1.2 * np.std(tau[:, 3]) * slow  # a cable, say
+        logs.append(Recording(f"log {seed}", toy.RATE, q, tau))
+    if change is not None:
+        logs[0] = replace(logs[0], tau=change(logs[0].tau.copy()))
+    fitted, held = (prepare(log, 10.0) for log in logs)
+    return identify(Problem(robot, fitted), validation=[held])
+
+
+def test_a_quiet_joint_refutes_nothing_and_says_why():
+    found = wristy()
+    (figure, *_), rest = found.identification, found.identification[0].joints[-1]
+    assert rest.relative_percent > 50.0
+    assert rest.rmse < 0.01 * 900.0
+    assert figure.overall_percent < 5.0
+    assert found.verdict.state == DOUBTFUL
+    assert any("of its limit" in reason.words for reason in found.verdict.reasons)
+
+
+def test_without_a_limit_or_a_drive_at_work_no_joint_is_quiet():
+    assert wristy(effort=(np.inf,) * N).verdict.state == REFUTED
+    # limits of another unit tell nothing of the torques
+    assert wristy(effort=(4e5, 4e5, 4e5, 9e5)).verdict.state == REFUTED
+
+
+@pytest.mark.parametrize("order", [(0, 1, 3, 2), (3, 1, 2, 0), (2, 1, 0, 3)], ids=str)
+def test_torques_in_other_columns_are_never_trusted(order):
+    assert wristy(lambda tau: tau[:, order]).verdict.state == REFUTED
+
+
+@pytest.mark.parametrize("joint", range(N))
+def test_torques_of_the_other_sign_are_never_trusted(joint):
+    state = wristy(lambda tau: tau * np.where(np.arange(N) == joint, -1.0, 1.0)).verdict.state
+    assert state == REFUTED or (joint == N - 1 and state == DOUBTFUL)

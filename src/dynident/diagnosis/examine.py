@@ -26,6 +26,7 @@ from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Samples
+from dynident.robot.model import Robot
 
 WORTH = 0.75
 """Share of the error that a finding has to leave at most."""
@@ -66,6 +67,10 @@ UNRELATED = 0.6
 """Mean relative error that, without a finding, means that torque and motion do not belong."""
 BEYOND = 5.0
 """How many times the file's inertials may be in a log's torques, or one over so many."""
+QUIET = 0.01
+"""Share of a drive's effort limit below which what is left of a torque tells little."""
+AT_WORK = 0.05
+"""Share of its limit that some drive has to use, for limits and torques to be in one unit."""
 SEEN = 0.1
 """Share of a joint's squared torque that they have to explain to tell."""
 
@@ -108,6 +113,8 @@ class Finding:
     against : str
         Names of the logs without which it would not show; empty for none. The errors are then of
         all together, and what is wrong may be wrong with those.
+    quiet : bool
+        Whether it explains better only torques that are next to nothing for their drives.
     """
 
     log: str
@@ -123,6 +130,7 @@ class Finding:
     rate: float | None = None
     gravity: tuple[float, ...] | None = None
     against: str = ""
+    quiet: bool = False
 
     @property
     def found(self) -> str:
@@ -333,12 +341,48 @@ def best_explanation(
     after = mean(best.errors)
     others = [e for e in explained[1:] if e.suspicion.what != best.suspicion.what]
     other = f"{others[0].suspicion.what} ({100.0 * mean(others[0].errors):.3g} %)" if others else ""
-    s = best.suspicion
+    s, quiet = best.suspicion, only_quiet(snapshot, errors, best.errors)
     finding = Finding(
         snapshot.samples.name, s.diagnosis, s.what, s.mend, 100.0 * before, 100.0 * after, other,
-        s.mending, s.unit, s.error, s.rate, s.gravity,
+        s.mending, s.unit, s.error, s.rate, s.gravity, quiet=quiet,
     )  # fmt: skip
     return finding, s.reading
+
+
+def unexplained(robot: Robot, torque: Array, errors: Array) -> Array:
+    """What is left of the joints' torques, as shares of their drives' effort limits.
+
+    Parameters
+    ----------
+    robot : Robot
+    torque : ndarray, shape (n,)
+        Root mean square [Nm or N].
+    errors : ndarray, shape (n,)
+        Shares of it that are left.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Infinite for joints without a limit, and of all where no drive is at work: then limits or
+        torques may be in another unit.
+    """
+    limits = np.array([joint.effort for joint in robot.joints])
+    known = np.isfinite(limits) & (limits > 0.0)
+    work: Array = np.divide(torque, limits, out=np.zeros(robot.n), where=known)
+    if not np.any(work > AT_WORK):
+        return np.full(robot.n, np.inf)
+    return np.where(known, work * errors, np.inf)
+
+
+def only_quiet(snapshot: Snapshot, before: Array, after: Array) -> bool:
+    """Whether no joint gains but those of which little was left, for their drives."""
+    shares = []
+    for k, s in enumerate((snapshot, *snapshot.beside)):
+        torque = np.sqrt(np.sum(s.tau**2 * s.moving, axis=0) / np.maximum(1, s.moving.sum(axis=0)))
+        own = before[k * s.n : (k + 1) * s.n]
+        shares.append(unexplained(s.base.idim.robot, torque, own))
+    loud = np.concatenate(shares) >= QUIET
+    return not np.any(loud & (after < WORTH_SURE * before))
 
 
 def normal_of(snapshot: Snapshot, own: Moments, reading: Reading) -> Normal:
