@@ -14,7 +14,6 @@ from itertools import combinations, product
 from typing import Any
 
 import numpy as np
-from scipy import signal
 from scipy.linalg import eigh, solve_triangular
 
 from dynident.core.arrays import Array
@@ -25,6 +24,7 @@ from dynident.diagnosis.snapshot import Snapshot
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import Packing, build_idim
 from dynident.dynamics.inverse import inverse_dynamics
+from dynident.recording.filters import first_order_lowpass
 from dynident.recording.mend import Mending, later, shortest, toml
 from dynident.robot.model import Robot
 
@@ -681,9 +681,7 @@ def undone(s: Snapshot, hz: float) -> Snapshot:
 
 def done(s: Snapshot, hz: float) -> Snapshot:
     """Torque behind the first-order filter that the positions went through."""
-    b, a = signal.butter(1, hz, fs=s.rate)
-    start = signal.lfilter_zi(b, a)[:, None] * s.torque[:1]
-    return replace(s, torque=signal.lfilter(b, a, s.torque, axis=0, zi=start)[0])
+    return replace(s, torque=first_order_lowpass(s.torque, hz, s.rate))
 
 
 def drifts(case: Case) -> Iterator[Suspicion]:
