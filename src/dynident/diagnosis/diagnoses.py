@@ -193,6 +193,11 @@ class Case:
         """Of the joints."""
         return self.robot.joint_names
 
+    def rubs(self, parameter: int) -> bool:
+        """Whether a standard parameter is one of friction."""
+        idim = self.snapshot.base.idim
+        return idim.drive_columns[parameter - idim.inertial].friction is not None
+
     @cached_property
     def of_others(self) -> Array:
         """The best consistent model of the logs beside it."""
@@ -220,14 +225,20 @@ def signs_of(case: Case) -> Iterator[tuple[str, tuple[float, ...] | float]]:
         yield "s of all joints have", -1.0
 
 
-def orders_of(case: Case) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Two joints in each other's place, or all turned round."""
+def orders_of(case: Case, turned: bool = False) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Two joints in each other's place, three in each other's, or all turned round."""
     names = case.names
     n = len(names)
     for i, j in combinations(sorted(case.bad), 2):
         order = list(range(1, n + 1))
         order[i], order[j] = order[j], order[i]
         yield f"of {names[i]} and {names[j]} are in each other's columns", tuple(order)
+    for chosen in combinations(sorted(case.bad), 3) if turned else ():
+        for i, j, k in (chosen, chosen[::-1]):
+            order = list(range(1, n + 1))
+            order[i], order[j], order[k] = order[j], order[k], order[i]
+            listed = ", ".join(names[joint] for joint in chosen)
+            yield f"of {listed} are in each other's columns", tuple(order)
     if n > 2 and len(case.bad) > 1:
         yield "are in the opposite order", tuple(range(n, 0, -1))
 
@@ -240,8 +251,8 @@ def torque_signs(case: Case) -> Iterator[Suspicion]:
 
 
 def torque_orders(case: Case) -> Iterator[Suspicion]:
-    """Torque columns in another order."""
-    for which, order in orders_of(case):
+    """Torque columns in another order; what only combines them is cheap to read."""
+    for which, order in orders_of(case, turned=True):
         yield mended(
             "torque order", f"the torques {which}", Mending(order={"tau": order}), len(order)
         )
@@ -458,12 +469,81 @@ def loads(case: Case) -> Iterator[Suspicion]:
 PER_BODY = len(INERTIAL)
 
 
-def mountings(case: Case) -> Iterator[Suspicion]:
-    """Gravity along another axis: on a wall, on the ceiling."""
-    now = case.robot.gravity
-    size = float(np.linalg.norm(now))
-    if size == 0.0:
+STANDARD = 9.81
+"""Gravity of a robot whose file has none [m/s^2]."""
+
+
+def without_friction(case: Case) -> Iterator[Suspicion]:
+    """Torques from which a controller's friction compensation was taken out.
+
+    Where another log tells what friction asks for: what is missing of it is found by least
+    squares and given back.
+    """
+    s = case.snapshot
+    idim, kept = s.base.idim, np.array(s.base.kept)
+    own = [k for k in range(idim.inertial, len(idim.parameters)) if case.rubs(k)]
+    places = np.flatnonzero(np.isin(kept, own))
+    if not s.beside or not len(places):
         return
+    columns = np.zeros((*s.q.shape, s.base.count))
+    columns[:, :, places] = idim.regressor(s.q, s.dq, s.ddq)[:, :, kept[places]]
+    beta = case.of_others
+    missing, rows = fitted_difference(s, beta, columns)
+    if np.linalg.norm(rows @ (beta + missing)) > MISSING * np.linalg.norm(rows @ beta):
+        return
+    theta = np.zeros(len(idim.parameters))
+    theta[kept] = missing
+
+    def change(s: Snapshot) -> Snapshot:
+        q, dq, ddq = (x[:: s.thin] for x in (s.samples.q, s.samples.dq, s.samples.ddq))
+        return replace(s, torque=s.torque - idim.torque(theta, q, dq, ddq))
+
+    yield Suspicion(
+        "friction",
+        "friction is not in the torques",
+        replace(Reading.plain(case.n), change=change),
+        advice="log the whole torque of the drives, or set friction = 'none' in [robot]",
+        freedom=len(places),
+    )
+
+
+def springs(case: Case) -> Iterator[Suspicion]:
+    """A spring, or a counterweight, at a joint, of which the file knows nothing."""
+    s, n = case.snapshot, case.n
+    found = s.moments(np.hstack([s.tau, s.q]))
+    torque = np.eye(n, 2 * n)
+    normal = found.read(torque)
+    rest = normal.system().rest
+    for j, joint in enumerate(case.robot.joints):
+        column = np.zeros((n, 2 * n))
+        column[j, n + j] = 1.0
+        blind, cross = found.left_over(torque, column)
+        if blind <= UNSEEN * found.squares(column, normal.scale) or rest <= 0.0:
+            continue
+        if 1.0 - cross**2 / blind / rest > PROMISING:
+            continue
+        stiffness = float(cross / blind)
+
+        def change(s: Snapshot, j: int = j, stiffness: float = stiffness) -> Snapshot:
+            torque = s.torque.copy()
+            torque[:, j] -= stiffness * s.samples.q[:: s.thin, j]
+            beside = tuple(change(other, j, stiffness) for other in s.beside)
+            return replace(s, torque=torque, beside=beside)
+
+        unit = "Nm/rad" if joint.kind == "revolute" else "N/m"
+        yield Suspicion(
+            "spring",
+            f"a spring of about {stiffness:.3g} {unit} pulls at {joint.name}",
+            replace(Reading.plain(n), change=change),
+            advice=f"add an [[element]] of kind 'spring' at {joint.name}",
+            freedom=1,
+        )
+
+
+def mountings(case: Case) -> Iterator[Suspicion]:
+    """Gravity along another axis: on a wall, on the ceiling; or there at all."""
+    now = case.robot.gravity
+    size = float(np.linalg.norm(now)) or STANDARD
     idim = case.snapshot.base.idim
     skew = replace(case.robot, gravity=np.array([0.31, -0.47, 0.83]) * size)
     base = base_parameters(idim.of(skew))
@@ -528,7 +608,7 @@ def coupled_drives(case: Case) -> Iterator[Suspicion]:
             )
 
 
-RATES = (2.0, 4.0, 5.0, 10.0, 60.0, 1000.0)
+RATES = (2.0, 3.0, 4.0, 5.0, 8.0, 10.0, 60.0, 1000.0, 1e6)
 """By how many times a rate may be wrong: rows left out, minutes, milliseconds."""
 
 
@@ -1008,6 +1088,8 @@ DIAGNOSES: dict[str, Callable[[Case], Iterator[Suspicion]]] = {
     "rate": rates,
     "torque scale of a joint": torque_scales,
     "load": loads,
+    "friction": without_friction,
+    "spring": springs,
     "torque scale": foreign_scales,
     "slow logger": slow_loggers,
 }

@@ -172,7 +172,8 @@ def examine(
     base : BaseParameters
     logs : sequence of Samples
     held_out : sequence of Samples
-        Logs that stand beside the others and are not looked at themselves.
+        Logs that stand beside the others, and are looked at themselves where nothing is wrong
+        with those though they disagree.
     thorough : bool
         Look at more of the logs, for everything, even where they are explained well, and for more
         than one thing.
@@ -180,16 +181,27 @@ def examine(
     Returns
     -------
     tuple of tuple of Finding
-        One each of the logs. The most telling first; each is of the log after those before it
-        were mended.
+        One each of the logs, and of held-out ones that were looked at. The most telling first;
+        each is of the log after those before it were mended.
     """
     most = MOST if thorough else FEW
     base = of_an_instant(base)
     snapshots = [take_snapshot(base, samples, most) for samples in (*logs, *held_out)]
-    return tuple(
+    found = tuple(
         look(snapshot, (*snapshots[:k], *snapshots[k + 1 :]), thorough)
         for k, snapshot in enumerate(snapshots[: len(logs)])
     )
+    if any(found) or not held_out or not apart_by(snapshots)[1]:
+        return found
+    return (*found, *(look(snapshot, (), thorough) for snapshot in snapshots[len(logs) :]))
+
+
+def apart_by(snapshots: Sequence[Snapshot]) -> tuple[float, bool]:
+    """Mean error of logs with models of their own, and whether one model is clearly worse."""
+    apart = mean(np.concatenate([s.normal.free_errors() for s in snapshots]))
+    first, *others = snapshots
+    together = replace(first, beside=tuple(others)).normal.free()
+    return apart, together >= (APART * max(apart, NO_ERROR)) ** 2
 
 
 def of_an_instant(base: BaseParameters) -> BaseParameters:
@@ -228,9 +240,9 @@ def against(
     """The reading under which a log and the others have the same model, if they have none."""
     if not others:
         return None
-    apart = mean(np.concatenate([s.normal.free_errors() for s in (snapshot, *others)]))
+    apart, disagree = apart_by((snapshot, *others))
     together = replace(snapshot, beside=others)
-    if together.normal.free() < (APART * max(apart, NO_ERROR)) ** 2:
+    if not disagree:
         return None
     found = best_explanation(together, thorough, apart)
     if found is None:

@@ -161,10 +161,11 @@ class Normal:
         return System(A, b, max(0.0, float(np.sum(self.squares > 0.0) - b @ b)))
 
     def errors(self, beta: Array) -> Array:
-        """Each joint's unexplained share of its torque, shape (groups,)."""
+        """Each joint's unexplained share of its torque, 0 where it has none, shape (groups,)."""
         rest = self.squares - 2.0 * self.Xy @ beta + self.XX @ beta @ beta
-        safe = np.maximum(self.squares, np.finfo(float).tiny)
-        return np.asarray(np.sqrt(np.maximum(rest, 0.0) / safe))
+        share = np.zeros_like(rest)
+        np.divide(np.maximum(rest, 0.0), self.squares, out=share, where=self.squares > 0.0)
+        return np.asarray(np.sqrt(share))
 
     def free(self) -> float:
         """Mean squared error of least squares, over the joints."""

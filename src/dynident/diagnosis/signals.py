@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from dynident.robot.model import Robot
 
 CLIPPED = 0.01
 """Share of samples at an extreme from which a torque is called clipped."""
+ABRUPT = 0.1
+"""Steps before a standstill over the root mean square of all from which it is no rest."""
 STUCK = 0.1
 """Share of a log over which a signal that stands still is called stuck."""
 LEVELS = 200
@@ -59,7 +62,7 @@ def signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
     robot : Robot
     samples : Samples
     """
-    found = [*rate_signs(samples), *wrapped(robot, samples)]
+    found = [*rate_signs(samples), *wrapped(robot, samples), *copied(robot, samples)]
     for j, joint in enumerate(robot.joints):
         q, tau, dq = (
             np.concatenate([signal[a:b, j] for a, b in samples.runs])
@@ -68,6 +71,7 @@ def signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
         found += [*coarse(joint.name, tau), *coarse_position(joint.name, q, samples, j)] or [
             *stuck(joint.name, q, tau, samples.rate),
             *clipped(joint.name, tau),
+            *clipped_position(joint.name, q),
             *spikes(joint.name, tau),
         ]
         found += unsigned(joint.name, tau, dq)
@@ -87,6 +91,16 @@ def rate_signs(samples: Samples) -> Iterator[Sign]:
     """A rate that no robot is logged at."""
     if samples.rate < SLOW_RATE:
         yield Sign("rate", f"the rate is {samples.rate:.3g} Hz: is time in ms, or in minutes?")
+
+
+def copied(robot: Robot, samples: Samples) -> Iterator[Sign]:
+    """Columns that are those of another joint."""
+    for what, signal in (("position", samples.measured), ("torque", samples.tau)):
+        for i, j in combinations(range(robot.n), 2):
+            if signal[0, i] == signal[0, j] and np.array_equal(signal[:, i], signal[:, j]):
+                names = robot.joint_names
+                if np.ptp(signal[:, i]) > 0.0:
+                    yield Sign("copied", f"{what}s of {names[i]} and {names[j]} are one column")
 
 
 def longest_run(values: Array) -> tuple[int, int]:
@@ -130,6 +144,23 @@ def clipped(name: str, tau: Array) -> Iterator[Sign]:
             yield Sign(
                 "clipped",
                 f"torque of {name} is {word} {level:.4g} in {100.0 * share:.2g} % of the samples",
+            )
+
+
+def clipped_position(name: str, q: Array) -> Iterator[Sign]:
+    """A position that ends at an extreme in full motion, where a joint would slow down."""
+    for level in (np.max(q), np.min(q)):
+        at = q == level
+        share = np.count_nonzero(at[1:] & at[:-1]) / len(q)
+        if share < CLIPPED:
+            continue
+        first = np.flatnonzero(at[2:] & ~at[1:-1]) + 2
+        speed = np.abs(q[first - 1] - q[first - 2])
+        if len(first) and np.median(speed) > ABRUPT * np.sqrt(np.mean(np.diff(q) ** 2)):
+            yield Sign(
+                "clipped",
+                f"position of {name} is clipped at {level:.4g} in {100.0 * share:.2g} % of the "
+                "samples",
             )
 
 
