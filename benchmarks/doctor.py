@@ -119,6 +119,10 @@ class Scene:
         Other motions of the same robot.
     other : Recording
         A third one.
+    friction : str
+        Model of the truth.
+    theta : ndarray
+        The truth, as standard parameters of the robot with its inertials.
     """
 
     name: str
@@ -126,6 +130,8 @@ class Scene:
     fit: Recording
     held: Recording
     other: Recording
+    friction: str
+    theta: Array
 
 
 def scene(name: str, nominal: bool, seed: int) -> Scene:
@@ -163,7 +169,8 @@ def scene(name: str, nominal: bool, seed: int) -> Scene:
     if not nominal:
         robot = replace(robot, nominal=np.zeros_like(robot.nominal))
     label = f"{name}, {'with' if nominal else 'without'} inertials"
-    return Scene(label, robot, *logs)
+    fit, held, other = logs
+    return Scene(label, robot, fit, held, other, friction, theta)
 
 
 def root(x: Array) -> Array:
@@ -192,6 +199,8 @@ class Damage:
         It takes so many.
     measured : str
         Key of the mending that measures the size.
+    where : {"fit", "held-out", "both"}
+        Which log is damaged.
     """
 
     names: tuple[str, ...]
@@ -199,6 +208,7 @@ class Damage:
     sizes: tuple[float, ...] = (1.0,)
     joints: int = 1
     measured: str = ""
+    where: str = "fit"
 
 
 def signals(change: Callable[..., tuple[Array, Array]]) -> Make:
@@ -376,6 +386,131 @@ def one_in_degrees(q: Array, tau: Array, _: float, rng: np.random.Generator) -> 
     return q, tau
 
 
+def each_late(q: Array, tau: Array, ms: float, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Each torque later by as much as it happens, up to some time."""
+    for j in range(q.shape[1]):
+        tau[:, j] = late(tau[:, j], round(rng.uniform(0.2, 1.0) * ms * 1e-3 * RATE))
+    return q, tau
+
+
+def position_late(q: Array, tau: Array, ms: float, rng: np.random.Generator) -> tuple[Array, Array]:
+    """The position of one joint."""
+    j = any_joint(q, rng)
+    q[:, j] = late(q[:, j], round(ms * 1e-3 * RATE))
+    return q, tau
+
+
+def ripple(q: Array, tau: Array, share: float, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Torque sensors see the gears' teeth."""
+    return q, tau + share * root(tau) * np.sqrt(2.0) * np.sin(24.0 * q)
+
+
+def turned(n: int, rng: np.random.Generator) -> tuple[int, ...]:
+    """Three of n exchanged."""
+    i, j, k = rng.choice(n, 3, replace=False)
+    order = list(range(1, n + 1))
+    order[i], order[j], order[k] = order[j], order[k], order[i]
+    return tuple(order)
+
+
+def copy_of_torque(q: Array, tau: Array, _: float, rng: np.random.Generator) -> tuple[Array, Array]:
+    """One torque column is another's."""
+    i, j = rng.choice(q.shape[1], 2, replace=False)
+    tau[:, i] = tau[:, j]
+    return q, tau
+
+
+def copy_of_position(
+    q: Array, tau: Array, _: float, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """One position column is another's."""
+    i, j = rng.choice(q.shape[1], 2, replace=False)
+    q[:, i] = q[:, j]
+    return q, tau
+
+
+def one_unsigned(q: Array, tau: Array, _: float, rng: np.random.Generator) -> tuple[Array, Array]:
+    """The torque of one joint."""
+    j = any_joint(q, rng)
+    tau[:, j] = np.abs(tau[:, j])
+    return q, tau
+
+
+def one_zero(q: Array, tau: Array, _: float, rng: np.random.Generator) -> tuple[Array, Array]:
+    """The torque of one joint was never written."""
+    tau[:, any_joint(q, rng)] = 0.0
+    return q, tau
+
+
+def wrapped_half(q: Array, tau: Array, _: float, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Angles from -pi to pi, of a joint whose zero is there."""
+    j = any_joint(q, rng)
+    q[:, j] = np.mod(q[:, j] - np.mean(q[:, j]), 2.0 * np.pi) - np.pi
+    return q, tau
+
+
+def position_clipped(
+    q: Array, tau: Array, share: float, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """The encoder of one joint ends before the joint does."""
+    j = any_joint(q, rng)
+    low, high = q[:, j].min(), q[:, j].max()
+    q[:, j] = np.clip(q[:, j], low, low + share * (high - low))
+    return q, tau
+
+
+def one_revolution(q: Array, tau: Array, _: float, rng: np.random.Generator) -> tuple[Array, Array]:
+    """One joint's position in revolutions."""
+    q[:, any_joint(q, rng)] /= 2.0 * np.pi
+    return q, tau
+
+
+def smooth_logger(q: Array, tau: Array, hz: float, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Torque through a second-order filter of the logger."""
+    b, a = signal.butter(2, hz, fs=RATE)
+    return q, signal.lfilter(b, a, tau, axis=0)
+
+
+def one_other_run(s: Scene, _: float, rng: np.random.Generator) -> Made:
+    """The torque of one joint is that of another run."""
+    tau = s.fit.tau.copy()
+    j = any_joint(tau, rng)
+    tau[:, j] = s.other.tau[:, j]
+    return s.robot, replace(s.fit, tau=tau)
+
+
+def frictionless(s: Scene, share: float, rng: np.random.Generator) -> Made:
+    """The controller's friction compensation, of so much of the friction, is not in the torques."""
+    idim = build_idim(ROBOTS[s.name.split(",")[0]](), s.friction)
+    theta = np.where(
+        [p.symbol in ("fv", "fc", "fvm", "fcm") for p in idim.parameters], s.theta, 0.0
+    )
+    samples = di.prepare(s.fit, bandwidth=BANDWIDTH)
+    return s.robot, replace(
+        s.fit, tau=s.fit.tau - share * idim.torque(theta, samples.q, samples.dq, samples.ddq)
+    )
+
+
+def loaded(s: Scene, share: float, rng: np.random.Generator) -> Made:
+    """Something in the hand, of so much of the last link's mass, that is not there held out."""
+    idim = build_idim(ROBOTS[s.name.split(",")[0]](), s.friction)
+    body = from_com(share * float(s.theta[idim.inertial - 10]), [0.02, 0.01, 0.1], 1e-3 * np.eye(3))
+    theta = np.zeros(len(idim.parameters))
+    theta[idim.inertial - 10 : idim.inertial] = body
+    samples = di.prepare(s.fit, bandwidth=BANDWIDTH)
+    return s.robot, replace(
+        s.fit, tau=s.fit.tau + idim.torque(theta, samples.q, samples.dq, samples.ddq)
+    )
+
+
+def sprung(s: Scene, share: float, rng: np.random.Generator) -> Made:
+    """A spring at one joint, of which the file knows nothing."""
+    q, tau = s.fit.q, s.fit.tau.copy()
+    j = any_joint(q, rng)
+    tau[:, j] += share * root(s.other.tau)[j] / np.std(s.other.q[:, j]) * q[:, j]
+    return s.robot, replace(s.fit, tau=tau)
+
+
 def rate_off(s: Scene, factor: float, rng: np.random.Generator) -> Made:
     """The time axis is another."""
     return s.robot, replace(s.fit, rate=s.fit.rate * factor)
@@ -384,6 +519,11 @@ def rate_off(s: Scene, factor: float, rng: np.random.Generator) -> Made:
 def another_run(s: Scene, _: float, rng: np.random.Generator) -> Made:
     """The torques of another run."""
     return s.robot, replace(s.fit, tau=s.other.tau)
+
+
+def negated(s: Scene, _: float, rng: np.random.Generator) -> Made:
+    """The held-out log's torques."""
+    return s.robot, replace(s.held, tau=-s.held.tau)
 
 
 def weightless(s: Scene, _: float, rng: np.random.Generator) -> Made:
@@ -515,6 +655,44 @@ DAMAGES: dict[str, Damage] = {
     "on a wall": Damage(("mounting",), mounted((G, 0.0, 0.0))),
     "on the ceiling": Damage(("mounting",), mounted((0.0, 0.0, G))),
     "coupling of a drive": Damage(("coupled drive",), coupling),
+    "torques of three joints exchanged": Damage(
+        ("torque order",), mending_undone(lambda n, r: Mending(order={"tau": turned(n, r)})),
+        (1, 2, 3), joints=3,
+    ),
+    "delays of each torque, up to [ms]": Damage(("delay",), signals(each_late), (10, 30, 80)),
+    "delay of one position [ms]": Damage(("delay",), signals(position_late), (10, 30, 80)),
+    "torque ripples, share": Damage((), signals(ripple), (0.1, 0.3, 1)),
+    "torque of a joint is another's": Damage(
+        ("copied",), signals(copy_of_torque), (1, 2), joints=2
+    ),
+    "position of a joint is another's": Damage(
+        ("copied",), signals(copy_of_position), (1, 2), joints=2
+    ),
+    "torque of a joint without sign": Damage(("unsigned",), signals(one_unsigned), (1, 2)),
+    "torque of a joint is zero": Damage(("stuck", "dead"), signals(one_zero), (1, 2)),
+    "torque of a joint of another run": Damage(("unrelated",), one_other_run, (1, 2)),
+    "angles of a joint wrapped at pi": Damage(("wrapped",), signals(wrapped_half), (1, 2)),
+    "position of a joint clipped at share": Damage(
+        ("stuck", "clipped"), signals(position_clipped), (0.9, 0.7, 0.4)
+    ),
+    "revolutions of one joint": Damage(("position unit",), signals(one_revolution), (1, 2)),
+    "torque through a second-order filter [Hz]": Damage(
+        ("delay", "slow torque"), signals(smooth_logger), (10, 3, 1)
+    ),
+    "friction taken out of the torques, share": Damage(("friction",), frictionless, (0.6, 0.9, 1)),
+    "load in the hand, of the last link": Damage(("load",), loaded, (0.3, 1, 3)),
+    "spring at a joint, share": Damage(
+        ("spring",), sprung, (0.2, 0.5, 2), where="both"
+    ),
+    "file without gravity": Damage(("mounting",), mounted((0.0, 0.0, 0.0))),
+    "motor side of one torque, reduction": Damage(
+        ("torque scale", "torque scale of a joint"),
+        signals(lambda q, tau, by, rng: one_scaled(q, tau, 1.0 / by, rng)), (30, 100, 160),
+    ),
+    "rate off by an integer": Damage(("rate", "speed"), rate_off, (3, 8, 0.2)),
+    "time in us taken for s": Damage(("rate", "speed"), rate_off, (1e-6,)),
+    "time in minutes taken for s": Damage(("rate", "speed"), rate_off, (60,)),
+    "held-out torque of the other sign": Damage(("torque sign",), negated, where="held-out"),
 }  # fmt: skip
 
 
@@ -679,8 +857,16 @@ def damaged(kinds: Mapping[str, Damage] = DAMAGES, robots: Sequence[str] = ()) -
             if damage.joints > s.robot.n:
                 continue
             for size in damage.sizes:
-                rng = np.random.default_rng([int(1000 * abs(size)), *kind.encode()])
-                yield sound, outcome(s, kind, size, *damage.make(s, size, rng))
+                state = [int(1000 * abs(size)), *kind.encode()]
+                robot, log = damage.make(s, size, np.random.default_rng(state))
+                if damage.where == "fit":
+                    yield sound, outcome(s, kind, size, robot, log)
+                elif damage.where == "held-out":
+                    yield sound, outcome(replace(s, held=log), kind, size, robot, s.fit)
+                else:
+                    other = replace(s, fit=s.held)
+                    _, held = damage.make(other, size, np.random.default_rng(state))
+                    yield sound, outcome(replace(s, held=held), kind, size, robot, log)
 
 
 # ---- the page

@@ -35,6 +35,7 @@ def write_bag(
     states: Iterable[State],
     stamped: bool = True,
     packing: str | None = None,
+    mode: CompressionMode | None = None,
 ) -> Path:
     """Write a bag; of ROS 2 a folder. Messages arrive 3 ms after they were sampled."""
     old = form == "bag"
@@ -49,7 +50,8 @@ def write_bag(
         plugin = StoragePlugin.MCAP if form == "mcap" else StoragePlugin.SQLITE3
         writer = Writer2(path, version=9, storage_plugin=plugin)
         if packing is not None:
-            mode = CompressionMode.STORAGE if form == "mcap" else CompressionMode.MESSAGE
+            usual = CompressionMode.STORAGE if form == "mcap" else CompressionMode.MESSAGE
+            mode = usual if mode is None else mode
             writer.set_compression(mode, CompressionFormat[packing.upper()])
     with writer:
         kind, text = "sensor_msgs/msg/JointState", "std_msgs/msg/String"

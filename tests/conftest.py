@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 import pytest
@@ -21,3 +22,25 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     if free and not hasattr(config, "workerinput"):
         config.option.numprocesses = 2
         config.option.dist = "loadscope"
+        config.option.loadscopereorder = False  # not by the number of tests
+
+
+LONGEST = (
+    *("cli", "reproduce_ardiani", "docs", "truth", "shapes", "estimators", "sensitivities"),
+    *("reproduce_zhang", "hostile", "constrained", "reproduce_brunot", "search", "diagnosis"),
+    *("track", "montecarlo", "fuzz", "report", "tracker", "friction"),
+)
+"""Modules that take the longest, in that order."""
+
+
+def pytest_collection_finish() -> None:
+    """What has been loaded by now stays, and need not be searched for garbage again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest begins first, so that no process waits for the other at the end."""
+    rank = {f"test_{name}": place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))

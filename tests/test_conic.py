@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from dynident.conic.active_set import Face, Linearised, linearise
 from dynident.conic.cones import Definite, Equal, Positive, names_of, smat, svec, violation
-from dynident.conic.infeasible import feasible
+from dynident.conic.infeasible import feasible, nearest_possible
 from dynident.conic.solve import compressed, solve_cone_problem
 from dynident.consistency.constraints import Bounds, Fixed, LinkMass, TotalMass
 from dynident.consistency.feasible_set import build_feasible_set
@@ -549,3 +549,14 @@ def test_what_is_visible_does_not_depend_on_the_axes_of_a_face(seed):
             if isinstance(cone, Definite):
                 assert one.shape == other.shape
                 np.testing.assert_allclose(one @ one.T, other @ other.T, atol=1e-9)
+
+
+def test_a_proof_says_how_far_away_an_answer_would_be():
+    above = Positive(("x > 2",), np.array([[1.0]]), np.array([2.0]))
+    below = Positive(("x < 1",), np.array([[-1.0]]), np.array([-1.0]))
+    assert nearest_possible([above, below], np.array([1.0, 1.0])) == np.inf
+    assert nearest_possible([above], np.array([1.0])) == 2.0
+    # multipliers that are none prove nothing
+    assert nearest_possible([above, below], np.array([-1.0, -1.0])) == 0.0
+    far = Positive(("1e-7 x > 1",), np.array([[1e-7]]), np.array([1.0]))
+    assert nearest_possible([far], np.array([1.0])) == pytest.approx(1e7)

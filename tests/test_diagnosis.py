@@ -19,6 +19,7 @@ from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.recording.mend import Mending, mend
 from dynident.recording.prepare import prepare
+from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 
 N = 4
@@ -62,6 +63,7 @@ MENDINGS = {
     "position order": Mending(order={"q": (1, 2, 4, 3)}),
     "joint order": Mending(order={"q": (1, 3, 2, 4), "tau": (1, 3, 2, 4)}),
     "position sign": Mending(sign={"q": (1.0, -1.0, 1.0, 1.0)}),
+    "torque order of three": Mending(order={"tau": (1, 3, 4, 2)}),
 }
 
 
@@ -143,7 +145,7 @@ def test_every_diagnosis_is_tried_here():
     tried |= {"delay", "encoder offset", "position unit"}
     tried |= {"absolute encoder", "reversed time", "gravity", "drift", "mounting"}
     tried |= {"coupled drive", "rate", "torque scale of a joint", "slow logger", "torque scale"}
-    tried |= {"load"}
+    tried |= {"load", "friction", "spring"}
     assert tried == set(DIAGNOSES)
 
 
@@ -188,6 +190,7 @@ OTHERS = {
     "slow torque": filtered,
     "slow position": filtered_positions,
     "rate": lambda log: replace(log, rate=2.0 * log.rate),
+    "spring": lambda log: replace(log, tau=log.tau + [0.0, 40.0, 0.0, 0.0] * log.q),
 }
 
 
@@ -248,7 +251,18 @@ def weightless(log):
     return replace(log, tau=log.tau - 1.1 * idim.torque(idim.nominal, log.q, still, still))
 
 
+def frictionless(log):
+    """Without the friction that a controller compensates: nine tenths of what there is."""
+    idim = build_idim(toy.arm(N))
+    theta = 0.9 * toy.true_parameters(idim, toy.arm(N).nominal)
+    theta[: idim.inertial] = 0.0
+    theta[[p.symbol == "Ia" for p in idim.parameters]] = 0.0
+    samples = prepare(log, 10.0)
+    return replace(log, tau=log.tau - idim.torque(theta, samples.q, samples.dq, samples.ddq))
+
+
 CONTRADICTIONS = {
+    "friction": frictionless,
     "torque scale": lambda log: replace(log, tau=0.01 * log.tau),
     "torque scale of a joint": lambda log: replace(log, tau=log.tau * [1.0, 1.0, 3.0, 1.0]),
     "rate": lambda log: replace(log, rate=0.5 * log.rate),
@@ -373,6 +387,22 @@ def test_signals_show_what_is_wrong_with_them(sound):
     assert kinds(replace(sound, tau=tau)) == {"spikes"}
 
 
+def test_columns_of_another_joint_and_positions_that_end_in_motion_show(sound):
+    q, tau = sound.q.copy(), sound.tau.copy()
+    tau[:, 1] = tau[:, 3]
+    assert "torques of joint_2 and joint_4 are one column" in [
+        sign.what for sign in signs(toy.arm(N), prepare(replace(sound, tau=tau), 10.0))
+    ]
+    q[:, 2] = q[:, 0]
+    assert "copied" in kinds(replace(sound, q=q))
+    clipped = np.minimum(sound.q, 0.7 * sound.q.max(axis=0))
+    assert "clipped" in kinds(replace(sound, q=clipped))
+    # one that comes to rest, to the last count of its encoder, does not
+    t = np.clip(np.arange(len(q)) / len(q) * 2.0, 0.0, 1.0)
+    resting = (10.0 * t**3 - 15.0 * t**4 + 6.0 * t**5)[:, None] * [1.0, -0.5, 0.7, 1.2]
+    assert not {"clipped", "copied"} & set(kinds(replace(sound, q=resting)))
+
+
 def test_a_torque_of_one_sign_that_comes_near_zero_once_is_none_without_a_sign(sound):
     tau = sound.tau - np.min(sound.tau, axis=0)
     assert kinds(replace(sound, tau=tau)) == set()
@@ -417,6 +447,8 @@ def test_damage_refutes_whatever_the_method(sound, method, mending):
 def test_a_held_out_log_of_another_sign_refutes(sound):
     found = verdict_of(sound, [replace(sound, name="other", tau=-sound.tau)])
     assert found.verdict.state == REFUTED
+    assert found.findings[0].log == "other"
+    assert found.findings[0].diagnosis == "torque sign"
     assert any("other" in reason.words for reason in found.verdict.reasons)
 
 
@@ -440,3 +472,57 @@ def test_the_doctor_can_be_left_out(sound):
     assert found.findings == ()
     assert "doctor" not in found.timings
     assert found.verdict.state == REFUTED  # no consistent model explains it
+
+
+# ---- joints that hardly have any torque
+
+
+def wristy(change=None, effort=(400.0, 400.0, 400.0, 900.0)):
+    """What is made of an arm whose last joint has less torque than noise, and of damage to it."""
+    robot = toy.arm(N)
+    joints = tuple(replace(j, effort=e) for j, e in zip(robot.joints, effort, strict=True))
+    robot = replace(robot, joints=joints)
+    idim = build_idim(robot)
+    theta = toy.true_parameters(idim, robot.nominal)
+    last = [p.number == N and p.symbol in ("Ia", "fv", "fc", "off") for p in idim.parameters]
+    theta[last] *= 0.02
+    logs = []
+    for seed in (0, 3):
+        q, dq, ddq = toy.motion(N, 10.0, seed)
+        tau = idim.torque(theta, q, dq, ddq)
+        noise = np.random.default_rng(seed).normal(size=tau.shape) * [1.0, 1.0, 1.0, 0.0]
+        slow = np.sin(2.0 * np.pi * 0.31 * np.arange(len(q)) / toy.RATE + seed)
+        tau = tau + 0.3 * noise
+        tau[:, 3] += 1.2 * np.std(tau[:, 3]) * slow  # a cable, say
+        logs.append(Recording(f"log {seed}", toy.RATE, q, tau))
+    if change is not None:
+        logs[0] = replace(logs[0], tau=change(logs[0].tau.copy()))
+    fitted, held = (prepare(log, 10.0) for log in logs)
+    return identify(Problem(robot, fitted), validation=[held])
+
+
+def test_a_quiet_joint_refutes_nothing_and_says_why():
+    found = wristy()
+    (figure, *_), rest = found.identification, found.identification[0].joints[-1]
+    assert rest.relative_percent > 50.0
+    assert rest.rmse < 0.01 * 900.0
+    assert figure.overall_percent < 5.0
+    assert found.verdict.state == DOUBTFUL
+    assert any("of its limit" in reason.words for reason in found.verdict.reasons)
+
+
+def test_without_a_limit_or_a_drive_at_work_no_joint_is_quiet():
+    assert wristy(effort=(np.inf,) * N).verdict.state == REFUTED
+    # limits of another unit tell nothing of the torques
+    assert wristy(effort=(4e5, 4e5, 4e5, 9e5)).verdict.state == REFUTED
+
+
+@pytest.mark.parametrize("order", [(0, 1, 3, 2), (3, 1, 2, 0), (2, 1, 0, 3)], ids=str)
+def test_torques_in_other_columns_are_never_trusted(order):
+    assert wristy(lambda tau: tau[:, order]).verdict.state == REFUTED
+
+
+@pytest.mark.parametrize("joint", range(N))
+def test_torques_of_the_other_sign_are_never_trusted(joint):
+    state = wristy(lambda tau: tau * np.where(np.arange(N) == joint, -1.0, 1.0)).verdict.state
+    assert state == REFUTED or (joint == N - 1 and state == DOUBTFUL)

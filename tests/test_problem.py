@@ -7,7 +7,13 @@ from scipy import signal
 
 from dynident.core.errors import InputError
 from dynident.dynamics.idim import build_idim
-from dynident.recording.filters import DecimationFilter, differences, edge, zero_phase_lowpass
+from dynident.recording.filters import (
+    DecimationFilter,
+    differences,
+    edge,
+    first_order_lowpass,
+    zero_phase_lowpass,
+)
 from dynident.recording.prepare import prepare, prepared
 from dynident.recording.recording import Recording
 from dynident.regression import rows as module
@@ -194,6 +200,16 @@ def test_our_butterworth_is_that_of_scipy(cutoff):
     theirs = signal.sosfiltfilt(sections, x, axis=0, padlen=padding)
     ours = zero_phase_lowpass(x, cutoff, 1000.0)
     np.testing.assert_allclose(ours, theirs, atol=1e-9 * np.abs(x).max())
+
+
+@pytest.mark.parametrize("cutoff", [2.0, 200.0, 600.0])
+def test_a_first_order_filter_is_that_of_scipy(cutoff):
+    x = np.random.default_rng(0).normal(size=(900, 3)).cumsum(axis=0)
+    ours, theirs = first_order_lowpass(x, cutoff, 1000.0), x
+    if cutoff < 500.0:
+        b, a = signal.butter(1, cutoff, fs=1000.0)
+        theirs, _ = signal.lfilter(b, a, x, axis=0, zi=signal.lfilter_zi(b, a)[:, None] * x[:1])
+    np.testing.assert_allclose(ours, theirs, atol=1e-12 * np.abs(x).max())
 
 
 def test_our_decimation_taps_are_those_of_scipy():

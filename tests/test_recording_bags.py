@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import mmap
+import sqlite3
 import sys
 
 import numpy as np
 import pytest
 from bags import FORMS, State, write_bag
+from rosbags.rosbag2 import CompressionMode
 from test_recording_read import ROBOT, SAMPLES, TAU, TIME, Q, make_robot, refusal
 
 from dynident.recording.read import read_log
-from dynident.recording.readers.chunks import _chunks
+from dynident.recording.readers.chunks import _chunks, zstandard
 
 AB, BA = ("a", "b"), ("b", "a")
 
@@ -127,13 +129,11 @@ def test_bad_rows_of_another_topic(tmp_path):
 def test_packed_bags(tmp_path, monkeypatch, form, packing):
     path = write_bag(tmp_path / "run", form, states(), packing=packing)
     np.testing.assert_array_equal(read_log(path, ROBOT).q, Q)
-    if form == "sqlite3":
-        return  # of messages, each by itself
     monkeypatch.setattr("dynident.recording.readers.table.UNPACKED", 1000)
     monkeypatch.setattr("dynident.recording.readers.table.GROWTH", 1)
     assert "which no log does" in refusal(path, ROBOT)
     monkeypatch.undo()
-    if form == "bag":
+    if form != "mcap":
         return  # bzip2 was counted, LZ4 grows 255 times at most
     file = next(path.glob("*.mcap"))
     whole = file.read_bytes()
@@ -143,6 +143,30 @@ def test_packed_bags(tmp_path, monkeypatch, form, packing):
     at = whole.rindex(unpacked.to_bytes(8, "little"), 0, start)
     file.write_bytes(whole[:at] + (unpacked + 1).to_bytes(8, "little") + whole[at + 8 :])
     assert "does not unpack to as many" in refusal(path, ROBOT)
+
+
+@pytest.mark.parametrize("form", ["mcap", "sqlite3"])
+def test_bags_packed_as_files(tmp_path, monkeypatch, form):
+    path = write_bag(tmp_path / "run", form, states(), packing="zstd", mode=CompressionMode.FILE)
+    np.testing.assert_array_equal(read_log(path, ROBOT).q, Q)
+    (file,) = path.glob("*.zstd")
+    monkeypatch.setattr("dynident.recording.readers.table.UNPACKED", 1000)
+    monkeypatch.setattr("dynident.recording.readers.table.GROWTH", 1)
+    message = refusal(path, ROBOT)
+    assert message.startswith(f"{file}: ")
+    assert "which no log does" in message
+
+
+def test_messages_that_do_not_say_their_size_are_refused(tmp_path):
+    path = write_bag(tmp_path / "run", "sqlite3", states(), packing="zstd")
+    database = sqlite3.connect(next(path.glob("*.db3")))
+    with database:
+        (number, data), *_ = database.execute("SELECT id, data FROM messages WHERE topic_id = 2")
+        stream = zstandard().ZstdCompressor()
+        silent = stream.compress(zstandard().decompress(data)) + stream.flush()
+        database.execute("UPDATE messages SET data = ? WHERE id = ?", (silent, number))
+    database.close()
+    assert "does not say how long it is" in refusal(path, ROBOT)
 
 
 def memory(path):

@@ -249,12 +249,18 @@ def refusal(argv, capsys, code=2):
     return lines[0]
 
 
-def piped(text, *flags):
-    """A run on standard input."""
-    return subprocess.run(
-        [sys.executable, "-m", "dynident", "track", "-", *flags],
-        input=text, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+@pytest.fixture
+def piped(monkeypatch, capsys):
+    """A function that runs on standard input: its code and what it writes."""
+
+    def go(text, *flags):
+        with open("stream", "w+") as file:
+            file.write(text)
+            file.seek(0)
+            monkeypatch.setattr(sys, "stdin", file)
+            return run(["track", "-", *flags]), *capsys.readouterr()
+
+    return go
 
 
 HEADER = "time,q_one,q_two,tau_one,tau_two\n"
@@ -274,11 +280,11 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_streams_are_refused_with_their_place(desk, name):
+def test_bad_streams_are_refused_with_their_place(desk, piped, name):
     text, reason = BAD[name]
-    found = piped(text, "--study", "study.toml", "--sigma", "0.2")
-    errors = found.stderr.splitlines()
-    assert found.returncode == 2
+    code, _, err = piped(text, "--study", "study.toml", "--sigma", "0.2")
+    errors = err.splitlines()
+    assert code == 2
     assert len(errors) == 1
     assert errors[0].startswith("error: ")
     if name != "nothing":
@@ -286,7 +292,7 @@ def test_bad_streams_are_refused_with_their_place(desk, name):
         assert reason in errors[0]
 
 
-def test_json_lines_are_read_like_a_table(desk):
+def test_json_lines_are_read_like_a_table(desk, piped):
     lines = (desk / "run.csv").read_text().splitlines()[1:2000]
     numbers = [[float(cell) for cell in line.split(",")] for line in lines]
     table = HEADER + "\n".join(lines) + "\n"
@@ -294,25 +300,24 @@ def test_json_lines_are_read_like_a_table(desk):
         json.dumps({"time": a[0], "q": a[1:3], "tau": a[3:5]}) + "\n" for a in numbers
     )
     flags = ("--study", "study.toml", "--sigma", "0.2")
-    one, other = piped(table, *flags), piped(objects, *flags)
-    assert one.returncode == other.returncode == 0
-    assert one.stdout == other.stdout
-    assert len(one.stdout.splitlines()) > 3
+    (code, one, _), other = piped(table, *flags), piped(objects, *flags)
+    assert other == (code, one, "")
+    assert code == 0
+    assert len(one.splitlines()) > 3
+    argv = [sys.executable, "-m", "dynident", "track", "-", *flags]
+    through = subprocess.run(argv, input=table, capture_output=True, text=True, check=True)
+    assert through.stdout == one  # a pipe as a shell makes it
 
 
-def test_states_that_do_not_fit_are_refused(desk, capsys):
+def test_states_that_do_not_fit_are_refused(desk, capsys, piped):
     assert run(["track", "study.toml", "--state", "s.npz"]) == 0
     capsys.readouterr()
     line = refusal(["track", "study.toml", "--state", "s.npz", "--memory", "5"], capsys)
     assert "s.npz: was written under other options" in line
-    emps = ["track", "-", "--robot", str(EMPS), "--sigma", "1", "--rate", "10", "--state", "s.npz"]
-    found = subprocess.run(
-        [sys.executable, "-m", "dynident", *emps],
-        input=slider(), capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
-    assert found.returncode == 2
-    assert "s.npz: is the state of arm" in found.stderr
+    emps = ["--robot", str(EMPS), "--sigma", "1", "--rate", "10", "--state", "s.npz"]
+    code, _, err = piped(slider(), *emps)
+    assert code == 2
+    assert "s.npz: is the state of arm" in err
     (desk / "bad.npz").write_bytes(b"PK nonsense")
     line = refusal(["track", "study.toml", "--state", "bad.npz"], capsys)
     assert "bad.npz: is no state file" in line
@@ -346,7 +351,7 @@ def test_a_log_without_study_needs_a_robot_alone(desk, capsys):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_growing_file_is_followed_until_told_to_stop(desk, number):
+def test_a_growing_file_is_followed_until_told_to_stop(desk, number, capsys):
     lines = (desk / "run.csv").read_text().splitlines(keepends=True)
     whole, follower = [], None
     study = read_study("study.toml")
@@ -379,8 +384,8 @@ def test_a_growing_file_is_followed_until_told_to_stop(desk, number):
     with open("grow.csv", "a") as file:
         file.writelines(lines[3000:])
     argv.remove("--follow")
-    found = subprocess.run(argv, capture_output=True, text=True, check=True)
-    assert found.stdout.splitlines()[-1].split(",")[1] == str(whole[-1].samples)
+    assert run(argv[3:]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].split(",")[1] == str(whole[-1].samples)
     with np.load("w.npz") as a, np.load("g.npz") as b:
         np.testing.assert_array_equal(a["real"], b["real"])
     assert follower.taken == 4000

@@ -15,7 +15,7 @@ from dynident.core.errors import ComputationError, InputError
 from dynident.core.options import Options, chosen, table
 from dynident.core.progress import Progress, Stopwatch, silent
 from dynident.core.threads import one_thread
-from dynident.diagnosis.examine import Doctor, Finding, examine
+from dynident.diagnosis.examine import Doctor, Finding, examine, unexplained
 from dynident.diagnosis.signals import signs
 from dynident.diagnosis.verdict import (
     DOUBTFUL,
@@ -64,6 +64,7 @@ from dynident.results.figures import (
 )
 from dynident.results.identification import Identification
 from dynident.results.result import ValidationFigures
+from dynident.robot.model import Robot
 
 POOR_CONDITION = 1000.0
 POOR_FIT_PERCENT = 50.0
@@ -284,11 +285,18 @@ def reasons(
         ]
     names, free = problem.factors.names, fitted_figure(problem.factors, system.solve())
     error = fitted[0].overall_percent
-    every += error_reasons("fitted rows", names, percents(fitted[0]), percents(*nominal[:1]))
+    every += error_reasons(
+        "fitted rows",
+        names,
+        percents(fitted[0]),
+        percents(*nominal[:1]),
+        left_over(problem.robot, fitted[0]),
+    )
     every += contradiction_reasons(error, free.overall_percent)
     for figures in held_out:
         own = figures.entries[0]
-        every += error_reasons(figures.log, names, percents(own), percents(*figures.nominal[:1]))
+        known, left = percents(*figures.nominal[:1]), left_over(problem.robot, own)
+        every += error_reasons(figures.log, names, percents(own), known, left)
         every += held_out_reasons(figures.log, own.overall_percent, error)
     return every
 
@@ -308,6 +316,14 @@ def drive_reasons(problem: Problem, found: Estimate) -> list[Reason]:
 def percents(*figures: FitFigure) -> list[float]:
     """Errors of the joints of a figure, or none."""
     return [joint.relative_percent for figure in figures for joint in figure.joints]
+
+
+def left_over(robot: Robot, figure: FitFigure) -> Array:
+    """What is left of the joints' torques, as shares of their drives' effort limits."""
+    rest = np.array([joint.rmse for joint in figure.joints])
+    errors = np.nan_to_num(np.array(percents(figure))) / 100.0
+    torque = np.divide(rest, errors, out=np.zeros_like(rest), where=errors > 0.0)
+    return unexplained(robot, torque, errors)
 
 
 def plain(value: Any) -> Any:

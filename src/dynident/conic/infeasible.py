@@ -6,13 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynident.conic.cones import Cone, Definite, names_of, violation
+from dynident.conic.cones import Cone, Definite, Positive, names_of, smat, svec, violation
 from dynident.conic.interior import INFEASIBLE, Form, linear_form
 from dynident.core.arrays import Array
 from dynident.core.errors import InfeasibleError
 
 SATISFIED = 1e-7
 """Violation that counts as none, in scaled units."""
+ROUNDING = 1e-9
+"""Part of a sum that its rounding may make."""
+FARTHEST = 1e6
+"""Length of what is looked for, in scaled units."""
 
 
 def contradiction(cones: Sequence[Cone], proof: Array | None) -> None:
@@ -79,5 +83,40 @@ def feasible(cones: Sequence[Cone]) -> bool:
         x = form.answer(outcome, unit)[0]
         if np.all(np.isfinite(x)) and max(violation(cone, x) for cone in cones) <= SATISFIED:
             return True
-        refused |= str(outcome.status) == INFEASIBLE
+        if str(outcome.status) == INFEASIBLE:
+            if nearest_possible(cones, np.array(outcome.z)[n:]) > FARTHEST:
+                return False
+            refused = True
     return not refused
+
+
+def nearest_possible(cones: Sequence[Cone], proof: Array) -> float:
+    """A distance from the origin below which no point satisfies all constraints; 0 proves nothing.
+
+    By Farkas' lemma: with multipliers z in the dual cones, ``G x - h`` in the cones gives
+    ``(G^T z) x >= h^T z``, so that a positive right-hand side asks for a long x.
+
+    Parameters
+    ----------
+    cones : sequence of Cone
+    proof : ndarray
+        The solver's multipliers, of which what is not in the dual cones is left out.
+    """
+    slope, position = np.zeros(linear_form(cones[0])[0].shape[1]), 0
+    least = size = 0.0
+    for cone in cones:
+        matrix, vector = linear_form(cone)
+        z = proof[position : position + len(vector)]
+        position += len(vector)
+        if isinstance(cone, Positive):
+            z = np.maximum(z, 0.0)
+        elif isinstance(cone, Definite):
+            values, vectors = np.linalg.eigh(smat(z))
+            z = svec((vectors * np.maximum(values, 0.0)) @ vectors.T)
+        slope += matrix.T @ z
+        least += float(vector @ z)
+        size += float(np.abs(vector) @ np.abs(z))
+    if least <= ROUNDING * size:
+        return 0.0
+    length = float(np.linalg.norm(slope))
+    return least / length if length > 0.0 else np.inf

@@ -24,7 +24,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 
 MODERATE = 1e-6
-"""Tolerance of replicates."""
+"""Tolerance of what needs no certificate."""
 ATTEMPTS = (
     (3.0, False),
     (3.0, True),
@@ -139,14 +139,8 @@ def solve_cone_problem(
     ComputationError
         When no certified answer was reached.
     """
-    n = A.shape[1]
     R, c = compressed(A, b)
-    diagonal = np.abs(np.diag(R))
-    unique = len(diagonal) == n and bool(np.all(diagonal > SINGULAR * diagonal.max(initial=0.0)))
-    if unique:
-        start = np.asarray(solve_triangular(R, c, check_finite=False))
-    else:
-        start = np.asarray(np.linalg.lstsq(R, c, rcond=None)[0], dtype=np.float64)
+    start, unique = unconstrained(R, c)
     if all(violation(cone, start) == 0.0 for cone in cones):
         faces, multipliers = free_faces(cones)
         certificate = certify(A, b, start, cones, multipliers)
@@ -190,6 +184,44 @@ def solve_cone_problem(
             "the size of the numbers that it was given"
         )
     return best
+
+
+def minimiser(A: Array, b: Array, cones: Sequence[Cone]) -> Array:
+    """What `solve_cone_problem` finds, to moderate accuracy and without a certificate.
+
+    For answers that are only compared with each other.
+
+    Parameters
+    ----------
+    A, b, cones
+        As of `solve_cone_problem`.
+
+    Returns
+    -------
+    ndarray, shape (unknowns,)
+
+    Raises
+    ------
+    InfeasibleError, ComputationError
+    """
+    R, c = compressed(A, b)
+    start, _ = unconstrained(R, c)
+    if all(violation(cone, start) == 0.0 for cone in cones):
+        return start
+    unit, careful = ATTEMPTS[0]
+    outcome = Form(R, c, cones, start).solve(unit, careful, MODERATE)
+    if outcome is None or str(outcome.status) != "Solved":
+        return solve_cone_problem(A, b, cones).x
+    return np.asarray(start + unit * np.array(outcome.x[: len(start)]))
+
+
+def unconstrained(R: Array, c: Array) -> tuple[Array, bool]:
+    """The minimiser of ``||R x - c||^2``, and whether there is but one."""
+    diagonal = np.abs(np.diag(R))
+    unique = len(diagonal) == R.shape[1]
+    if unique and np.all(diagonal > SINGULAR * diagonal.max(initial=0.0)):
+        return np.asarray(solve_triangular(R, c, check_finite=False)), True
+    return np.asarray(np.linalg.lstsq(R, c, rcond=None)[0], dtype=np.float64), False
 
 
 def compressed(A: Array, b: Array) -> tuple[Array, Array]:
@@ -260,4 +292,11 @@ class Repeated:
         return self.x + self.unit * np.array(outcome.x[: self.form.unknowns])
 
 
-__all__ = ["Certificate", "ConeSolution", "Repeated", "certify", "solve_cone_problem"]
+__all__ = [
+    "Certificate",
+    "ConeSolution",
+    "Repeated",
+    "certify",
+    "minimiser",
+    "solve_cone_problem",
+]

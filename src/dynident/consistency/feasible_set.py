@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.conic.cones import Cone, violation
-from dynident.conic.solve import ConeSolution, certify, free_faces, solve_cone_problem
+from dynident.conic.solve import ConeSolution, certify, free_faces, minimiser, solve_cone_problem
 from dynident.consistency.constraints import CONSISTENCY, ON_BASE, Bounds, Fixed
 from dynident.consistency.constraints.checks import entry, short
 from dynident.consistency.knowledge import Knowledge
@@ -101,6 +101,22 @@ class FeasibleSet:
             f"the prior's metric {self.prior.metric!r} did not settle in {NEWTON_STEPS} steps; "
             "try 'pullback', which is its quadratic form"
         )
+
+    def roughly(self, system: System) -> Array:
+        """Base parameters that fit a system best, to compare systems by: without a certificate.
+
+        Of a prior whose metric is not quadratic its model at the centre.
+
+        Parameters
+        ----------
+        system : System
+
+        Raises
+        ------
+        InfeasibleError, ComputationError
+        """
+        A, b, _ = self.rows(system)
+        return np.asarray(self.space.matrix @ minimiser(A, b, self.cones))
 
     def _longest(self, x: Array, new: Array) -> float:
         """Share of a step that takes a believed body at most `CLOSER` to its boundary.

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
-from scipy import signal
 from scipy.linalg import eigh, solve_triangular
 
 from dynident.core.arrays import Array
@@ -21,8 +22,9 @@ from dynident.core.inertia import INERTIAL
 from dynident.diagnosis.moments import RIDGE, Moments, Normal, scaled_normal
 from dynident.diagnosis.snapshot import Snapshot
 from dynident.dynamics.base import BaseParameters, base_parameters
-from dynident.dynamics.idim import build_idim
+from dynident.dynamics.idim import Packing, build_idim
 from dynident.dynamics.inverse import inverse_dynamics
+from dynident.recording.filters import first_order_lowpass
 from dynident.recording.mend import Mending, later, shortest, toml
 from dynident.robot.model import Robot
 
@@ -81,9 +83,10 @@ class Reading:
         return found if self.change is None else self.change(found)
 
 
-def with_base(snapshot: Snapshot, base: BaseParameters) -> Snapshot:
-    """A snapshot of another robot, and those beside it."""
-    return replace(snapshot.of(base), beside=tuple(other.of(base) for other in snapshot.beside))
+def with_base(snapshot: Snapshot, base: BaseParameters, packing: Packing) -> Snapshot:
+    """A snapshot of another robot, and those beside it; `packing` is of its base parameters."""
+    beside = tuple(other.of(base, packing) for other in snapshot.beside)
+    return replace(snapshot.of(base, packing), beside=beside)
 
 
 def with_robot(base: BaseParameters, robot: Robot) -> BaseParameters:
@@ -190,6 +193,19 @@ class Case:
         """Of the joints."""
         return self.robot.joint_names
 
+    def rubs(self, parameter: int) -> bool:
+        """Whether a standard parameter is one of friction."""
+        idim = self.snapshot.base.idim
+        return idim.drive_columns[parameter - idim.inertial].friction is not None
+
+    @cached_property
+    def of_others(self) -> Array:
+        """The best consistent model of the logs beside it."""
+        first, *others = (other.normal for other in self.snapshot.beside)
+        for other in others:
+            first = first.and_those_of(other)
+        return consistent(first)
+
 
 def mended(diagnosis: str, what: str, mending: Mending, n: int, error: float = 0.0) -> Suspicion:
     """A suspicion that a log's table can mend."""
@@ -209,14 +225,20 @@ def signs_of(case: Case) -> Iterator[tuple[str, tuple[float, ...] | float]]:
         yield "s of all joints have", -1.0
 
 
-def orders_of(case: Case) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Two joints in each other's place, or all turned round."""
+def orders_of(case: Case, turned: bool = False) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Two joints in each other's place, three in each other's, or all turned round."""
     names = case.names
     n = len(names)
     for i, j in combinations(sorted(case.bad), 2):
         order = list(range(1, n + 1))
         order[i], order[j] = order[j], order[i]
         yield f"of {names[i]} and {names[j]} are in each other's columns", tuple(order)
+    for chosen in combinations(sorted(case.bad), 3) if turned else ():
+        for i, j, k in (chosen, chosen[::-1]):
+            order = list(range(1, n + 1))
+            order[i], order[j], order[k] = order[j], order[k], order[i]
+            listed = ", ".join(names[joint] for joint in chosen)
+            yield f"of {listed} are in each other's columns", tuple(order)
     if n > 2 and len(case.bad) > 1:
         yield "are in the opposite order", tuple(range(n, 0, -1))
 
@@ -229,8 +251,8 @@ def torque_signs(case: Case) -> Iterator[Suspicion]:
 
 
 def torque_orders(case: Case) -> Iterator[Suspicion]:
-    """Torque columns in another order."""
-    for which, order in orders_of(case):
+    """Torque columns in another order; what only combines them is cheap to read."""
+    for which, order in orders_of(case, turned=True):
         yield mended(
             "torque order", f"the torques {which}", Mending(order={"tau": order}), len(order)
         )
@@ -336,11 +358,11 @@ def without_gravity(case: Case) -> Iterator[Suspicion]:
     floating = with_robot(base, replace(robot, gravity=np.zeros(3)))
 
     def change(s: Snapshot) -> Snapshot:
-        return s.of(floating)
+        return s.of(floating, s.motion.packing)
 
     freedom = 0
     if s.beside:
-        beta = of_others(s)
+        beta = case.of_others
         weight = columns_at_rest(s)
         missing, rows = fitted_difference(s, beta, weight)
         if np.linalg.norm(rows @ (beta + missing)) > MISSING * np.linalg.norm(rows @ beta):
@@ -372,14 +394,6 @@ MISSING = 0.5
 def predicted(s: Snapshot, beta: Array) -> Array:
     """A model's torques, shape (instants, n)."""
     return s.base.idim.torque(s.base.standard(beta), s.q, s.dq, s.ddq)
-
-
-def of_others(s: Snapshot) -> Array:
-    """The best consistent model of the logs beside a snapshot."""
-    first, *others = (other.normal for other in s.beside)
-    for other in others:
-        first = first.and_those_of(other)
-    return consistent(first)
 
 
 def consistent(normal: Normal) -> Array:
@@ -433,7 +447,7 @@ def loads(case: Case) -> Iterator[Suspicion]:
     idim = s.base.idim
     last = slice(idim.inertial - PER_BODY, idim.inertial)
     columns = idim.regressor(s.q, s.dq, s.ddq)[:, :, last]
-    size, rows = fitted_difference(s, of_others(s), columns)
+    size, rows = fitted_difference(s, case.of_others, columns)
     theta = np.zeros(len(idim.parameters))
     theta[last] = size
 
@@ -455,15 +469,85 @@ def loads(case: Case) -> Iterator[Suspicion]:
 PER_BODY = len(INERTIAL)
 
 
-def mountings(case: Case) -> Iterator[Suspicion]:
-    """Gravity along another axis: on a wall, on the ceiling."""
-    now = case.robot.gravity
-    size = float(np.linalg.norm(now))
-    if size == 0.0:
+STANDARD = 9.81
+"""Gravity of a robot whose file has none [m/s^2]."""
+
+
+def without_friction(case: Case) -> Iterator[Suspicion]:
+    """Torques from which a controller's friction compensation was taken out.
+
+    Where another log tells what friction asks for: what is missing of it is found by least
+    squares and given back.
+    """
+    s = case.snapshot
+    idim, kept = s.base.idim, np.array(s.base.kept)
+    own = [k for k in range(idim.inertial, len(idim.parameters)) if case.rubs(k)]
+    places = np.flatnonzero(np.isin(kept, own))
+    if not s.beside or not len(places):
         return
+    columns = np.zeros((*s.q.shape, s.base.count))
+    columns[:, :, places] = idim.regressor(s.q, s.dq, s.ddq)[:, :, kept[places]]
+    beta = case.of_others
+    missing, rows = fitted_difference(s, beta, columns)
+    if np.linalg.norm(rows @ (beta + missing)) > MISSING * np.linalg.norm(rows @ beta):
+        return
+    theta = np.zeros(len(idim.parameters))
+    theta[kept] = missing
+
+    def change(s: Snapshot) -> Snapshot:
+        q, dq, ddq = (x[:: s.thin] for x in (s.samples.q, s.samples.dq, s.samples.ddq))
+        return replace(s, torque=s.torque - idim.torque(theta, q, dq, ddq))
+
+    yield Suspicion(
+        "friction",
+        "friction is not in the torques",
+        replace(Reading.plain(case.n), change=change),
+        advice="log the whole torque of the drives, or set friction = 'none' in [robot]",
+        freedom=len(places),
+    )
+
+
+def springs(case: Case) -> Iterator[Suspicion]:
+    """A spring, or a counterweight, at a joint, of which the file knows nothing."""
+    s, n = case.snapshot, case.n
+    found = s.moments(np.hstack([s.tau, s.q]))
+    torque = np.eye(n, 2 * n)
+    normal = found.read(torque)
+    rest = normal.system().rest
+    for j, joint in enumerate(case.robot.joints):
+        column = np.zeros((n, 2 * n))
+        column[j, n + j] = 1.0
+        blind, cross = found.left_over(torque, column)
+        if blind <= UNSEEN * found.squares(column, normal.scale) or rest <= 0.0:
+            continue
+        if 1.0 - cross**2 / blind / rest > PROMISING:
+            continue
+        stiffness = float(cross / blind)
+
+        def change(s: Snapshot, j: int = j, stiffness: float = stiffness) -> Snapshot:
+            torque = s.torque.copy()
+            torque[:, j] -= stiffness * s.samples.q[:: s.thin, j]
+            beside = tuple(change(other, j, stiffness) for other in s.beside)
+            return replace(s, torque=torque, beside=beside)
+
+        unit = "Nm/rad" if joint.kind == "revolute" else "N/m"
+        yield Suspicion(
+            "spring",
+            f"a spring of about {stiffness:.3g} {unit} pulls at {joint.name}",
+            replace(Reading.plain(n), change=change),
+            advice=f"add an [[element]] of kind 'spring' at {joint.name}",
+            freedom=1,
+        )
+
+
+def mountings(case: Case) -> Iterator[Suspicion]:
+    """Gravity along another axis: on a wall, on the ceiling; or there at all."""
+    now = case.robot.gravity
+    size = float(np.linalg.norm(now)) or STANDARD
     idim = case.snapshot.base.idim
     skew = replace(case.robot, gravity=np.array([0.31, -0.47, 0.83]) * size)
     base = base_parameters(idim.of(skew))
+    packing = idim.packing(base.kept)
     for axis in (*np.eye(3), *-np.eye(3)):
         gravity = size * axis
         if np.allclose(gravity, now):
@@ -471,7 +555,7 @@ def mountings(case: Case) -> Iterator[Suspicion]:
         robot = replace(case.robot, gravity=gravity)
 
         def change(s: Snapshot, robot: Robot = robot) -> Snapshot:
-            return with_base(s, with_robot(base, robot))
+            return with_base(s, with_robot(base, robot), packing)
 
         along = ", ".join(f"{g:g}" for g in gravity + 0.0)
         yield Suspicion(
@@ -504,10 +588,15 @@ def coupled_drives(case: Case) -> Iterator[Suspicion]:
             other[j, j - 1] = share
             robot = replace(case.robot, drives=replace(case.robot.drives, turns=other))
 
-            def change(s: Snapshot, robot: Robot = robot) -> Snapshot:
-                known = s.base.idim
+            @cache
+            def coupled(robot: Robot = robot) -> tuple[BaseParameters, Packing]:
+                known = case.snapshot.base.idim
                 other = build_idim(robot, known.friction, known.rotor, elements=known.elements)
-                return with_base(s, base_parameters(other))
+                base = base_parameters(other)
+                return base, other.packing(base.kept)
+
+            def change(s: Snapshot, of: Callable[[], Any] = coupled) -> Snapshot:
+                return with_base(s, *of())
 
             row = f"{{ {names[j - 1]} = {share:g}, {names[j]} = 1 }}"
             word = f"turns with {names[j - 1]}, too" if share else "turns alone"
@@ -519,7 +608,7 @@ def coupled_drives(case: Case) -> Iterator[Suspicion]:
             )
 
 
-RATES = (2.0, 4.0, 5.0, 10.0, 60.0, 1000.0)
+RATES = (2.0, 3.0, 4.0, 5.0, 8.0, 10.0, 60.0, 1000.0, 1e6)
 """By how many times a rate may be wrong: rows left out, minutes, milliseconds."""
 
 
@@ -588,7 +677,7 @@ def foreign_scales(case: Case) -> Iterator[Suspicion]:
     s = case.snapshot
     if not s.beside:
         return
-    beta = of_others(s)
+    beta = case.of_others
     for _ in range(SETTLED):
         asked = np.where(s.moving, predicted(s, beta), 0.0)
         factor = np.sum(asked * s.tau, axis=0) / (np.sum(asked**2, axis=0) + np.finfo(float).tiny)
@@ -672,9 +761,7 @@ def undone(s: Snapshot, hz: float) -> Snapshot:
 
 def done(s: Snapshot, hz: float) -> Snapshot:
     """Torque behind the first-order filter that the positions went through."""
-    b, a = signal.butter(1, hz, fs=s.rate)
-    start = signal.lfilter_zi(b, a)[:, None] * s.torque[:1]
-    return replace(s, torque=signal.lfilter(b, a, s.torque, axis=0, zi=start)[0])
+    return replace(s, torque=first_order_lowpass(s.torque, hz, s.rate))
 
 
 def drifts(case: Case) -> Iterator[Suspicion]:
@@ -889,8 +976,8 @@ def encoder_offsets(case: Case) -> Iterator[Suspicion]:
         if step is None or step.left > PROMISING:
             continue
         offset = np.zeros(case.n)
+        s = case.snapshot.brief
         for _ in range(TURNS):
-            s = case.snapshot
             moved = s.along(s.q + offset, s.dq, s.ddq)
             beta = moved.normal.system().solve()
             (again,) = offset_steps(moved, beta, (j,))
@@ -1001,6 +1088,8 @@ DIAGNOSES: dict[str, Callable[[Case], Iterator[Suspicion]]] = {
     "rate": rates,
     "torque scale of a joint": torque_scales,
     "load": loads,
+    "friction": without_friction,
+    "spring": springs,
     "torque scale": foreign_scales,
     "slow logger": slow_loggers,
 }

@@ -26,6 +26,7 @@ from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Samples
+from dynident.robot.model import Robot
 
 WORTH = 0.75
 """Share of the error that a finding has to leave at most."""
@@ -37,6 +38,8 @@ WHITE = 0.3
 """Correlation of neighbouring residuals below which there is nothing to explain."""
 FITTED = 5
 """Suspects at most that are fitted with consistent bodies in passing."""
+SCREENED = 3
+"""For each of these, how many are read at all instants, by what they leave at few."""
 SOUND = 0.005
 """Mean relative error below which nothing is looked for."""
 NO_ERROR = 0.001
@@ -64,6 +67,10 @@ UNRELATED = 0.6
 """Mean relative error that, without a finding, means that torque and motion do not belong."""
 BEYOND = 5.0
 """How many times the file's inertials may be in a log's torques, or one over so many."""
+QUIET = 0.01
+"""Share of a drive's effort limit below which what is left of a torque tells little."""
+AT_WORK = 0.05
+"""Share of its limit that some drive has to use, for limits and torques to be in one unit."""
 SEEN = 0.1
 """Share of a joint's squared torque that they have to explain to tell."""
 
@@ -106,6 +113,8 @@ class Finding:
     against : str
         Names of the logs without which it would not show; empty for none. The errors are then of
         all together, and what is wrong may be wrong with those.
+    quiet : bool
+        Whether it explains better only torques that are next to nothing for their drives.
     """
 
     log: str
@@ -121,6 +130,7 @@ class Finding:
     rate: float | None = None
     gravity: tuple[float, ...] | None = None
     against: str = ""
+    quiet: bool = False
 
     @property
     def found(self) -> str:
@@ -162,7 +172,8 @@ def examine(
     base : BaseParameters
     logs : sequence of Samples
     held_out : sequence of Samples
-        Logs that stand beside the others and are not looked at themselves.
+        Logs that stand beside the others, and are looked at themselves where nothing is wrong
+        with those though they disagree.
     thorough : bool
         Look at more of the logs, for everything, even where they are explained well, and for more
         than one thing.
@@ -170,16 +181,27 @@ def examine(
     Returns
     -------
     tuple of tuple of Finding
-        One each of the logs. The most telling first; each is of the log after those before it
-        were mended.
+        One each of the logs, and of held-out ones that were looked at. The most telling first;
+        each is of the log after those before it were mended.
     """
     most = MOST if thorough else FEW
     base = of_an_instant(base)
     snapshots = [take_snapshot(base, samples, most) for samples in (*logs, *held_out)]
-    return tuple(
+    found = tuple(
         look(snapshot, (*snapshots[:k], *snapshots[k + 1 :]), thorough)
         for k, snapshot in enumerate(snapshots[: len(logs)])
     )
+    if any(found) or not held_out or not apart_by(snapshots)[1]:
+        return found
+    return (*found, *(look(snapshot, (), thorough) for snapshot in snapshots[len(logs) :]))
+
+
+def apart_by(snapshots: Sequence[Snapshot]) -> tuple[float, bool]:
+    """Mean error of logs with models of their own, and whether one model is clearly worse."""
+    apart = mean(np.concatenate([s.normal.free_errors() for s in snapshots]))
+    first, *others = snapshots
+    together = replace(first, beside=tuple(others)).normal.free()
+    return apart, together >= (APART * max(apart, NO_ERROR)) ** 2
 
 
 def of_an_instant(base: BaseParameters) -> BaseParameters:
@@ -218,9 +240,9 @@ def against(
     """The reading under which a log and the others have the same model, if they have none."""
     if not others:
         return None
-    apart = mean(np.concatenate([s.normal.free_errors() for s in (snapshot, *others)]))
+    apart, disagree = apart_by((snapshot, *others))
     together = replace(snapshot, beside=others)
-    if together.normal.free() < (APART * max(apart, NO_ERROR)) ** 2:
+    if not disagree:
         return None
     found = best_explanation(together, thorough, apart)
     if found is None:
@@ -301,7 +323,8 @@ def best_explanation(
     case = Case(snapshot, own, beta, errors, bad)
     suspects = [suspicion for diagnosis in DIAGNOSES.values() for suspicion in diagnosis(case)]
     explained: list[Explained] = []
-    for free, raw in promising(snapshot, suspects, errors, apart)[: None if thorough else FITTED]:
+    most = len(suspects) if thorough else FITTED
+    for free, raw in promising(snapshot, suspects, errors, apart, SCREENED * most)[:most]:
         hopeless = HOPELESS if thorough else TIED
         if explained and mean(free) > hopeless * min(mean(e.errors) for e in explained):
             break  # consistent bodies leave no less than any
@@ -330,12 +353,48 @@ def best_explanation(
     after = mean(best.errors)
     others = [e for e in explained[1:] if e.suspicion.what != best.suspicion.what]
     other = f"{others[0].suspicion.what} ({100.0 * mean(others[0].errors):.3g} %)" if others else ""
-    s = best.suspicion
+    s, quiet = best.suspicion, only_quiet(snapshot, errors, best.errors)
     finding = Finding(
         snapshot.samples.name, s.diagnosis, s.what, s.mend, 100.0 * before, 100.0 * after, other,
-        s.mending, s.unit, s.error, s.rate, s.gravity,
+        s.mending, s.unit, s.error, s.rate, s.gravity, quiet=quiet,
     )  # fmt: skip
     return finding, s.reading
+
+
+def unexplained(robot: Robot, torque: Array, errors: Array) -> Array:
+    """What is left of the joints' torques, as shares of their drives' effort limits.
+
+    Parameters
+    ----------
+    robot : Robot
+    torque : ndarray, shape (n,)
+        Root mean square [Nm or N].
+    errors : ndarray, shape (n,)
+        Shares of it that are left.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Infinite for joints without a limit, and of all where no drive is at work: then limits or
+        torques may be in another unit.
+    """
+    limits = np.array([joint.effort for joint in robot.joints])
+    known = np.isfinite(limits) & (limits > 0.0)
+    work: Array = np.divide(torque, limits, out=np.zeros(robot.n), where=known)
+    if not np.any(work > AT_WORK):
+        return np.full(robot.n, np.inf)
+    return np.where(known, work * errors, np.inf)
+
+
+def only_quiet(snapshot: Snapshot, before: Array, after: Array) -> bool:
+    """Whether no joint gains but those of which little was left, for their drives."""
+    shares = []
+    for k, s in enumerate((snapshot, *snapshot.beside)):
+        torque = np.sqrt(np.sum(s.tau**2 * s.moving, axis=0) / np.maximum(1, s.moving.sum(axis=0)))
+        own = before[k * s.n : (k + 1) * s.n]
+        shares.append(unexplained(s.base.idim.robot, torque, own))
+    loud = np.concatenate(shares) >= QUIET
+    return not np.any(loud & (after < WORTH_SURE * before))
 
 
 def normal_of(snapshot: Snapshot, own: Moments, reading: Reading) -> Normal:
@@ -353,19 +412,30 @@ def followed(s: Snapshot, beta: Array) -> float:
 
 
 def promising(
-    snapshot: Snapshot, suspects: Sequence[Suspicion], before: Array, apart: float | None
+    snapshot: Snapshot,
+    suspects: Sequence[Suspicion],
+    before: Array,
+    apart: float | None,
+    most: int,
 ) -> list[tuple[Array, Suspicion]]:
     """Suspects under which least squares leaves clearly less, the best first, few of a kind.
 
-    What has to be read along another motion is read at fewer instants first.
+    What has to be read along another motion is read at fewer instants first; of that, `most`
+    are looked at closely.
     """
     own, brief = snapshot.moments(), snapshot.brief
-    found: list[tuple[Array, Suspicion]] = []
+    hopeful: list[tuple[float, Suspicion]] = []
     for suspicion in suspects:
-        if suspicion.reading.change is not None:
-            first = suspicion.reading.of(brief).normal.free_errors()
-            if not better(first, before / ROUGH, sure=True):
-                continue
+        if suspicion.reading.change is None:
+            hopeful.append((0.0, suspicion))
+            continue
+        first = suspicion.reading.of(brief).normal.free_errors()
+        if better(first, before / ROUGH, sure=True):
+            hopeful.append((mean(first), suspicion))
+    hopeful.sort(key=lambda each: each[0])
+    plain = sum(each[1].reading.change is None for each in hopeful)
+    found: list[tuple[Array, Suspicion]] = []
+    for _, suspicion in hopeful[: plain + most]:
         errors = normal_of(snapshot, own, suspicion.reading).free_errors()
         enough = better(errors, before, sure=apart is not None)
         if enough and settles(errors, before, apart, suspicion.freedom):

@@ -21,7 +21,7 @@ LEAST_NOISE = 1e-12
 
 def scaled_normal(XX: Array, weights: Array) -> tuple[Array, Array]:
     """The joints' normal matrix with columns of unit length, and the lengths."""
-    G = np.einsum("j,jpq->pq", weights, XX)
+    G = np.tensordot(weights, XX, axes=1)
     scale = np.sqrt(np.maximum(np.diag(G), np.finfo(float).tiny))
     return G / np.outer(scale, scale) + RIDGE * np.eye(len(G)), scale
 
@@ -157,14 +157,15 @@ class Normal:
         scaled, scale = scaled_normal(self.XX, weights)
         L = np.linalg.cholesky(scaled)
         A = np.asarray(L.T * scale, dtype=np.float64)
-        b = np.asarray(np.linalg.solve(L, (weights @ self.Xy) / scale), dtype=np.float64)
+        b = np.asarray(solve_triangular(L, (weights @ self.Xy) / scale, lower=True))
         return System(A, b, max(0.0, float(np.sum(self.squares > 0.0) - b @ b)))
 
     def errors(self, beta: Array) -> Array:
-        """Each joint's unexplained share of its torque, shape (groups,)."""
-        rest = self.squares - 2.0 * self.Xy @ beta + np.einsum("p,jpq,q->j", beta, self.XX, beta)
-        safe = np.maximum(self.squares, np.finfo(float).tiny)
-        return np.asarray(np.sqrt(np.maximum(rest, 0.0) / safe))
+        """Each joint's unexplained share of its torque, 0 where it has none, shape (groups,)."""
+        rest = self.squares - 2.0 * self.Xy @ beta + self.XX @ beta @ beta
+        share = np.zeros_like(rest)
+        np.divide(np.maximum(rest, 0.0), self.squares, out=share, where=self.squares > 0.0)
+        return np.asarray(np.sqrt(share))
 
     def free(self) -> float:
         """Mean squared error of least squares, over the joints."""
@@ -224,6 +225,4 @@ class Normal:
         own = self.system()
         noise = np.sqrt(max(own.rest / max(1, self.rows), LEAST_NOISE))
         system = System(own.A / noise, own.b / noise, own.rest / noise**2)
-        knowledge = Knowledge(prior="none")
-        point = build_feasible_set(self.base, system, knowledge).solve(system)
-        return point.beta
+        return build_feasible_set(self.base, system, Knowledge(prior="none")).roughly(system)

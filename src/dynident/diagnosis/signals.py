@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -13,8 +14,12 @@ from dynident.robot.model import Robot
 
 CLIPPED = 0.01
 """Share of samples at an extreme from which a torque is called clipped."""
+ABRUPT = 0.1
+"""Steps before a standstill over the root mean square of all from which it is no rest."""
 STUCK = 0.1
 """Share of a log over which a signal that stands still is called stuck."""
+LEVELS = 200
+"""Values at most that a coarse signal has."""
 COARSE = 0.1
 """Steps of a signal over its standard deviation from which it is called coarse."""
 FAST = 1.5
@@ -57,18 +62,18 @@ def signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
     robot : Robot
     samples : Samples
     """
-    found = [*rate_signs(samples), *wrapped(robot, samples)]
+    found = [*rate_signs(samples), *wrapped(robot, samples), *copied(robot, samples)]
     for j, joint in enumerate(robot.joints):
-        q = np.concatenate([samples.measured[a:b, j] for a, b in samples.runs])
-        tau = np.concatenate([samples.tau[a:b, j] for a, b in samples.runs])
-        dq = np.concatenate([samples.dq[a:b, j] for a, b in samples.runs])
-        steps = [*coarse(joint.name, tau), *coarse_position(joint.name, q, samples, j)]
-        others = (
+        q, tau, dq = (
+            np.concatenate([signal[a:b, j] for a, b in samples.runs])
+            for signal in (samples.measured, samples.tau, samples.dq)
+        )
+        found += [*coarse(joint.name, tau), *coarse_position(joint.name, q, samples, j)] or [
             *stuck(joint.name, q, tau, samples.rate),
             *clipped(joint.name, tau),
+            *clipped_position(joint.name, q),
             *spikes(joint.name, tau),
-        )
-        found += steps or others
+        ]
         found += unsigned(joint.name, tau, dq)
         fastest = float(np.max(np.abs(dq)))
         if fastest > FAST * joint.velocity:
@@ -88,6 +93,16 @@ def rate_signs(samples: Samples) -> Iterator[Sign]:
         yield Sign("rate", f"the rate is {samples.rate:.3g} Hz: is time in ms, or in minutes?")
 
 
+def copied(robot: Robot, samples: Samples) -> Iterator[Sign]:
+    """Columns that are those of another joint."""
+    for what, signal in (("position", samples.measured), ("torque", samples.tau)):
+        for i, j in combinations(range(robot.n), 2):
+            if signal[0, i] == signal[0, j] and np.array_equal(signal[:, i], signal[:, j]):
+                names = robot.joint_names
+                if np.ptp(signal[:, i]) > 0.0:
+                    yield Sign("copied", f"{what}s of {names[i]} and {names[j]} are one column")
+
+
 def longest_run(values: Array) -> tuple[int, int]:
     """First sample and length of the longest run of equal values."""
     changes = np.flatnonzero(np.diff(values)) + 1
@@ -100,8 +115,11 @@ def longest_run(values: Array) -> tuple[int, int]:
 def stuck(name: str, q: Array, tau: Array, rate: float) -> Iterator[Sign]:
     """A position that stands still while the torque goes on."""
     for what, signal, other in (("position", q, tau), ("torque", tau, q)):
+        least = max(RUN, STUCK * len(signal))
+        if np.count_nonzero(signal[1:] == signal[:-1]) + 1 < least:
+            continue
         first, length = longest_run(signal)
-        if length < max(RUN, STUCK * len(signal)):
+        if length < least:
             continue
         spread = np.ptp(other)
         if spread > 0.0 and np.ptp(other[first : first + length]) > 0.3 * spread:
@@ -116,22 +134,42 @@ def clipped(name: str, tau: Array) -> Iterator[Sign]:
     """A torque that stays at an extreme, or falls to zero, many samples in a row."""
     if np.ptp(tau) == 0.0:
         return
-    equal = np.concatenate([[False], np.diff(tau) == 0.0])
     for level, word in ((np.max(tau), "clipped at"), (np.min(tau), "clipped at"), (0.0, "lost at")):
         at = tau == level
-        share = float(np.mean(at & equal))
+        share = np.count_nonzero(at[1:] & at[:-1]) / len(tau)
+        if share < CLIPPED:
+            continue
         _, length = longest_run(np.where(at, 1.0, np.arange(len(tau)) + 2.0))
-        if share >= CLIPPED and length >= RUN:
+        if length >= RUN:
             yield Sign(
                 "clipped",
                 f"torque of {name} is {word} {level:.4g} in {100.0 * share:.2g} % of the samples",
             )
 
 
+def clipped_position(name: str, q: Array) -> Iterator[Sign]:
+    """A position that ends at an extreme in full motion, where a joint would slow down."""
+    for level in (np.max(q), np.min(q)):
+        at = q == level
+        share = np.count_nonzero(at[1:] & at[:-1]) / len(q)
+        if share < CLIPPED:
+            continue
+        first = np.flatnonzero(at[2:] & ~at[1:-1]) + 2
+        speed = np.abs(q[first - 1] - q[first - 2])
+        if len(first) and np.median(speed) > ABRUPT * np.sqrt(np.mean(np.diff(q) ** 2)):
+            yield Sign(
+                "clipped",
+                f"position of {name} is clipped at {level:.4g} in {100.0 * share:.2g} % of the "
+                "samples",
+            )
+
+
 def coarse(name: str, tau: Array) -> Iterator[Sign]:
     """A torque in steps."""
+    if len(np.unique(tau[: 5 * LEVELS])) > LEVELS:
+        return
     levels = np.unique(tau)
-    if 2 <= len(levels) <= 200:
+    if 2 <= len(levels) <= LEVELS:
         step = float(np.min(np.diff(levels)))
         if step > COARSE * float(np.std(tau)):
             yield Sign("coarse", f"torque of {name} comes in steps of {step:.3g}")
@@ -144,10 +182,10 @@ def coarse_position(name: str, q: Array, samples: Samples, joint: int) -> Iterat
     differentiated it grows with the fourth power of the frequency.
     """
     changes = np.abs(np.diff(q))
-    moved = changes[changes > 0.0]
-    if len(moved) > (1.0 - REPEATED) * len(changes) or not len(moved):
+    moved = np.count_nonzero(changes)
+    if moved > (1.0 - REPEATED) * len(changes) or not moved:
         return
-    step = float(np.percentile(moved, 5.0))
+    step = float(np.percentile(changes[changes > 0.0], 5.0))
     cutoff = min(samples.position_hz[joint], 0.5 * samples.rate)
     density = step**2 / 12.0 / (0.5 * samples.rate)
     noise = np.sqrt(density * (2.0 * np.pi) ** 4 * cutoff**5 / 5.0)
@@ -173,9 +211,12 @@ def wrapped(robot: Robot, samples: Samples) -> Iterator[Sign]:
 def spikes(name: str, tau: Array) -> Iterator[Sign]:
     """Single samples far from both their neighbours."""
     off = np.abs(tau[1:-1] - 0.5 * (tau[:-2] + tau[2:]))
-    far = off > max(SPIKE * float(np.median(off)), 2.0 * mad(tau))
-    if np.sum(far) >= 3:
-        yield Sign("spikes", f"torque of {name} has {int(np.sum(far))} samples far from the others")
+    if 2 * np.count_nonzero(SPIKE * off >= np.max(off)) > len(off):
+        return  # their median is so large
+    far = off[off > SPIKE * float(np.median(off))]
+    count = np.count_nonzero(far > 2.0 * mad(tau)) if len(far) >= 3 else 0
+    if count >= 3:
+        yield Sign("spikes", f"torque of {name} has {count} samples far from the others")
 
 
 def mad(x: Array) -> float:
@@ -185,13 +226,16 @@ def mad(x: Array) -> float:
 
 def unsigned(name: str, tau: Array, dq: Array) -> Iterator[Sign]:
     """A torque without a sign, on a joint that turns both ways: it touches zero time and again."""
-    quick = np.sign(dq[np.abs(dq) > 0.05 * np.max(np.abs(dq))])
-    turns = int(np.sum(np.diff(quick) != 0.0))
-    large = float(np.max(np.abs(tau)))
-    if turns < 4 or not (np.min(tau) >= 0.0 or np.max(tau) <= 0.0) or large == 0.0:
+    low, high = float(np.min(tau)), float(np.max(tau))
+    large = max(-low, high)
+    if low < 0.0 < high or large == 0.0:
         return
-    high = np.abs(tau) > TOUCHED * large
-    state = np.abs(tau[high | (np.abs(tau) < 0.1 * TOUCHED * large)]) > TOUCHED * large
+    quick = np.sign(dq[np.abs(dq) > 0.05 * np.max(np.abs(dq))])
+    if np.count_nonzero(np.diff(quick)) < 4:
+        return
+    size = np.abs(tau)
+    size = size[(size > TOUCHED * large) | (size < 0.1 * TOUCHED * large)]
+    state = size > TOUCHED * large
     visits = int(np.sum(np.diff(state.astype(int)) == -1))
     if visits >= 4:
         yield Sign("unsigned", f"torque of {name} touches zero and never changes its sign")

@@ -184,11 +184,9 @@ class Snapshot:
         """The same torques on another motion."""
         return replace(self, motion=replace(self.motion, q=q, dq=dq, ddq=ddq))
 
-    def of(self, base: BaseParameters) -> Snapshot:
-        """The same log of another robot."""
-        return replace(
-            self, motion=replace(self.motion, base=base, packing=base.idim.packing(base.kept))
-        )
+    def of(self, base: BaseParameters, packing: Packing) -> Snapshot:
+        """The same log of another robot; `packing` is of its base parameters."""
+        return replace(self, motion=replace(self.motion, base=base, packing=packing))
 
 
 def take_snapshot(base: BaseParameters, samples: Samples, most: int = MOST) -> Snapshot:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.diagnosis.examine import Finding
+from dynident.diagnosis.examine import QUIET, Finding
 
 TRUSTED, DOUBTFUL, REFUTED = STATES = ("trusted", "doubtful", "refuted")
 """From best to worst."""
@@ -83,8 +83,12 @@ def error_reasons(
     names: Sequence[str],
     errors: Sequence[float],
     nominal: Sequence[float] = (),
+    left: Sequence[float] | Array = (),
 ) -> list[Reason]:
     """Joints that the model explains badly, or worse than the robot file does.
+
+    Of a torque that is next to nothing for its drive a large share may be noise, or friction
+    that no model has: that refutes nothing, and is no reason for trust either.
 
     Parameters
     ----------
@@ -93,13 +97,19 @@ def error_reasons(
     names : sequence of str
     errors, nominal : sequence of float
         Of the model and of the robot file's inertials [%].
+    left : sequence of float
+        What is left of the torques, as shares of the drives' effort limits.
     """
     found = []
-    known = np.full(len(errors), np.inf) if not len(nominal) else np.asarray(nominal)
-    for name, error, file in zip(names, errors, known, strict=True):
+    unknown = np.full(len(errors), np.inf)
+    known, shares = (given if len(given) else unknown for given in (nominal, left))
+    for name, error, file, share in zip(names, errors, known, shares, strict=True):
         if not error > POOR:  # also where there is no torque
             continue
-        if error > file:
+        if share < QUIET:
+            words = f"{name}: error {error:.0f} % on {rows}, {100.0 * share:.1g} % of its limit"
+            found.append(Reason(DOUBTFUL, words))
+        elif error > file:
             words = (
                 f"{name}: error {error:.0f} % on {rows}, the robot file's inertials {file:.0f} %"
             )
@@ -156,5 +166,6 @@ def negative_reasons(
 def finding_reasons(findings: Sequence[Finding]) -> list[Reason]:
     """Logs that another reading explains better."""
     return [
-        Reason(REFUTED if f.before > FINE else DOUBTFUL, f"{f.log}: {f.found}") for f in findings
+        Reason(REFUTED if f.before > FINE and not f.quiet else DOUBTFUL, f"{f.log}: {f.found}")
+        for f in findings
     ]

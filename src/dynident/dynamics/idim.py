@@ -403,7 +403,7 @@ class Idim:
             for each, limits in zip(known, self.limits, strict=True)
         )
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the standard parameters."""
         return tuple(p.name for p in self.parameters)

@@ -8,11 +8,14 @@ from typing import NoReturn
 
 import numpy as np
 
-from dynident.core.arrays import Array, Booleans, Integers
+from dynident.core.arrays import Array, Booleans, Integers, extremes
 from dynident.core.errors import InputError
 from dynident.recording.clock import counted
 from dynident.recording.readers import Table
 from dynident.robot.model import Joint, Robot
+
+Reach = tuple[Array, Array]
+"""The smallest and the largest value of each joint."""
 
 LARGEST = 1e20
 """No encoder count, angle or torque is larger."""
@@ -88,17 +91,19 @@ def bad_values(values: Array, *, leaps: bool = True) -> Booleans:
     -------
     ndarray of bool, shape (samples, columns)
     """
-    size = np.abs(values)
-    bad = ~(size < LARGEST)
-    if not leaps:
-        return np.asarray(bad)
+    bad = np.zeros(values.shape, dtype=bool)
+    low, high = extremes(values)
     rare = max(1, int(RARE * len(values)))
-    for column in np.flatnonzero(np.max(size, axis=0, where=~bad, initial=0.0) > LEAP):
-        top = np.sort(np.where(bad[:, column], 0.0, size[:, column]))[-rare - 1 :]
+    for column in np.flatnonzero(~((low >= -LEAP) & (high <= LEAP))):
+        size = np.abs(values[:, column])
+        bad[:, column] = ~(size < LARGEST)
+        if not leaps:
+            continue
+        top = np.sort(np.where(bad[:, column], 0.0, size))[-rare - 1 :]
         jumps = np.flatnonzero(top[1:] > LEAP * np.maximum(top[:-1], 1.0))
         if jumps.size:
-            bad[:, column] |= size[:, column] >= top[jumps[0] + 1]
-    return np.asarray(bad)
+            bad[:, column] |= size >= top[jumps[0] + 1]
+    return bad
 
 
 def refuse_bad(values: Array, bad: Booleans, origin: Sequence[tuple[Table, int]]) -> None:
@@ -116,9 +121,9 @@ def refuse_bad(values: Array, bad: Booleans, origin: Sequence[tuple[Table, int]]
     InputError
         With the place of the first such value and the number of rows.
     """
-    rows = np.flatnonzero(bad.any(axis=1))
-    if not rows.size:
+    if not bad.any():
         return
+    rows = np.flatnonzero(bad.any(axis=1))
     sample = int(rows[0])
     column = int(np.flatnonzero(bad[sample])[0])
     table, index = origin[column]
@@ -348,17 +353,16 @@ def motor_sides(name: str, side: str | Sequence[str], robot: Robot | None) -> Bo
     return motors
 
 
-def check_still(name: str, joints: Sequence[str], q: Array) -> tuple[str, ...]:
-    """Look for joints that never move, by their positions, shape (samples, n); return warnings."""
-    low, high = q.min(axis=0), q.max(axis=0)
+def check_still(name: str, joints: Sequence[str], reach: Reach) -> tuple[str, ...]:
+    """Look for joints that never move, by the extremes of their positions; return warnings."""
     return tuple(
-        f"{name}: {joint} never moves (q = {at:.6g}): its own parameters cannot be identified"
-        for joint, at, span in zip(joints, low, high - low, strict=True)
-        if span == 0.0
+        f"{name}: {joint} never moves (q = {low:.6g}): its own parameters cannot be identified"
+        for joint, low, high in zip(joints, *reach, strict=True)
+        if low == high
     )
 
 
-def check_positions(name: str, robot: Robot, q: Array, *, stated: bool) -> tuple[str, ...]:
+def check_positions(name: str, robot: Robot, reach: Reach, *, stated: bool) -> tuple[str, ...]:
     """Look for wrong units and positions outside the limits.
 
     Parameters
@@ -366,8 +370,8 @@ def check_positions(name: str, robot: Robot, q: Array, *, stated: bool) -> tuple
     name : str
         What messages call the log.
     robot : Robot
-    q : ndarray, shape (samples, n)
-        Joint positions [rad or m].
+    reach : (ndarray, ndarray), each of shape (n,)
+        The smallest and the largest position of each joint [rad or m].
     stated : bool
         Whether the caller stated the unit; then nothing is refused.
 
@@ -382,23 +386,22 @@ def check_positions(name: str, robot: Robot, q: Array, *, stated: bool) -> tuple
         For positions that cannot be radians, unless the unit was stated.
     """
     warnings: list[str] = []
-    for joint, lowest, highest in zip(robot.joints, q.min(axis=0), q.max(axis=0), strict=True):
+    for joint, lowest, highest in zip(robot.joints, *reach, strict=True):
         warnings += _check_range(name, robot, joint, (float(lowest), float(highest)), stated)
     return tuple(warnings)
 
 
-def check_dead(name: str, joints: Sequence[str], tau: Array) -> tuple[str, ...]:
-    """Look for dead channels among torques, shape (samples, n); return warnings."""
-    low, high = tau.min(axis=0), tau.max(axis=0)
+def check_dead(name: str, joints: Sequence[str], reach: Reach) -> tuple[str, ...]:
+    """Look for dead channels, by the extremes of the torques; return warnings."""
     return tuple(
-        f"{name}: tau of {joint} is {at:.6g} in every sample: no sensor does that, "
+        f"{name}: tau of {joint} is {low:.6g} in every sample: no sensor does that, "
         "nothing fitted to this joint can be trusted; check its column"
-        for joint, at, span in zip(joints, low, high - low, strict=True)
-        if span == 0.0
+        for joint, low, high in zip(joints, *reach, strict=True)
+        if low == high
     )
 
 
-def check_torques(name: str, robot: Robot, tau: Array) -> tuple[str, ...]:
+def check_torques(name: str, robot: Robot, reach: Reach) -> tuple[str, ...]:
     """Look for torques that the joints cannot bear.
 
     Parameters
@@ -406,8 +409,8 @@ def check_torques(name: str, robot: Robot, tau: Array) -> tuple[str, ...]:
     name : str
         What messages call the log.
     robot : Robot
-    tau : ndarray, shape (samples, n)
-        Joint torques [Nm or N].
+    reach : (ndarray, ndarray), each of shape (n,)
+        The smallest and the largest torque of each joint [Nm or N].
 
     Returns
     -------
@@ -417,7 +420,7 @@ def check_torques(name: str, robot: Robot, tau: Array) -> tuple[str, ...]:
     return tuple(
         f"{name}: tau of {joint.name} reaches {peak:.4g}, its effort limit is "
         f"{joint.effort:.4g}; check the side (joint or motor) and the gain"
-        for joint, peak in zip(robot.joints, np.max(np.abs(tau), axis=0), strict=True)
+        for joint, peak in zip(robot.joints, np.maximum(-reach[0], reach[1]), strict=True)
         # files that know no effort limit often state 0
         if 0.0 < MARGIN * joint.effort < peak
     )

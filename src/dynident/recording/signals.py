@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dynident.core.arrays import Array, Booleans, Integers
+from dynident.core.arrays import Array, Booleans, Integers, extremes
 from dynident.core.errors import InputError
 from dynident.recording import checks
 from dynident.recording.clock import (
@@ -122,12 +122,13 @@ def recorded(pieces: Sequence[Piece], request: Request) -> Recording:
     label, robot = request.name, request.robot
     q, tau = piece.signals["q"], piece.signals["tau"]
     checks.refuse_short(label, len(q))
-    warnings = [*piece.warnings, *checks.check_still(label, request.joints, q)]
+    moved, borne = extremes(q), extremes(tau)
+    warnings = [*piece.warnings, *checks.check_still(label, request.joints, moved)]
     if robot is not None:
-        warnings += checks.check_positions(label, robot, q, stated="q" in request.units)
-    warnings += checks.check_dead(label, request.joints, tau)
+        warnings += checks.check_positions(label, robot, moved, stated="q" in request.units)
+    warnings += checks.check_dead(label, request.joints, borne)
     if robot is not None:
-        warnings += checks.check_torques(label, robot, tau)
+        warnings += checks.check_torques(label, robot, borne)
     dq, ddq, qref, dqref = (piece.signals.get(signal) for signal in OPTIONAL)
     for signal in piece.signals.values():
         signal.setflags(write=False)  # ours, and so no recording copies them
@@ -221,7 +222,10 @@ def _kept(
     refuse = request.clocking.bad_rows == "refuse"
     bad, late = np.zeros(samples, dtype=bool), np.zeros(samples, dtype=bool)
     for origin, values, leaps in columns:
-        found = checks.bad_values(values, leaps=leaps) & there[:, None]
+        found = checks.bad_values(values, leaps=leaps)
+        if not found.any():
+            continue
+        found &= there[:, None]
         if refuse:
             checks.refuse_bad(values, found, origin)
         bad |= found.any(axis=1)

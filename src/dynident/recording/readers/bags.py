@@ -13,7 +13,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.recording.readers.chunks import refuse_bombs, zstandard
+from dynident.recording.readers.chunks import refuse_bombs, refuse_messages, zstandard
 from dynident.recording.readers.table import DAMAGE, MOST_COLUMNS, Table, one_line
 
 METADATA = "metadata.yaml"
@@ -77,13 +77,16 @@ def read_bag(path: Path) -> tuple[Table, ...]:
         zstandard().ZstdError,
         TypesysError,
     )
-    inner = [*folder.glob("*.mcap")] if folder.is_dir() else [folder]
+    inner = [*folder.iterdir()] if folder.is_dir() else [folder]
     try:
         for file in inner:
-            refuse_bombs(file)
+            if file.is_file():
+                refuse_bombs(file)
         old = path.suffix.lower() == ".bag"
         reader = (rosbags.rosbag1.Reader if old else rosbags.rosbag2.Reader)(folder)
         with reader:
+            if not old:
+                _refuse_unpacked(path, reader)
             others = sorted({f"{c.topic} ({c.msgtype})" for c in reader.connections})
             topics = _read(path, reader, old)
     except InputError:
@@ -102,6 +105,16 @@ def read_bag(path: Path) -> tuple[Table, ...]:
         for name, topic in topics.items()
         for table in _tables(path, name, topic, (timed[name][0] - start) / 1e9, timed[name][1])
     )
+
+
+def _refuse_unpacked(path: Path, reader: Any) -> None:
+    """Refuse what grows out of all proportion in a bag of ROS 2, packed as files or messages."""
+    for storage in getattr(reader.storage, "storages", ()):
+        refuse_bombs(storage.path)  # what was packed as a file is unpacked by now
+        if reader.compression_mode == "message":
+            wanted = [c for c in storage.connections if c.msgtype == JOINT_STATE]
+            messages = storage.messages(wanted, None, None) if wanted else ()
+            refuse_messages(str(path), (data for _, _, data in messages))
 
 
 def _read(path: Path, reader: Any, old: bool) -> dict[str, _Topic]:

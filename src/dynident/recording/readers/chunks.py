@@ -10,7 +10,7 @@ import bz2
 import mmap
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ BLOCK = 1 << 20
 """Bytes that are unpacked at a time."""
 MCAP, MCAP_CHUNK = b"\x89MCAP0\r\n", 0x06
 BAG, BAG_CHUNK = b"#ROSBAG V2.0\n", b"\x05"
+FRAME = b"\x28\xb5\x2f\xfd"
+"""How what Zstandard has packed begins."""
 
 
 def zstandard() -> Any:
@@ -32,7 +34,7 @@ def zstandard() -> Any:
 
 
 def refuse_bombs(path: Path) -> None:
-    """Refuse files with chunks that grow out of all proportion.
+    """Refuse files with chunks that grow out of all proportion, or that do so as a whole.
 
     Raises
     ------
@@ -41,7 +43,11 @@ def refuse_bombs(path: Path) -> None:
     struct.error, ValueError, ZstdError
         For chunks that are not what they say.
     """
+    if not path.stat().st_size:
+        return
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        if data[: len(FRAME)] == FRAME:
+            _refuse_frames(str(path), data)
         for packing, start, size, unpacked in _chunks(data):
             refuse_bomb(str(path), size, unpacked)
             if packing == "zstd":
@@ -106,3 +112,36 @@ def _refuse_stream(place: str, data: mmap.mmap, start: int, size: int) -> None:
             part, start = data[start : min(start + BLOCK, end)], start + BLOCK
         count += len(stream.decompress(part, BLOCK))
         refuse_bomb(place, size, count)
+
+
+def _refuse_frames(place: str, data: mmap.mmap) -> None:
+    """Refuse what the frames of Zstandard grow to that a file consists of."""
+    stream, count, start, part = zstandard().ZstdDecompressor(), 0, 0, b""
+    while start < len(data) or part or not stream.needs_input:
+        if stream.eof:
+            part, stream = stream.unused_data, zstandard().ZstdDecompressor()
+        if stream.needs_input and not part:
+            part, start = data[start : start + BLOCK], start + BLOCK
+        count += len(stream.decompress(part, BLOCK))
+        part = b""
+        refuse_bomb(place, len(data), count)
+
+
+def refuse_messages(place: str, messages: Iterable[bytes]) -> None:
+    """Refuse messages, each packed by Zstandard, that grow out of all proportion.
+
+    Raises
+    ------
+    InputError
+        See `refuse_bomb`.
+    ValueError, ZstdError
+        For messages that are not one frame each, or do not say how long they are.
+    """
+    packed = unpacked = 0
+    for message in messages:
+        says = zstandard().get_frame_info(message).decompressed_size
+        if says is None:
+            raise ValueError("a message does not say how long it is unpacked")
+        _refuse_frame(message, says)
+        packed, unpacked = packed + len(message), unpacked + says
+        refuse_bomb(place, packed, unpacked)
