@@ -147,11 +147,14 @@ class Conditions:
     load : ndarray, shape (samples, drives), optional
         Torque of the rigid bodies that each of the `gears` bears [Nm or N].
     temperature : ndarray, shape (samples, drives), optional
+    bend : ndarray, shape (samples, drives), optional
+        Derivative of each drive's friction by its load, where loads are linearised about.
     """
 
     traces: tuple[Trace, ...] | None = None
     load: Array | None = None
     temperature: Array | None = None
+    bend: Array | None = None
 
     def rows(self, some: slice) -> Conditions:
         """Those of some of the samples."""
@@ -162,6 +165,7 @@ class Conditions:
             traces,
             None if self.load is None else self.load[some],
             None if self.temperature is None else self.temperature[some],
+            None if self.bend is None else self.bend[some],
         )
 
 
@@ -183,12 +187,19 @@ class Packing:
         Per torque row: its slots, and which of the chosen columns they are.
     width : int
         Entries a sample.
+    bent : tuple of (torque row, other row, slots, other's slots)
+        Where columns of bodies act on a row through the friction under a load of another's
+        torque, or its own.
+    empty : ndarray of int
+        Slots that bodies reach in no other way.
     """
 
     slot: Integers
     drive: tuple[tuple[DriveColumn, int, int], ...]
     joints: tuple[tuple[slice, Integers], ...]
     width: int
+    bent: tuple[tuple[int, int, Integers, Integers], ...]
+    empty: Integers
 
 
 @dataclass(frozen=True)
@@ -208,12 +219,16 @@ class Idim:
         A full set, without shapes: loads of the drives are those of its bodies, and shapes
         are linearised about its friction.
     free : bool
-        Whether the shapes are parameters too, after all others: of the model linearised about
-        `shape` and `about` (zhang2018, eq. 14: ``K = [K_d, df / dphi_f]``).
+        Whether this is the model linearised about `shape` and `about`: the shapes are parameters
+        too, after all others (zhang2018, eq. 14: ``K = [K_d, df / dphi_f]``), and bodies act
+        through the loads of the friction, too.
     limits : tuple of (float, float), optional
         Narrower bounds of the shapes than their models': of what a log can show.
     elements : tuple of Attached
         What else acts on the joints.
+    blur : tuple of float
+        Loads of each joint that are as good as zero [Nm or N]: the slope of the friction by its
+        load is that between two of them, where there are loads to be linearised about.
 
     Raises
     ------
@@ -229,6 +244,7 @@ class Idim:
     free: bool = False
     limits: tuple[tuple[float, float], ...] = ()
     elements: tuple[Attached, ...] = ()
+    blur: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         known = self.shape_parameters
@@ -260,7 +276,7 @@ class Idim:
     def linearised(self, theta: Array) -> Idim:
         """The model with its shapes as parameters, about a full set (with shapes or without)."""
         model, plain = self.settled(theta)
-        return replace(model, about=tuple(plain.tolist()), free=bool(model.shape))
+        return replace(model, about=tuple(plain.tolist()), free=bool(model.shape) or self.loaded)
 
     def settled(self, theta: Array) -> tuple[Idim, Array]:
         """The model at the shapes of a full set, and that set without them.
@@ -292,6 +308,7 @@ class Idim:
     def moved(self) -> npt.NDArray[np.bool_]:
         """Which parameters have columns that change with shapes, loads or states."""
         found = np.zeros(len(self.parameters), dtype=bool)
+        found[: self.inertial] = self.loaded
         for place, column in enumerate(self.drive_columns, self.inertial):
             if column.friction is not None:
                 model = self.frictions[column.friction].model
@@ -302,8 +319,44 @@ class Idim:
     def nonlinear(self) -> bool:
         """Whether its torque is not linear in all that is to be found."""
         models = [friction.model for friction in self.frictions]
-        unknown = any(s.lower < s.upper for model in models for s in model.shape)
-        return unknown or any("load" in model.needs for model in models)
+        return self.loaded or any(s.lower < s.upper for model in models for s in model.shape)
+
+    @cached_property
+    def loaded(self) -> bool:
+        """Whether any friction depends on the load of its drive."""
+        return any("load" in friction.model.needs for friction in self.frictions)
+
+    @cached_property
+    def bearing(self) -> Array:
+        """Shares of the joints' torques that each of the gears bears, shape (drives, n).
+
+        The motors share them, ``turns^-T tau``; what rubs in the joint of a coupled drive, beside
+        its motor, bears the joint's.
+        """
+        drives = self.robot.drives
+        shares, own = np.linalg.inv(drives.turns.T), np.eye(self.robot.n)
+        return np.array(
+            [
+                own[gear.number - 1]
+                if drives.coupled(gear.number - 1) and not gear.coupled
+                else shares[gear.number - 1]
+                for gear in self.gears
+            ]
+        )
+
+    @cached_property
+    def levers(self) -> dict[tuple[int, int], Array]:
+        """How friction under the load of one joint's torque acts on another: of each drive."""
+        turns = np.array([gear.turns for gear in self.gears])
+        rubs = {friction.gear for friction in self.frictions if "load" in friction.model.needs}
+        own = np.array([gear in rubs for gear in range(len(turns))])
+        found = {}
+        for j in range(self.robot.n):
+            for i in range(self.robot.n):
+                weights = turns[:, j] * self.bearing[:, i] * own
+                if np.any(weights):
+                    found[j, i] = weights
+        return found
 
     def of(self, robot: Robot) -> Idim:
         """The same model of a robot that differs in values, and not in its drives."""
@@ -489,19 +542,38 @@ class Idim:
             if self.inertial + d in position:
                 for j in np.flatnonzero(column.turns):
                     entries[first + int(j)].append((position[self.inertial + d], (d, int(j))))
+        pairs = self.levers if self.free else {}
+        own = [{c for c, _ in row} for row in entries]
+        bodies = [{c for c, where in row if len(where) == 3} for row in entries]
+        for to, of in pairs:
+            new = bodies[first + of] - own[first + to]
+            own[first + to] |= new
+            entries[first + to] += [(c, ()) for c in new]
         slot = np.full((tree.bodies, tree.path.shape[1], 10), -1)
-        drive, joints, width = [], [], 0
+        drive, joints, empty, width = [], [], [], 0
         for row in entries:
             row.sort()
             start = width
             for _, where in row:
                 if len(where) == 3:
                     slot[where] = width
-                else:
+                elif where:
                     drive.append((self.drive_columns[where[0]], where[1], width))
+                else:
+                    empty.append(width)
                 width += 1
             joints.append((slice(start, width), np.array([c for c, _ in row], dtype=np.int64)))
-        return Packing(slot, tuple(drive), tuple(joints), width)
+        bent = []
+        for to, of in pairs:
+            shared = sorted(bodies[first + of])
+            here, there = (
+                entered.start + np.searchsorted(known, shared)
+                for entered, known in (joints[first + to], joints[first + of])
+            )
+            bent.append((to, of, here, there))
+        return Packing(
+            slot, tuple(drive), tuple(joints), width, tuple(bent), np.array(empty, dtype=np.int64)
+        )
 
     def fill(
         self,
@@ -528,7 +600,12 @@ class Idim:
             When the friction depends on conditions that are missing.
         """
         if np.any(packing.slot >= 0):
+            out[:, packing.empty] = 0.0
             fill_regressor(self.tree, packing.slot, q, dq, ddq, out)
+            if conditions.bend is not None:
+                rigid = [out[:, there] for _, _, _, there in packing.bent]
+                for (j, i, here, _), columns in zip(packing.bent, rigid, strict=True):
+                    out[:, here] += (conditions.bend @ self.levers[j, i])[:, None] * columns
         first = self.tree.dof - self.robot.n
         seen: dict[int, Signals] = {}
         tables: dict[int, Array] = {}
@@ -621,6 +698,8 @@ class Idim:
     ) -> Conditions:
         """What the friction meets along a stretch of a motion: the loads of `about`, its states.
 
+        Of a linearised model, with what a change of the loads does.
+
         Parameters
         ----------
         q, dq, ddq : ndarray, shapes (samples, nq), (samples, dof), (samples, dof)
@@ -631,25 +710,36 @@ class Idim:
         if not self.nonlinear and not self.has_states:
             return FREE
         load = None
-        if self.about and any("load" in friction.model.needs for friction in self.frictions):
+        if self.about and self.loaded:
             phi, _ = self.split(np.array(self.about))
             load = self.borne(inverse_dynamics(self.tree, phi, q, dq, ddq))
-        return self.follow(q, dq, rate, width, Conditions(load=load), previous)
+        found = self.follow(q, dq, rate, width, Conditions(load=load), previous)
+        if load is None or not self.free:
+            return found
+        bend = np.zeros(load.shape)
+        for k, friction in enumerate(self.frictions):
+            model, linear, gear = friction.model, self._about[k], friction.gear
+            if "load" in model.needs and np.any(linear != 0.0):
+                # a quotient over what nobody can tell from zero: a slope that jumps where a load
+                # changes its direction would have steps swing about it
+                blur = self.blur[self.gears[gear].number - 1]
+                signals = self.signals(k, q, dq, width, found)
+                for side in (0.5 / blur, -0.5 / blur):
+                    moved = replace(signals, load=load[:, gear] + 0.5 / side)
+                    bend[:, gear] += side * (model.columns(moved, self._shape_of(k)) @ linear)
+        return replace(found, bend=bend)
 
     def borne(self, rigid: Array) -> Array:
-        """Loads of the drives under torques of the rigid bodies, shape (samples, drives).
+        """Loads of the drives under torques of the rigid bodies, shape (samples, drives)."""
+        return np.asarray(rigid[:, self.tree.dof - self.robot.n :] @ self.bearing.T)
 
-        The motors share the joints' torques, ``turns^-T tau``; what rubs in the joint of a
-        coupled drive, beside its motor, bears the joint's.
-        """
-        joints = rigid[:, self.tree.dof - self.robot.n :]
-        drives = self.robot.drives
-        motors = np.linalg.solve(drives.turns.T, joints.T).T
-        loads = []
-        for gear in self.gears:
-            j = gear.number - 1
-            loads.append(joints[:, j] if drives.coupled(j) and not gear.coupled else motors[:, j])
-        return np.column_stack(loads)
+    def bent(self, rigid: Array, bend: Array) -> Array:
+        """What friction linear in the loads makes of torques of rigid bodies, (samples, dof)."""
+        first = self.tree.dof - self.robot.n
+        tau = np.zeros(rigid.shape)
+        for gear, signal in zip(self.gears, (bend * self.borne(rigid)).T, strict=True):
+            pass_on(signal, gear.turns, tau[:, first:])
+        return tau
 
     def _shape_of(self, friction: int) -> Array:
         return np.array(self.shape[self.frictions[friction].shape])
@@ -689,9 +779,7 @@ class Idim:
             return model.torque(plain, q, dq, ddq, width, conditions)
         phi, _ = self.split(theta)
         tau = np.empty((len(q), self.tree.dof))
-        loaded = conditions.load is None and any(
-            "load" in friction.model.needs for friction in self.frictions
-        )
+        loaded = conditions.load is None and self.loaded
         for a in range(0, len(q), STRETCH):  # what lies between stays in the cache
             s = slice(a, a + STRETCH)
             tau[s] = inverse_dynamics(self.tree, phi, q[s], dq[s], ddq[s])
