@@ -112,6 +112,10 @@ class Samples:
     warnings : tuple of str
     joints : tuple of str, or None
         Names of the joints whose columns these are, where they are known.
+    temp : ndarray, shape (samples, n), or None
+        Temperatures of the drives, as measured [deg C].
+    known : ndarray, shape (samples, n), or None
+        Known torques on the joints, as measured [Nm or N].
     """
 
     name: str
@@ -136,9 +140,11 @@ class Samples:
     mended: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     joints: tuple[str, ...] | None = None
+    temp: Array | None = None
+    known: Array | None = None
 
     def __post_init__(self) -> None:
-        for label in ("q", "dq", "ddq", "tau", "measured", "qref", "dqref"):
+        for label in ("q", "dq", "ddq", "tau", "measured", "qref", "dqref", "temp", "known"):
             signal = getattr(self, label)
             if signal is not None:
                 object.__setattr__(self, label, frozen(signal))
@@ -163,7 +169,9 @@ class Samples:
                     f"{', '.join(map(repr, self.joints))}"
                 )
         places = [self.joints.index(name) for name in names]
-        signals = ("q", "dq", "ddq", "tau", "measured", "moving", "qref", "dqref")
+        signals = (
+            "q", "dq", "ddq", "tau", "measured", "moving", "qref", "dqref", "temp", "known",
+        )  # fmt: skip
         lists = ("filters", "bandwidth", "position_hz", "drop_below")
         found = {key: getattr(self, key) for key in signals}
         changed: dict[str, Any] = {k: v if v is None else v[:, places] for k, v in found.items()}
@@ -344,6 +352,8 @@ def prepared(recording: Recording, wanted: Preparation) -> Samples:
         mended=recording.mended,
         warnings=tuple(notes),
         joints=recording.joints,
+        temp=recording.temp,
+        known=recording.known,
     )
 
 
