@@ -14,7 +14,7 @@ from scipy.optimize import least_squares
 import dynident as di
 from dynident.core.errors import InputError
 from dynident.dynamics.base import base_parameters
-from dynident.dynamics.idim import Attached, build_idim
+from dynident.dynamics.idim import Attached, Conditions, build_idim
 from dynident.estimators import shapes
 from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.shapes import projected, searched, visible
@@ -25,6 +25,7 @@ from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.simulation.controller import pd
 from dynident.simulation.loop import Loop
+from dynident.simulation.plant import build_plant
 from dynident.simulation.record import record
 from dynident.simulation.reference import fourier
 from dynident.simulation.sensors import Sensors
@@ -300,3 +301,72 @@ def test_the_doctor_looks_at_logs_of_friction_that_depends_on_more(name):
     fit = di.identify(problem, bootstrap=0)
     assert fit.findings == ()
     assert "doctor" in fit.timings
+
+
+# ---- signals of the log beside its motion
+
+
+def warm_log(tmp_path, columns, unit=0.0):
+    """A file of an arm whose friction thins as it warms, the robot, model and parameters."""
+    robot = toy.arm(2)
+    idim = build_idim(robot, "temperature").shaped([25.0, 40.0])
+    theta = values(idim)
+    q, dq, ddq = toy.motion(2, 20.0, 4, RATE)
+    time = np.arange(len(q)) / RATE
+    temp = 20.0 + 15.0 * np.column_stack([time / 20.0, 1.0 - np.exp(-time / 5.0)])
+    if columns == ["temp"]:
+        temp = temp[:, :1] * np.ones(2)
+    tau = idim.torque(theta, q, dq, ddq, conditions=Conditions(temperature=temp))
+    tau = tau + 0.02 * tau.std(axis=0) * np.random.default_rng(0).normal(size=tau.shape)
+    head = [f"{s}_{joint}" for s in ("q", "tau") for joint in robot.joint_names]
+    path = tmp_path / "warm.csv"
+    table = np.column_stack([time, q, tau, temp[:, : len(columns)] + unit])
+    np.savetxt(path, table, delimiter=",", header=",".join(["time", *head, *columns]), comments="")
+    return path, robot, idim, theta
+
+
+@pytest.mark.parametrize("unit", ["degC", "K"])
+@pytest.mark.parametrize(
+    "columns", [["temp_joint_1", "temp_joint_2"], ["temp"], ["warm_a", "warm_b"]]
+)
+def test_the_temperature_of_a_log_reaches_the_friction(tmp_path, columns, unit):
+    path, robot, idim, theta = warm_log(tmp_path, columns, 273.15 if unit == "K" else 0.0)
+    mapped = {"temp": columns} if columns[0].startswith("warm") else None
+    log = di.read_log(path, robot, columns=mapped, units={"temp": unit})
+    assert log.temp.shape == log.q.shape
+    assert log.rows(100, 4000).temp[0, 0] == pytest.approx(20.0 + 15.0 * 100 / 10000, abs=1e-6)
+    problem = Problem(robot, prepare(log, bandwidth=40.0), "temperature")
+    fit = di.identify(problem, "wls", doctor=False, validation=[problem.samples[0]])
+    assert np.sqrt(np.mean(deviations(fit, theta) ** 2)) < 1.6
+    assert np.all(np.abs(fit.estimate.shape.values - idim.shape) < 4.0 * fit.estimate.shape.std)
+    assert fit.validation[0].entries[1].overall_percent < 2.5
+
+
+def test_a_log_without_temperatures_is_refused_by_name():
+    robot = toy.arm(2)
+    samples = prepare(toy.log(robot, seconds=5.0)[0], bandwidth=10.0)
+    with pytest.raises(InputError, match="needs the drives' temperatures; name them in columns"):
+        Problem(robot, samples, "temperature")
+    recording = toy.log(robot, seconds=5.0)[0]
+    with pytest.raises(InputError, match=r"units.temp = 'F'; known are degC, K"):
+        di.recording(recording.q, recording.tau, rate=500.0, temp=recording.q, units={"temp": "F"})
+
+
+def test_viscous_friction_that_drifts_is_found():
+    """Each log begins anew, and is told from a constant by its error bar."""
+    robot = toy.arm(2)
+    idim = build_idim(robot, "viscous-drift")
+    theta = values(idim)
+    logs = []
+    for seed in (4, 5):
+        q, dq, ddq = toy.motion(2, 20.0, seed, RATE)
+        time = np.arange(len(q)) / RATE
+        tau = idim.torque(theta, q, dq, ddq, conditions=Conditions(time=time))
+        tau = tau + 0.02 * tau.std(axis=0) * np.random.default_rng(seed).normal(size=tau.shape)
+        logs.append(prepare(Recording("log", RATE, q, tau), bandwidth=40.0))
+    fit = di.identify(Problem(robot, logs, "viscous-drift"), doctor=False, bootstrap=0)
+    assert np.sqrt(np.mean(deviations(fit, theta) ** 2)) < 1.6
+    found = dict(zip(fit.base.names, fit.estimate.covariance.std, strict=True))
+    assert found["fvt1"] < 0.05 * abs(theta[idim.names.index("fvt1")])
+    with pytest.raises(InputError, match="depends on the time of its drive cannot be simulated"):
+        build_plant(idim, theta, np.full(2, 0.1))

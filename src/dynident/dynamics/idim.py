@@ -147,6 +147,11 @@ class Conditions:
     load : ndarray, shape (samples, drives), optional
         Torque of the rigid bodies that each of the `gears` bears [Nm or N].
     temperature : ndarray, shape (samples, drives), optional
+        [deg C]
+    time : ndarray, shape (samples,), optional
+        Since the log began [s].
+    known : ndarray, shape (samples, drives), optional
+        Known torques on the joints of the drives [Nm or N].
     bend : ndarray, shape (samples, drives), optional
         Derivative of each drive's friction by its load, where loads are linearised about.
     """
@@ -154,6 +159,8 @@ class Conditions:
     traces: tuple[Trace, ...] | None = None
     load: Array | None = None
     temperature: Array | None = None
+    time: Array | None = None
+    known: Array | None = None
     bend: Array | None = None
 
     def rows(self, some: slice) -> Conditions:
@@ -161,12 +168,8 @@ class Conditions:
         traces = self.traces
         if traces is not None:
             traces = tuple(Trace(each.z[some], each.by_shape[some]) for each in traces)
-        return Conditions(
-            traces,
-            None if self.load is None else self.load[some],
-            None if self.temperature is None else self.temperature[some],
-            None if self.bend is None else self.bend[some],
-        )
+        signals = (self.load, self.temperature, self.time, self.known, self.bend)
+        return Conditions(traces, *(None if each is None else each[some] for each in signals))
 
 
 FREE = Conditions()
@@ -322,9 +325,14 @@ class Idim:
         return self.loaded or any(s.lower < s.upper for model in models for s in model.shape)
 
     @cached_property
+    def needs(self) -> frozenset[str]:
+        """What its friction reads beside the motion."""
+        return frozenset(need for friction in self.frictions for need in friction.model.needs)
+
+    @cached_property
     def loaded(self) -> bool:
         """Whether any friction depends on the load of its drive."""
-        return any("load" in friction.model.needs for friction in self.frictions)
+        return "load" in self.needs
 
     @cached_property
     def bearing(self) -> Array:
@@ -618,16 +626,17 @@ class Idim:
             model = self.frictions[k].model
             if k not in seen:
                 seen[k] = self.signals(k, q, dq, width, conditions)
-            weights = None if column.term is None else model.parameters[column.term].weights
-            if weights is None and k not in tables and model.law is not None:
+            own = None if column.term is None else model.parameters[column.term]
+            weighted = own is not None and own.weights is not None
+            if not weighted and k not in tables and model.law is not None:
                 tables[k] = model.table(model.law, seen[k], self._shape_of(k))
             if column.term is None:
                 if k not in slopes:
                     by_shape = model.slopes(tables[k], seen[k].trace)
                     slopes[k] = np.einsum("tks,k->ts", by_shape, self._about[k][[*model.rows]])
                 values = slopes[k][:, column.shape]
-            elif weights is not None:
-                values = seen[k].combined(weights)
+            elif own is not None and weighted:
+                values = seen[k].column(own)
             else:
                 values = tables[k][:, model.rows.index(column.term), VALUE]
             np.multiply(values, column.turns[joint], out=out[:, slot])
@@ -651,6 +660,8 @@ class Idim:
             None if width is None else float(width[number - 1]),
             None if given.load is None else given.load[:, gear],
             None if given.temperature is None else given.temperature[:, gear],
+            given.time,
+            None if given.known is None else given.known[:, gear],
             None if given.traces is None else given.traces[friction],
         )
 
@@ -695,6 +706,7 @@ class Idim:
         rate: float,
         width: Array | None = None,
         previous: Conditions | None = None,
+        around: Conditions = FREE,
     ) -> Conditions:
         """What the friction meets along a stretch of a motion: the loads of `about`, its states.
 
@@ -706,14 +718,16 @@ class Idim:
             Without gaps.
         rate, width, previous
             See `follow`.
+        around : Conditions
+            What the log has of temperatures, known torques and time.
         """
         if not self.nonlinear and not self.has_states:
-            return FREE
+            return around
         load = None
         if self.about and self.loaded:
             phi, _ = self.split(np.array(self.about))
             load = self.borne(inverse_dynamics(self.tree, phi, q, dq, ddq))
-        found = self.follow(q, dq, rate, width, Conditions(load=load), previous)
+        found = self.follow(q, dq, rate, width, replace(around, load=load), previous)
         if load is None or not self.free:
             return found
         bend = np.zeros(load.shape)

@@ -18,12 +18,13 @@ import numpy as np
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import ComputationError
 from dynident.core.progress import Progress, silent
-from dynident.dynamics.idim import Conditions, DriveFriction, ShapeParameter
+from dynident.dynamics.idim import DriveFriction, ShapeParameter
 from dynident.estimators.estimate import Estimate, Shape
 from dynident.friction.model import FrictionModel, Signals
 from dynident.friction.model import Shape as Bounds
 from dynident.regression.factors import System
 from dynident.regression.problem import Problem
+from dynident.regression.rows import beside
 from dynident.regression.statistics import residuals
 from dynident.regression.weighted import TOLERANCE, group_sigma
 
@@ -534,7 +535,8 @@ def seen(first: Projected, k: int, friction: DriveFriction) -> Seen:
             # friction that remembers needs all that was before
             used = np.arange(start, stop) if friction.model.state else inside
             motion = log.q[used], log.dq[used], log.ddq[used]
-            met = Conditions() if idim.has_states else idim.met(*motion, log.rate)
+            around = beside(idim, log, used)
+            met = around if idim.has_states else idim.met(*motion, log.rate, around=around)
             signals = idim.signals(k, *motion[:2], conditions=met)
             stretches.append((signals, np.searchsorted(used, inside), log.rate))
     error = residuals(problem, first.beta).error[joint]

@@ -16,7 +16,7 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.dynamics import inverse_dynamics
 from dynident.dynamics.base import BaseParameters
-from dynident.dynamics.idim import Packing
+from dynident.dynamics.idim import FREE, Conditions, Idim, Packing
 from dynident.recording.prepare import Samples
 from dynident.regression.decimate import GroupDecimator
 from dynident.robot.model import Robot
@@ -191,7 +191,8 @@ class MotionRows:
                 if self.progress is not None:
                     self.progress("rows", b / len(log.q))
                 motion = (log.q[a:b], log.dq[a:b], log.ddq[a:b])
-                met = idim.met(*motion, log.rate, self.width, met)
+                around = beside(idim, log, slice(a, b))
+                met = idim.met(*motion, log.rate, self.width, met, around)
                 idim.fill(packing, *motion, packed[: b - a], self.width, met)
                 tau = log.tau[a:b]
                 if met.bend is not None:
@@ -213,6 +214,19 @@ class MotionRows:
         idim = self.base.idim
         values = np.array([*idim.about, *idim.shape])
         return idim.split(self.base.standard(self.base.matrix @ values))[0]
+
+
+def beside(idim: Idim, log: Samples, some: slice | Integers) -> Conditions:
+    """What a log has at some of its samples that the friction depends on beside the motion."""
+    if not idim.needs - {"load"}:
+        return FREE
+    joints = [gear.number - 1 for gear in idim.gears]
+    temperature, known = (
+        signal[some][:, joints] if signal is not None and need in idim.needs else None
+        for need, signal in (("temperature", log.temp), ("known", log.known))
+    )
+    time = np.arange(len(log.q))[some] / log.rate if "time" in idim.needs else None
+    return Conditions(temperature=temperature, time=time, known=known)
 
 
 def split_rows(rows: Sequence[Array], sample: tuple[np.ndarray, ...]) -> Rows:

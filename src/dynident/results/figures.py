@@ -18,6 +18,7 @@ from dynident.recording.filters import edge, zero_phase_lowpass
 from dynident.recording.prepare import Samples
 from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem
+from dynident.regression.rows import beside
 
 FITTED, ALL_SAMPLES = "fitted", "all samples"
 
@@ -154,7 +155,7 @@ def all_samples_figure(
             squared_torque += np.sum(measured**2, axis=0)
             rows += len(measured)
             motion = log.q[run], log.dq[run], log.ddq[run]
-            conditions = idim.follow(*motion[:2], log.rate)
+            conditions = idim.follow(*motion[:2], log.rate, conditions=beside(idim, log, run))
             for k, theta in enumerate(sets):
                 predicted = idim.torque(theta, *motion, conditions=conditions)
                 error = measured - zero_phase_lowpass(predicted, lowpass_hz, log.rate)[inner]
@@ -270,7 +271,9 @@ def torque_series(
         gravity = idim.torque(gravity_only, q, zero, zero)
         moving = idim.torque(gravity_only, q, dq, zero)
         body = idim.torque(gravity_only, q, dq, ddq)
-        conditions = replace(idim.follow(q, dq, log.rate), load=idim.borne(body))
+        around = beside(idim, log, slice(start, stop))
+        around = idim.follow(q, dq, log.rate, conditions=around)
+        conditions = replace(around, load=idim.borne(body))
         values = {
             "measured": log.tau[start:stop],
             "inertia": body - moving + idim.drive_torque(rotors, q, dq, ddq),
