@@ -27,6 +27,8 @@ from dynident.diagnosis.verdict import (
     negative_reasons,
     verdict,
 )
+from dynident.dynamics.base import BaseParameters, base_parameters
+from dynident.dynamics.idim import build_idim
 from dynident.estimators import OWN_SHAPES, Estimate
 from dynident.estimators.closed_loop import (
     SimulatedFigure,
@@ -160,7 +162,11 @@ def identify(
     findings: tuple[Finding, ...] = ()
     if doctor.doctor:
         progress("doctor", 0.0)
-        findings = tuple(f for own in examine(base, problem.samples, validation) for f in own)
+        known = without_known(base, theta, (*problem.samples, *validation))
+        count = len(problem.samples)
+        findings = tuple(
+            f for own in examine(known[0], known[1][:count], known[1][count:]) for f in own
+        )
         watch.lap("doctor")
 
     system = factors.weighted(found.sigma)
@@ -371,6 +377,29 @@ def disbelief_warnings(problem: Problem, found: Estimate) -> list[str]:
         if nominal > 0.0 and not 1.0 / DISBELIEVED < mass / nominal < DISBELIEVED:
             links.append(f"{name} ({mass:.3g} kg, in the file {nominal:.3g} kg)")
     return [f"the log disagrees with the robot file about {', '.join(links)}"] if links else []
+
+
+def without_known(
+    base: BaseParameters, theta: Array, logs: Sequence[Samples]
+) -> tuple[BaseParameters, tuple[Samples, ...]]:
+    """The model and the logs without known torques, by the factors that were found.
+
+    Other readings of a log are told apart beside them.
+    """
+    idim, n = base.idim, base.idim.robot.n
+    if "known" not in idim.needs:
+        return base, tuple(logs)
+    factors = idim.linear(theta)[len(idim.frictions) - len(idim.elements) :]
+    rest = [e for e in idim.elements if "known" not in e.model.needs]
+    read = []
+    for log in (log.of_joints(idim.robot.joint_names) for log in logs):
+        tau = log.tau.copy()
+        for element, factor in zip(idim.elements, factors, strict=True):
+            if "known" in element.model.needs and log.known is not None:
+                tau -= factor[0] * np.outer(log.known[:, element.joint], element.turns(n))
+        read.append(log.driven(tau))
+    bare = build_idim(idim.robot, idim.friction, idim.rotor, idim.shape, rest)
+    return base_parameters(bare), tuple(read)
 
 
 def passivity_warnings(problem: Problem, theta: Array) -> list[str]:

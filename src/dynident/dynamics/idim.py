@@ -70,11 +70,14 @@ class Gear:
     coupled : bool
         Whether it is the motor of a coupled drive; else the joint's own. Symbols of its
         parameters end in m.
+    drives : bool
+        Whether it is a drive at all, and no cable between two joints.
     """
 
     number: int
     turns: Array
     coupled: bool
+    drives: bool = True
 
     def symbol(self, symbol: str) -> str:
         """That of the drive's own parameter."""
@@ -91,10 +94,24 @@ class Attached:
         Index of the joint.
     model : FrictionModel
         From a maker in `dynident.friction.elements.ELEMENTS`.
+    over : int, optional
+        Index of another joint that it couples: it then acts on what a cable or a belt over both
+        sees, ``q_joint + ratio q_over``.
+    ratio : float
     """
 
     joint: int
     model: FrictionModel
+    over: int | None = None
+    ratio: float = 1.0
+
+    def turns(self, n: int) -> Array:
+        """How what it acts on turns with the joints, shape (n,)."""
+        turns = np.zeros(n)
+        turns[self.joint] = 1.0
+        if self.over is not None:
+            turns[self.over] = self.ratio
+        return turns
 
 
 @dataclass(frozen=True)
@@ -343,14 +360,12 @@ class Idim:
         """
         drives = self.robot.drives
         shares, own = np.linalg.inv(drives.turns.T), np.eye(self.robot.n)
-        return np.array(
-            [
-                own[gear.number - 1]
-                if drives.coupled(gear.number - 1) and not gear.coupled
-                else shares[gear.number - 1]
-                for gear in self.gears
-            ]
-        )
+        found = np.zeros((len(self.gears), self.robot.n))  # a cable bears none
+        for row, gear in zip(found, self.gears, strict=True):
+            j = gear.number - 1
+            if gear.drives:
+                row[:] = own[j] if drives.coupled(j) and not gear.coupled else shares[j]
+        return found
 
     @cached_property
     def levers(self) -> dict[tuple[int, int], Array]:
@@ -377,12 +392,17 @@ class Idim:
 
     @cached_property
     def gears(self) -> tuple[Gear, ...]:
-        """The joints' own drives, then the motors of coupled ones."""
+        """The joints' own drives, the motors of coupled ones, then cables between joints."""
         n, drives = self.robot.n, self.robot.drives
         own = [Gear(j + 1, np.eye(n)[j], coupled=False) for j in range(n)]
         return (
             *own,
             *(Gear(j + 1, drives.turns[j], coupled=True) for j in range(n) if drives.coupled(j)),
+            *(
+                Gear(element.joint + 1, element.turns(n), coupled=False, drives=False)
+                for element in self.elements
+                if element.over is not None
+            ),
         )
 
     @cached_property
@@ -393,8 +413,14 @@ class Idim:
         """
         found, shapes = [], 0
         models = friction_models(self.friction, self.robot)
-        acting = [(gear, models[each.number - 1]) for gear, each in enumerate(self.gears)]
-        acting += [(element.joint, element.model) for element in self.elements]
+        acting = [
+            (gear, models[each.number - 1]) for gear, each in enumerate(self.gears) if each.drives
+        ]
+        cables = iter(range(len(acting), len(self.gears)))
+        acting += [
+            (element.joint if element.over is None else next(cables), element.model)
+            for element in self.elements
+        ]
         for gear, model in acting:
             each = self.gears[gear]
             terms = tuple(
@@ -432,7 +458,7 @@ class Idim:
         columns = []
         moved = {gear.number for gear in self.gears if gear.coupled}
         for g, gear in sorted(enumerate(self.gears), key=lambda item: item[1].number):
-            if self.rotor and (gear.coupled or gear.number not in moved):
+            if self.rotor and gear.drives and (gear.coupled or gear.number not in moved):
                 rotor = Parameter(gear.symbol(ROTOR), gear.number, positive=True)
                 columns.append(DriveColumn(rotor, g, gear.turns))
             for k, friction in enumerate(self.frictions):
@@ -874,6 +900,13 @@ def build_idim(
     for element in elements:
         if not 0 <= element.joint < robot.n:
             raise InputError(f"{robot.name}: an element on joint {element.joint + 1} of {robot.n}")
+        if element.over is not None and (
+            not 0 <= element.over < robot.n or element.over == element.joint
+        ):
+            raise InputError(
+                f"{robot.name}: an element over joints {element.joint + 1} and {element.over + 1}; "
+                f"it needs two of {robot.n}"
+            )
     rotors = set(names_of(friction)) != {"none"} if rotor is None else rotor
     values = tuple(float(value) for value in shape)
     return Idim(robot, friction, rotors, values, elements=tuple(elements))
