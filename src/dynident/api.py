@@ -56,6 +56,7 @@ from dynident.regression.row_kinds import ROWS, RowKind
 from dynident.regression.statistics import confidence_interval
 from dynident.regression.weighted import weakest_combination
 from dynident.results.figures import (
+    MOVING,
     FitFigure,
     Scoring,
     check_lowpass,
@@ -146,7 +147,7 @@ def identify(
         lowpass_hz = max(f.cutoff for log in problem.samples for f in log.filters)
     base = problem.base
     theta = base.standard(found.beta) if found.theta is None else found.theta
-    identification, of_nominal = model_figures(problem, theta, lowpass_hz)
+    identification, of_nominal = model_figures(problem, theta, lowpass_hz, scoring.score)
     simulated: tuple[SimulatedFigure, ...] = ()
     stiff: list[str] = []
     if SIMULATION in given:
@@ -154,7 +155,9 @@ def identify(
         simulated = simulated_figures(auxiliary, found.beta)
         stiff = stiffness_warnings(auxiliary, theta)
     held_out = tuple(
-        ValidationFigures(log.name, *model_figures(problem.on(log), theta, lowpass_hz))
+        ValidationFigures(
+            log.name, *model_figures(problem.on(log), theta, lowpass_hz, scoring.score)
+        )
         for log in validation
     )
     watch.lap("validation")
@@ -200,6 +203,7 @@ def identify(
         settings={
             **model_settings(problem, method, {**common, "rows": kind.rows}, given, found),
             "lowpass_hz": lowpass_hz,
+            "score": scoring.score,
             "logs": [log_settings(log, lowpass_hz) for log in problem.samples],
             "validation": [log_settings(log, lowpass_hz) for log in validation],
         },
@@ -466,7 +470,7 @@ def prior_name(estimate: Estimate) -> str:
 def validate(
     result: Identification, log: Recording | Samples, *, lowpass_hz: float | None = None
 ) -> tuple[FitFigure, ...]:
-    """Errors of an identified model on another log, fitted rows and all samples.
+    """Errors of an identified model on another log, on rows as those of the identification.
 
     Parameters
     ----------
@@ -486,7 +490,8 @@ def validate(
     samples = log if isinstance(log, Samples) else result.prepare(log)
     lowpass_hz = lowpass_hz or result.lowpass_hz
     check_lowpass(lowpass_hz, [samples])
-    figures, _ = model_figures(Problem.of(result.base, samples), result.theta, lowpass_hz)
+    score = "moving" if any(f.rows == MOVING for f in result.identification) else "all"
+    figures, _ = model_figures(Problem.of(result.base, samples), result.theta, lowpass_hz, score)
     if not np.isfinite(figures[1].overall_percent):
         raise ComputationError(f"{samples.name}: the torque is zero throughout, so no error is")
     return figures

@@ -173,6 +173,12 @@ FLAGS = (
         "unless told otherwise [Hz].",
     ),
     Flag(
+        "score",
+        "word",
+        "Of every method: moving: beside the errors of all samples those of moving ones, "
+        "as at rest friction is no function of speed (all, moving).",
+    ),
+    Flag(
         "doctor",
         "switch",
         "Of every method: look for another reading of each log that explains it better; "
