@@ -80,6 +80,7 @@ EXPLAINED = {
     "steps": "choosing-a-method.md#searching-ranges",
     "rows": "closed-loop.md#rows",
     "lowpass_hz": "conventions.md#relative-error",
+    "score": "conventions.md#relative-error",
     "bandwidth": "preparation.md#the-keys",
     "position_hz": "preparation.md#the-keys",
     "torque_hz": "preparation.md#the-keys",

@@ -55,7 +55,7 @@ VALUES = {
     "f2": 1.5,
     "f4": 1.0,
 }
-VALUES |= {"kb": 150.0, "db": 2.0, "Ia": 0.3, "fcp": 2.5, "fcn": 1.5}
+VALUES |= {"fvt": 0.03, "kb": 150.0, "db": 2.0, "Ia": 0.3, "fcp": 2.5, "fcn": 1.5}
 """Of joint 1; the others' are like them."""
 
 

@@ -9,14 +9,27 @@ import pytest
 import toy
 
 import dynident as di
+from dynident.consistency.constraints import Fixed
 from dynident.core.errors import InputError
-from dynident.dynamics.idim import Attached, build_idim
-from dynident.friction.elements import ELEMENTS, gas_spring, ripple, spring
+from dynident.dynamics.idim import Attached, Conditions, build_idim
+from dynident.friction.elements import (
+    ELEMENTS,
+    counterweight,
+    gas_spring,
+    known,
+    linkage,
+    ripple,
+    spring,
+)
 from dynident.friction.kernel import BY_POSITION
 from dynident.friction.model import Signals
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
+from dynident.simulation.controller import pd
+from dynident.simulation.loop import Loop
+from dynident.simulation.reference import fourier
+from dynident.simulation.rollout import rollout
 from dynident.study.elements import build_elements
 from dynident.study.study import read_study, study_idim, study_robot
 
@@ -42,7 +55,18 @@ def test_a_gas_spring_pulls_as_its_geometry_says():
     np.testing.assert_allclose(slope, pull, atol=1e-5)
 
 
-@pytest.mark.parametrize("model", [spring(), ripple(3.0), gas_spring(0.8, 0.2, 0.1, 0.575)])
+FOUR_BARS = (0.5, 0.2, 0.6, 0.4)
+CONSERVATIVE = {
+    "spring": spring(),
+    "ripple": ripple(3.0),
+    "gas spring": gas_spring(0.8, 0.2, 0.1, 0.575),
+    "counterweight": counterweight(0.7),
+    "linkage": linkage(*FOUR_BARS, 0.3, 0.4),
+    "other side": linkage(*FOUR_BARS, 0.3, 0.4, -1.0),
+}
+
+
+@pytest.mark.parametrize("model", CONSERVATIVE.values(), ids=CONSERVATIVE)
 def test_torques_are_slopes_of_the_energy_and_have_the_slopes_they_say(model):
     q, d, shape = np.linspace(-2.0, 2.0, 41), 1e-4, np.array(model.start)
 
@@ -65,11 +89,33 @@ def test_torques_are_slopes_of_the_energy_and_have_the_slopes_they_say(model):
         (lambda: gas_spring(0.8, -0.2, 0.0, 1.0), "crank has to be positive"),
         (lambda: gas_spring(0.8, 0.2, 0.0, 0.3), "used up"),
         (lambda: ripple(0.0), "order has to be"),
+        (lambda: linkage(0.5, -0.2, 0.6, 0.4, 0.0), "crank has to be positive"),
+        (lambda: linkage(0.5, 0.2, 0.3, 0.3, 0.0), "do not meet at every angle"),
+        (lambda: linkage(0.5, 0.2, 0.9, 0.4, 0.0), "do not meet at every angle"),
+        (lambda: linkage(*FOUR_BARS, 0.0, side=0.5), "side has to be 1 or -1"),
     ],
 )
 def test_what_cannot_be_is_refused(make, words):
     with pytest.raises(InputError, match=words):
         make()
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_the_bars_of_a_linkage_meet(side):
+    """The rocker's angle from its energy, and the coupler's length that it leaves."""
+    base, crank, coupler, rocker = FOUR_BARS
+    q = np.linspace(-np.pi, np.pi, 101)
+    signals = Signals(q, np.zeros(101))
+    sines, cosines = (
+        model.energy(signals, np.array(model.start))[:, 0]
+        for model in (linkage(*FOUR_BARS, 0.3, lean, side) for lean in (0.0, 0.5 * np.pi))
+    )
+    end = np.column_stack([base + rocker * cosines, rocker * sines])
+    pin = crank * np.column_stack([np.cos(q + 0.3), np.sin(q + 0.3)])
+    np.testing.assert_allclose(np.linalg.norm(end - pin, axis=1), coupler, rtol=1e-12)
+    to_pin, to_end = pin - [base, 0.0], end - [base, 0.0]
+    turned = to_pin[:, 0] * to_end[:, 1] - to_pin[:, 1] * to_end[:, 0]
+    assert np.all(np.sign(turned) == -side)
 
 
 def log_with(robot, elements, friction, values, noise=0.01):
@@ -78,9 +124,11 @@ def log_with(robot, elements, friction, values, noise=0.01):
     named = {**{p.name: 0.5 + 0.1 * p.number for p in idim.drives}, **values}
     theta = idim.join(robot.nominal, np.array([named[p.name] for p in idim.drives]))
     q, dq, ddq = toy.motion(robot.n, 20.0, 3, RATE)
-    tau = idim.torque(theta, q, dq, ddq)
+    pulls = 3.0 * toy.motion(robot.n, 20.0, 7, RATE)[0]
+    conditions = Conditions(known=pulls[:, [gear.number - 1 for gear in idim.gears]])
+    tau = idim.torque(theta, q, dq, ddq, conditions=conditions)
     tau = tau + noise * tau.std(axis=0) * np.random.default_rng(1).normal(size=tau.shape)
-    return prepare(Recording("log", RATE, q, tau), bandwidth=40.0), theta
+    return prepare(Recording("log", RATE, q, tau, known=pulls), bandwidth=40.0), theta
 
 
 def test_elements_are_identified_with_all_else():
@@ -101,6 +149,76 @@ def test_elements_are_identified_with_all_else():
     share = fit.identification[0].overall_percent / without.identification[0].overall_percent
     assert share < 0.5
     assert not [warning for warning in fit.warnings if "energy" in warning]
+
+
+def test_weights_linkages_and_known_torques_are_identified_with_all_else():
+    robot = toy.arm(3)
+    elements = (
+        Attached(0, counterweight(0.5)),
+        Attached(1, linkage(*FOUR_BARS, 0.3, 0.4)),
+        Attached(2, known()),
+    )
+    truth = {"cw1": 12.0, "wr2": 9.0, "kt3": -1.3}
+    samples, theta = log_with(robot, elements, "coulomb-viscous", truth)
+    problem = Problem(robot, samples, elements=elements)
+    fit = di.identify(problem, "wls", validation=[samples])
+    away = (fit.estimate.beta - fit.base.matrix @ theta) / fit.estimate.covariance.std
+    assert np.sqrt(np.mean(away**2)) < 1.6
+    std = dict(zip(fit.base.names, fit.estimate.covariance.std, strict=True))
+    for name, value in truth.items():
+        assert std[name] < 0.05 * abs(value)
+    assert fit.validation[0].entries[1].overall_percent < 1.5
+    assert fit.findings == ()
+    # a known factor is a constraint
+    held = di.identify(problem, constraints=[Fixed("kt3", -1.3)], doctor=False, bootstrap=0)
+    assert held.theta[fit.idim.names.index("kt3")] == pytest.approx(-1.3, abs=1e-6)
+
+
+def test_a_log_without_the_known_torque_is_refused():
+    robot = toy.arm(2)
+    samples = prepare(toy.log(robot, seconds=5.0)[0], bandwidth=10.0)
+    with pytest.raises(InputError, match="needs known torques; name them in"):
+        Problem(robot, samples, elements=[Attached(0, known())])
+
+
+@pytest.mark.parametrize("coupled", [False, True])
+def test_a_cable_over_two_joints_pulls_on_both(coupled):
+    robot = toy.arm(3, coupled=coupled)
+    elements = (Attached(0, spring(), over=2, ratio=-0.5), Attached(1, spring()))
+    truth = {"ks1": 20.0, "ps1": 3.0, "ks2": 15.0, "ps2": 1.0}
+    samples, theta = log_with(robot, elements, "coulomb-viscous", truth)
+    idim = build_idim(robot, elements=elements)
+    q, zero = samples.q[:50], np.zeros((50, 3))
+    plain = build_idim(robot)
+    bare = plain.join(robot.nominal, np.zeros(len(plain.drives)))
+    with_cable = idim.join(robot.nominal, np.zeros(len(idim.drives)))
+    with_cable[idim.names.index("ks1")] = 20.0
+    pull = idim.torque(with_cable, q, zero, zero) - plain.torque(bare, q, zero, zero)
+    stretched = 20.0 * (q[:, 0] - 0.5 * q[:, 2])
+    expected = np.column_stack([stretched, 0.0 * stretched, -0.5 * stretched])
+    np.testing.assert_allclose(pull, expected, atol=1e-9)
+    fit = di.identify(Problem(robot, samples, elements=elements), "wls", doctor=False)
+    away = (fit.estimate.beta - fit.base.matrix @ theta) / fit.estimate.covariance.std
+    assert np.sqrt(np.mean(away**2)) < 1.6
+    assert "ks1" in fit.base.names
+    assert not any(name.startswith("Ia") and name[2:] not in "123" for name in fit.base.names
+                   if not name.startswith("Iam") and not name.endswith("R"))  # fmt: skip
+    with pytest.raises(InputError, match="over joints 1 and 1; it needs two of 3"):
+        build_idim(robot, elements=[Attached(0, spring(), over=0)])
+
+
+def test_a_cable_is_simulated_as_it_pulls():
+    """The forward dynamics with a cable has the torques of the linear model."""
+    robot = toy.arm(2)
+    elements = (Attached(0, spring(), over=1, ratio=2.0),)
+    idim = build_idim(robot, "viscous", elements=elements)
+    named = {"Ia1": 0.5, "Ia2": 0.4, "fv1": 2.0, "fv2": 1.0, "ks1": 30.0, "ps1": 0.0}
+    theta = idim.join(robot.nominal, np.array([named[p.name] for p in idim.drives]))
+    waves = 0.4 * np.random.default_rng(0).normal(size=(2, 2, 3))
+    reference = fourier(RATE, 4.0, 0.25, [0.0, 0.0], *waves)
+    motion = rollout(Loop(idim, pd(300.0, 30.0, n=2, rate=RATE), reference, "ode4"), theta)
+    back = idim.torque(theta, motion.q, motion.dq, motion.ddq)
+    np.testing.assert_allclose(back, motion.tau, atol=1e-6 * np.abs(motion.tau).max())
 
 
 def test_facts_of_elements_stay_beside_shapes_of_friction():
@@ -189,6 +307,18 @@ def test_a_study_has_elements_and_friction_joint_by_joint(study):
             "spring has no 'order'",
         ),
         (
+            '\n[[element]]\njoint = "elbow"\nkind = "spring"\nover = "elbow"\n',
+            "element.1..over is the joint itself",
+        ),
+        (
+            '\n[[element]]\njoint = "elbow"\nkind = "spring"\nover = "hand"\n',
+            "element.1..over 'hand' is not known",
+        ),
+        (
+            '\n[[element]]\njoint = "elbow"\nkind = "spring"\nratio = 2.0\n',
+            "element.1..ratio is of an element over another joint",
+        ),
+        (
             '\n[[element]]\njoint = "elbow"\nkind = "ripple"\norder = -1.0\n',
             "element.1.: ripple: order has to be",
         ),
@@ -206,7 +336,9 @@ def test_elements_that_cannot_be_are_refused_by_their_number(study, text, words)
 
 
 def test_every_element_is_in_this_file():
-    assert set(ELEMENTS) == {"spring", "gas-spring", "ripple"}
+    assert set(ELEMENTS) == {
+        "spring", "gas-spring", "ripple", "counterweight", "linkage", "known",
+    }  # fmt: skip
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the measured logs are not beside the project")

@@ -142,7 +142,7 @@ def test_columns_of_the_laws_are_their_formulas(name):
 def test_every_law_without_memory_has_its_formula_here():
     laws = {name for name, model in FRICTIONS.items() if model.law and not model.state}
     assert laws == set(FORMULAS)
-    assert set(FRICTIONS) - laws - set(CURVES) == {"dahl", "lugre"}
+    assert set(FRICTIONS) - laws - set(CURVES) == {"dahl", "lugre", "viscous-drift"}
 
 
 def tables(model, law, at, shape):

@@ -27,6 +27,8 @@ from dynident.diagnosis.verdict import (
     negative_reasons,
     verdict,
 )
+from dynident.dynamics.base import BaseParameters, base_parameters
+from dynident.dynamics.idim import build_idim
 from dynident.estimators import OWN_SHAPES, Estimate
 from dynident.estimators.closed_loop import (
     SimulatedFigure,
@@ -55,6 +57,7 @@ from dynident.regression.scatter import LackOfFit, lack_of_fit, scatter_of
 from dynident.regression.statistics import confidence_interval
 from dynident.regression.weighted import weakest_combination
 from dynident.results.figures import (
+    MOVING,
     FitFigure,
     Scoring,
     check_lowpass,
@@ -150,7 +153,7 @@ def identify(
         lowpass_hz = max(f.cutoff for log in problem.samples for f in log.filters)
     base = problem.base
     theta = base.standard(found.beta) if found.theta is None else found.theta
-    identification, of_nominal = model_figures(problem, theta, lowpass_hz)
+    identification, of_nominal = model_figures(problem, theta, lowpass_hz, scoring.score)
     simulated: tuple[SimulatedFigure, ...] = ()
     stiff: list[str] = []
     if SIMULATION in given:
@@ -158,7 +161,9 @@ def identify(
         simulated = simulated_figures(auxiliary, found.beta)
         stiff = stiffness_warnings(auxiliary, theta)
     held_out = tuple(
-        ValidationFigures(log.name, *model_figures(problem.on(log), theta, lowpass_hz))
+        ValidationFigures(
+            log.name, *model_figures(problem.on(log), theta, lowpass_hz, scoring.score)
+        )
         for log in validation
     )
     watch.lap("validation")
@@ -166,7 +171,11 @@ def identify(
     findings: tuple[Finding, ...] = ()
     if doctor.doctor:
         progress("doctor", 0.0)
-        findings = tuple(f for own in examine(base, problem.samples, validation) for f in own)
+        known = without_known(base, theta, (*problem.samples, *validation))
+        count = len(problem.samples)
+        findings = tuple(
+            f for own in examine(known[0], known[1][:count], known[1][count:]) for f in own
+        )
         watch.lap("doctor")
 
     system = factors.weighted(found.sigma)
@@ -201,6 +210,7 @@ def identify(
         settings={
             **model_settings(problem, method, {**common, "rows": kind.rows}, given, found),
             "lowpass_hz": lowpass_hz,
+            "score": scoring.score,
             "logs": [log_settings(log, lowpass_hz) for log in problem.samples],
             "validation": [log_settings(log, lowpass_hz) for log in validation],
         },
@@ -406,6 +416,29 @@ def disbelief_warnings(problem: Problem, found: Estimate) -> list[str]:
     return [f"the log disagrees with the robot file about {', '.join(links)}"] if links else []
 
 
+def without_known(
+    base: BaseParameters, theta: Array, logs: Sequence[Samples]
+) -> tuple[BaseParameters, tuple[Samples, ...]]:
+    """The model and the logs without known torques, by the factors that were found.
+
+    Other readings of a log are told apart beside them.
+    """
+    idim, n = base.idim, base.idim.robot.n
+    if "known" not in idim.needs:
+        return base, tuple(logs)
+    factors = idim.linear(theta)[len(idim.frictions) - len(idim.elements) :]
+    rest = [e for e in idim.elements if "known" not in e.model.needs]
+    read = []
+    for log in (log.of_joints(idim.robot.joint_names) for log in logs):
+        tau = log.tau.copy()
+        for element, factor in zip(idim.elements, factors, strict=True):
+            if "known" in element.model.needs and log.known is not None:
+                tau -= factor[0] * np.outer(log.known[:, element.joint], element.turns(n))
+        read.append(log.driven(tau))
+    bare = build_idim(idim.robot, idim.friction, idim.rotor, idim.shape, rest)
+    return base_parameters(bare), tuple(read)
+
+
 def passivity_warnings(problem: Problem, theta: Array) -> list[str]:
     """Drives whose friction, by a law, gives energy away: a simulation of it would, too."""
     idim, notes = problem.idim, []
@@ -470,7 +503,7 @@ def prior_name(estimate: Estimate) -> str:
 def validate(
     result: Identification, log: Recording | Samples, *, lowpass_hz: float | None = None
 ) -> tuple[FitFigure, ...]:
-    """Errors of an identified model on another log, fitted rows and all samples.
+    """Errors of an identified model on another log, on rows as those of the identification.
 
     Parameters
     ----------
@@ -490,7 +523,8 @@ def validate(
     samples = log if isinstance(log, Samples) else result.prepare(log)
     lowpass_hz = lowpass_hz or result.lowpass_hz
     check_lowpass(lowpass_hz, [samples])
-    figures, _ = model_figures(Problem.of(result.base, samples), result.theta, lowpass_hz)
+    score = "moving" if any(f.rows == MOVING for f in result.identification) else "all"
+    figures, _ = model_figures(Problem.of(result.base, samples), result.theta, lowpass_hz, score)
     if not np.isfinite(figures[1].overall_percent):
         raise ComputationError(f"{samples.name}: the torque is zero throughout, so no error is")
     return figures

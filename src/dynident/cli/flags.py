@@ -64,7 +64,8 @@ FLAGS = (
     Flag(
         "consistency",
         "word",
-        "Of nls, ga, pf, pc-*: what consistency means (pseudo-inertia, inertia, base, none).",
+        "Of nls, ga, pf, pc-*: what consistency means (pseudo-inertia, inertia, base, "
+        "none).",
     ),
     Flag(
         "parametrisation",
@@ -116,7 +117,8 @@ FLAGS = (
     Flag(
         "shape_std",
         "number",
-        "Of ekf: standard deviation of each shape parameter before the log, over its usual value.",
+        "Of ekf: standard deviation of each shape parameter before the log, over its "
+        "usual value.",
     ),
     Flag(
         "ranges",
@@ -173,6 +175,12 @@ FLAGS = (
         "number",
         "Of every method: low-pass of the all-samples errors; the largest torque cutoff "
         "unless told otherwise [Hz].",
+    ),
+    Flag(
+        "score",
+        "word",
+        "Of every method: moving: beside the errors of all samples those of moving ones, "
+        "as at rest friction is no function of speed (all, moving).",
     ),
     Flag(
         "doctor",
@@ -269,7 +277,8 @@ EXCITE_FLAGS = (
     Flag(
         "base_wrench",
         "words",
-        "Three forces and three moments that the base, a table or a vehicle, bears [N, Nm].",
+        "Three forces and three moments that the base, a table or a vehicle, bears [N, "
+        "Nm].",
     ),
     Flag(
         "lower",
@@ -284,7 +293,8 @@ EXCITE_FLAGS = (
     Flag(
         "margin",
         "number",
-        "Share of the torques kept back because the nominal model may be wrong by it; 0.2.",
+        "Share of the torques kept back because the nominal model may be wrong by it; "
+        "0.2.",
     ),
     Flag(
         "share",

@@ -155,12 +155,13 @@ def random_states(idim: Idim, samples: int, seed: int) -> tuple[Array, Array, Ar
 def random_conditions(idim: Idim, samples: int, seed: int) -> Conditions:
     """States, loads and temperatures that excite all friction, whatever moves it there."""
     rng = np.random.default_rng([seed, 1])  # another stream than the motion's
-    load, temperature = rng.normal(size=(2, samples, len(idim.gears)))
+    load, temperature, known = rng.normal(size=(3, samples, len(idim.gears)))
+    time = rng.uniform(size=samples)
     traces = []
     for friction in idim.frictions:
         m, shapes = len(friction.model.state), len(friction.model.shape)
         traces.append(Trace(rng.normal(size=(samples, m)), np.zeros((samples, m, shapes))))
-    return Conditions(tuple(traces), load, temperature)
+    return Conditions(tuple(traces), load, temperature, time, known)
 
 
 def base_parameters(idim: Idim, seed: int = 0) -> BaseParameters:

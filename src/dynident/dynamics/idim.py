@@ -70,11 +70,14 @@ class Gear:
     coupled : bool
         Whether it is the motor of a coupled drive; else the joint's own. Symbols of its
         parameters end in m.
+    drives : bool
+        Whether it is a drive at all, and no cable between two joints.
     """
 
     number: int
     turns: Array
     coupled: bool
+    drives: bool = True
 
     def symbol(self, symbol: str) -> str:
         """That of the drive's own parameter."""
@@ -91,10 +94,24 @@ class Attached:
         Index of the joint.
     model : FrictionModel
         From a maker in `dynident.friction.elements.ELEMENTS`.
+    over : int, optional
+        Index of another joint that it couples: it then acts on what a cable or a belt over both
+        sees, ``q_joint + ratio q_over``.
+    ratio : float
     """
 
     joint: int
     model: FrictionModel
+    over: int | None = None
+    ratio: float = 1.0
+
+    def turns(self, n: int) -> Array:
+        """How what it acts on turns with the joints, shape (n,)."""
+        turns = np.zeros(n)
+        turns[self.joint] = 1.0
+        if self.over is not None:
+            turns[self.over] = self.ratio
+        return turns
 
 
 @dataclass(frozen=True)
@@ -147,22 +164,29 @@ class Conditions:
     load : ndarray, shape (samples, drives), optional
         Torque of the rigid bodies that each of the `gears` bears [Nm or N].
     temperature : ndarray, shape (samples, drives), optional
+        [deg C]
+    time : ndarray, shape (samples,), optional
+        Since the log began [s].
+    known : ndarray, shape (samples, drives), optional
+        Known torques on the joints of the drives [Nm or N].
+    bend : ndarray, shape (samples, drives), optional
+        Derivative of each drive's friction by its load, where loads are linearised about.
     """
 
     traces: tuple[Trace, ...] | None = None
     load: Array | None = None
     temperature: Array | None = None
+    time: Array | None = None
+    known: Array | None = None
+    bend: Array | None = None
 
     def rows(self, some: slice) -> Conditions:
         """Those of some of the samples."""
         traces = self.traces
         if traces is not None:
             traces = tuple(Trace(each.z[some], each.by_shape[some]) for each in traces)
-        return Conditions(
-            traces,
-            None if self.load is None else self.load[some],
-            None if self.temperature is None else self.temperature[some],
-        )
+        signals = (self.load, self.temperature, self.time, self.known, self.bend)
+        return Conditions(traces, *(None if each is None else each[some] for each in signals))
 
 
 FREE = Conditions()
@@ -183,12 +207,19 @@ class Packing:
         Per torque row: its slots, and which of the chosen columns they are.
     width : int
         Entries a sample.
+    bent : tuple of (torque row, other row, slots, other's slots)
+        Where columns of bodies act on a row through the friction under a load of another's
+        torque, or its own.
+    empty : ndarray of int
+        Slots that bodies reach in no other way.
     """
 
     slot: Integers
     drive: tuple[tuple[DriveColumn, int, int], ...]
     joints: tuple[tuple[slice, Integers], ...]
     width: int
+    bent: tuple[tuple[int, int, Integers, Integers], ...]
+    empty: Integers
 
 
 @dataclass(frozen=True)
@@ -208,12 +239,16 @@ class Idim:
         A full set, without shapes: loads of the drives are those of its bodies, and shapes
         are linearised about its friction.
     free : bool
-        Whether the shapes are parameters too, after all others: of the model linearised about
-        `shape` and `about` (zhang2018, eq. 14: ``K = [K_d, df / dphi_f]``).
+        Whether this is the model linearised about `shape` and `about`: the shapes are parameters
+        too, after all others (zhang2018, eq. 14: ``K = [K_d, df / dphi_f]``), and bodies act
+        through the loads of the friction, too.
     limits : tuple of (float, float), optional
         Narrower bounds of the shapes than their models': of what a log can show.
     elements : tuple of Attached
         What else acts on the joints.
+    blur : tuple of float
+        Loads of each joint that are as good as zero [Nm or N]: the slope of the friction by its
+        load is that between two of them, where there are loads to be linearised about.
 
     Raises
     ------
@@ -229,6 +264,7 @@ class Idim:
     free: bool = False
     limits: tuple[tuple[float, float], ...] = ()
     elements: tuple[Attached, ...] = ()
+    blur: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         known = self.shape_parameters
@@ -260,7 +296,7 @@ class Idim:
     def linearised(self, theta: Array) -> Idim:
         """The model with its shapes as parameters, about a full set (with shapes or without)."""
         model, plain = self.settled(theta)
-        return replace(model, about=tuple(plain.tolist()), free=bool(model.shape))
+        return replace(model, about=tuple(plain.tolist()), free=bool(model.shape) or self.loaded)
 
     def settled(self, theta: Array) -> tuple[Idim, Array]:
         """The model at the shapes of a full set, and that set without them.
@@ -292,6 +328,7 @@ class Idim:
     def moved(self) -> npt.NDArray[np.bool_]:
         """Which parameters have columns that change with shapes, loads or states."""
         found = np.zeros(len(self.parameters), dtype=bool)
+        found[: self.inertial] = self.loaded
         for place, column in enumerate(self.drive_columns, self.inertial):
             if column.friction is not None:
                 model = self.frictions[column.friction].model
@@ -302,8 +339,47 @@ class Idim:
     def nonlinear(self) -> bool:
         """Whether its torque is not linear in all that is to be found."""
         models = [friction.model for friction in self.frictions]
-        unknown = any(s.lower < s.upper for model in models for s in model.shape)
-        return unknown or any("load" in model.needs for model in models)
+        return self.loaded or any(s.lower < s.upper for model in models for s in model.shape)
+
+    @cached_property
+    def needs(self) -> frozenset[str]:
+        """What its friction reads beside the motion."""
+        return frozenset(need for friction in self.frictions for need in friction.model.needs)
+
+    @cached_property
+    def loaded(self) -> bool:
+        """Whether any friction depends on the load of its drive."""
+        return "load" in self.needs
+
+    @cached_property
+    def bearing(self) -> Array:
+        """Shares of the joints' torques that each of the gears bears, shape (drives, n).
+
+        The motors share them, ``turns^-T tau``; what rubs in the joint of a coupled drive, beside
+        its motor, bears the joint's.
+        """
+        drives = self.robot.drives
+        shares, own = np.linalg.inv(drives.turns.T), np.eye(self.robot.n)
+        found = np.zeros((len(self.gears), self.robot.n))  # a cable bears none
+        for row, gear in zip(found, self.gears, strict=True):
+            j = gear.number - 1
+            if gear.drives:
+                row[:] = own[j] if drives.coupled(j) and not gear.coupled else shares[j]
+        return found
+
+    @cached_property
+    def levers(self) -> dict[tuple[int, int], Array]:
+        """How friction under the load of one joint's torque acts on another: of each drive."""
+        turns = np.array([gear.turns for gear in self.gears])
+        rubs = {friction.gear for friction in self.frictions if "load" in friction.model.needs}
+        own = np.array([gear in rubs for gear in range(len(turns))])
+        found = {}
+        for j in range(self.robot.n):
+            for i in range(self.robot.n):
+                weights = turns[:, j] * self.bearing[:, i] * own
+                if np.any(weights):
+                    found[j, i] = weights
+        return found
 
     def of(self, robot: Robot) -> Idim:
         """The same model of a robot that differs in values, and not in its drives."""
@@ -316,12 +392,17 @@ class Idim:
 
     @cached_property
     def gears(self) -> tuple[Gear, ...]:
-        """The joints' own drives, then the motors of coupled ones."""
+        """The joints' own drives, the motors of coupled ones, then cables between joints."""
         n, drives = self.robot.n, self.robot.drives
         own = [Gear(j + 1, np.eye(n)[j], coupled=False) for j in range(n)]
         return (
             *own,
             *(Gear(j + 1, drives.turns[j], coupled=True) for j in range(n) if drives.coupled(j)),
+            *(
+                Gear(element.joint + 1, element.turns(n), coupled=False, drives=False)
+                for element in self.elements
+                if element.over is not None
+            ),
         )
 
     @cached_property
@@ -332,8 +413,14 @@ class Idim:
         """
         found, shapes = [], 0
         models = friction_models(self.friction, self.robot)
-        acting = [(gear, models[each.number - 1]) for gear, each in enumerate(self.gears)]
-        acting += [(element.joint, element.model) for element in self.elements]
+        acting = [
+            (gear, models[each.number - 1]) for gear, each in enumerate(self.gears) if each.drives
+        ]
+        cables = iter(range(len(acting), len(self.gears)))
+        acting += [
+            (element.joint if element.over is None else next(cables), element.model)
+            for element in self.elements
+        ]
         for gear, model in acting:
             each = self.gears[gear]
             terms = tuple(
@@ -371,7 +458,7 @@ class Idim:
         columns = []
         moved = {gear.number for gear in self.gears if gear.coupled}
         for g, gear in sorted(enumerate(self.gears), key=lambda item: item[1].number):
-            if self.rotor and (gear.coupled or gear.number not in moved):
+            if self.rotor and gear.drives and (gear.coupled or gear.number not in moved):
                 rotor = Parameter(gear.symbol(ROTOR), gear.number, positive=True)
                 columns.append(DriveColumn(rotor, g, gear.turns))
             for k, friction in enumerate(self.frictions):
@@ -489,19 +576,38 @@ class Idim:
             if self.inertial + d in position:
                 for j in np.flatnonzero(column.turns):
                     entries[first + int(j)].append((position[self.inertial + d], (d, int(j))))
+        pairs = self.levers if self.free else {}
+        own = [{c for c, _ in row} for row in entries]
+        bodies = [{c for c, where in row if len(where) == 3} for row in entries]
+        for to, of in pairs:
+            new = bodies[first + of] - own[first + to]
+            own[first + to] |= new
+            entries[first + to] += [(c, ()) for c in new]
         slot = np.full((tree.bodies, tree.path.shape[1], 10), -1)
-        drive, joints, width = [], [], 0
+        drive, joints, empty, width = [], [], [], 0
         for row in entries:
             row.sort()
             start = width
             for _, where in row:
                 if len(where) == 3:
                     slot[where] = width
-                else:
+                elif where:
                     drive.append((self.drive_columns[where[0]], where[1], width))
+                else:
+                    empty.append(width)
                 width += 1
             joints.append((slice(start, width), np.array([c for c, _ in row], dtype=np.int64)))
-        return Packing(slot, tuple(drive), tuple(joints), width)
+        bent = []
+        for to, of in pairs:
+            shared = sorted(bodies[first + of])
+            here, there = (
+                entered.start + np.searchsorted(known, shared)
+                for entered, known in (joints[first + to], joints[first + of])
+            )
+            bent.append((to, of, here, there))
+        return Packing(
+            slot, tuple(drive), tuple(joints), width, tuple(bent), np.array(empty, dtype=np.int64)
+        )
 
     def fill(
         self,
@@ -528,7 +634,12 @@ class Idim:
             When the friction depends on conditions that are missing.
         """
         if np.any(packing.slot >= 0):
+            out[:, packing.empty] = 0.0
             fill_regressor(self.tree, packing.slot, q, dq, ddq, out)
+            if conditions.bend is not None:
+                rigid = [out[:, there] for _, _, _, there in packing.bent]
+                for (j, i, here, _), columns in zip(packing.bent, rigid, strict=True):
+                    out[:, here] += (conditions.bend @ self.levers[j, i])[:, None] * columns
         first = self.tree.dof - self.robot.n
         seen: dict[int, Signals] = {}
         tables: dict[int, Array] = {}
@@ -541,16 +652,17 @@ class Idim:
             model = self.frictions[k].model
             if k not in seen:
                 seen[k] = self.signals(k, q, dq, width, conditions)
-            weights = None if column.term is None else model.parameters[column.term].weights
-            if weights is None and k not in tables and model.law is not None:
+            own = None if column.term is None else model.parameters[column.term]
+            weighted = own is not None and own.weights is not None
+            if not weighted and k not in tables and model.law is not None:
                 tables[k] = model.table(model.law, seen[k], self._shape_of(k))
             if column.term is None:
                 if k not in slopes:
                     by_shape = model.slopes(tables[k], seen[k].trace)
                     slopes[k] = np.einsum("tks,k->ts", by_shape, self._about[k][[*model.rows]])
                 values = slopes[k][:, column.shape]
-            elif weights is not None:
-                values = seen[k].combined(weights)
+            elif own is not None and weighted:
+                values = seen[k].column(own)
             else:
                 values = tables[k][:, model.rows.index(column.term), VALUE]
             np.multiply(values, column.turns[joint], out=out[:, slot])
@@ -574,6 +686,8 @@ class Idim:
             None if width is None else float(width[number - 1]),
             None if given.load is None else given.load[:, gear],
             None if given.temperature is None else given.temperature[:, gear],
+            given.time,
+            None if given.known is None else given.known[:, gear],
             None if given.traces is None else given.traces[friction],
         )
 
@@ -618,8 +732,11 @@ class Idim:
         rate: float,
         width: Array | None = None,
         previous: Conditions | None = None,
+        around: Conditions = FREE,
     ) -> Conditions:
         """What the friction meets along a stretch of a motion: the loads of `about`, its states.
+
+        Of a linearised model, with what a change of the loads does.
 
         Parameters
         ----------
@@ -627,29 +744,42 @@ class Idim:
             Without gaps.
         rate, width, previous
             See `follow`.
+        around : Conditions
+            What the log has of temperatures, known torques and time.
         """
         if not self.nonlinear and not self.has_states:
-            return FREE
+            return around
         load = None
-        if self.about and any("load" in friction.model.needs for friction in self.frictions):
+        if self.about and self.loaded:
             phi, _ = self.split(np.array(self.about))
             load = self.borne(inverse_dynamics(self.tree, phi, q, dq, ddq))
-        return self.follow(q, dq, rate, width, Conditions(load=load), previous)
+        found = self.follow(q, dq, rate, width, replace(around, load=load), previous)
+        if load is None or not self.free:
+            return found
+        bend = np.zeros(load.shape)
+        for k, friction in enumerate(self.frictions):
+            model, linear, gear = friction.model, self._about[k], friction.gear
+            if "load" in model.needs and np.any(linear != 0.0):
+                # a quotient over what nobody can tell from zero: a slope that jumps where a load
+                # changes its direction would have steps swing about it
+                blur = self.blur[self.gears[gear].number - 1]
+                signals = self.signals(k, q, dq, width, found)
+                for side in (0.5 / blur, -0.5 / blur):
+                    moved = replace(signals, load=load[:, gear] + 0.5 / side)
+                    bend[:, gear] += side * (model.columns(moved, self._shape_of(k)) @ linear)
+        return replace(found, bend=bend)
 
     def borne(self, rigid: Array) -> Array:
-        """Loads of the drives under torques of the rigid bodies, shape (samples, drives).
+        """Loads of the drives under torques of the rigid bodies, shape (samples, drives)."""
+        return np.asarray(rigid[:, self.tree.dof - self.robot.n :] @ self.bearing.T)
 
-        The motors share the joints' torques, ``turns^-T tau``; what rubs in the joint of a
-        coupled drive, beside its motor, bears the joint's.
-        """
-        joints = rigid[:, self.tree.dof - self.robot.n :]
-        drives = self.robot.drives
-        motors = np.linalg.solve(drives.turns.T, joints.T).T
-        loads = []
-        for gear in self.gears:
-            j = gear.number - 1
-            loads.append(joints[:, j] if drives.coupled(j) and not gear.coupled else motors[:, j])
-        return np.column_stack(loads)
+    def bent(self, rigid: Array, bend: Array) -> Array:
+        """What friction linear in the loads makes of torques of rigid bodies, (samples, dof)."""
+        first = self.tree.dof - self.robot.n
+        tau = np.zeros(rigid.shape)
+        for gear, signal in zip(self.gears, (bend * self.borne(rigid)).T, strict=True):
+            pass_on(signal, gear.turns, tau[:, first:])
+        return tau
 
     def _shape_of(self, friction: int) -> Array:
         return np.array(self.shape[self.frictions[friction].shape])
@@ -689,9 +819,7 @@ class Idim:
             return model.torque(plain, q, dq, ddq, width, conditions)
         phi, _ = self.split(theta)
         tau = np.empty((len(q), self.tree.dof))
-        loaded = conditions.load is None and any(
-            "load" in friction.model.needs for friction in self.frictions
-        )
+        loaded = conditions.load is None and self.loaded
         for a in range(0, len(q), STRETCH):  # what lies between stays in the cache
             s = slice(a, a + STRETCH)
             tau[s] = inverse_dynamics(self.tree, phi, q[s], dq[s], ddq[s])
@@ -772,6 +900,13 @@ def build_idim(
     for element in elements:
         if not 0 <= element.joint < robot.n:
             raise InputError(f"{robot.name}: an element on joint {element.joint + 1} of {robot.n}")
+        if element.over is not None and (
+            not 0 <= element.over < robot.n or element.over == element.joint
+        ):
+            raise InputError(
+                f"{robot.name}: an element over joints {element.joint + 1} and {element.over + 1}; "
+                f"it needs two of {robot.n}"
+            )
     rotors = set(names_of(friction)) != {"none"} if rotor is None else rotor
     values = tuple(float(value) for value in shape)
     return Idim(robot, friction, rotors, values, elements=tuple(elements))

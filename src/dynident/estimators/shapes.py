@@ -18,19 +18,20 @@ import numpy as np
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import ComputationError
 from dynident.core.progress import Progress, silent
-from dynident.dynamics.idim import Conditions, DriveFriction, ShapeParameter
+from dynident.dynamics.idim import DriveFriction, ShapeParameter
 from dynident.estimators.estimate import Estimate, Shape
 from dynident.friction.model import FrictionModel, Signals
 from dynident.friction.model import Shape as Bounds
 from dynident.regression.factors import System
 from dynident.regression.problem import Problem
+from dynident.regression.rows import beside
 from dynident.regression.statistics import residuals
 from dynident.regression.weighted import TOLERANCE, group_sigma
 
 ROUNDS = 40
 """Linearisations of a method's model."""
-HALFWAY = 0.5
-"""Share of their steps that loads, and the friction that is linearised about, take."""
+REMEMBERED = 4
+"""Earlier steps of bodies and friction that the next one is mixed with."""
 PATIENCE = 15
 """Linearisations after which a shape that still moves is held where it is."""
 SWINGING = 1.0 / 64.0
@@ -103,7 +104,7 @@ def with_shapes(
             estimate = method(here)
             new = full_set(here, estimate)
             return here.settled(new), plainly(here, estimate, new, held)
-        walk = walk.on(new, here)
+        walk = walk.on(new, here, estimate.sigma)
         held = {**held, **beyond, **walk.lost(here, left if turn >= PATIENCE else 0.0 * left)}
     raise ComputationError(
         f"the shapes of the friction did not settle in {ROUNDS} rounds; try a simpler friction "
@@ -126,28 +127,33 @@ class Walk:
         The whole step that was due last.
     shares : ndarray
         Of a step that are taken.
+    past : tuple of (ndarray, ndarray)
+        Where bodies and friction were of late, and the steps that were due there.
     """
 
     theta: Array
     step: Array
     shares: Array
+    past: tuple[tuple[Array, Array], ...] = ()
 
     @classmethod
     def start(cls, theta: Array) -> Walk:
         """Nothing has been seen of the steps yet."""
         return cls(theta, np.zeros(len(theta)), np.ones(len(theta)))
 
-    def on(self, new: Array, here: Problem) -> Walk:
-        """Towards the full set that came out."""
+    def on(self, new: Array, here: Problem, sigma: Array) -> Walk:
+        """Towards the full set that came out under these sigmas."""
         plain, step = here.idim.plain, new - self.theta
         turned = step * self.step < 0.0
         shares = np.where(turned, 0.5 * self.shares, np.minimum(1.2 * self.shares, 1.0))
-        # loads that are put in swing about those that come out; friction that is only linearised
-        # about is no matter where the shapes come to rest
-        shares[:plain] = HALFWAY
         reach = np.maximum(np.abs(self.theta), LEAST)
         step[plain:] = np.clip(step, -0.5 * reach, reach)[plain:]
-        return Walk(self.theta + shares * step, step, shares)
+        theta = self.theta + shares * step
+        past = (*self.past[-REMEMBERED:], (self.theta[:plain], step[:plain]))
+        weigh = here.factors.weighted(sigma).A @ here.base.matrix[:, :plain]
+        theta[:plain] = mixture(past, weigh)
+        # the search takes rotors for their links', which the method may tell apart: it is forgotten
+        return Walk(theta, step, shares, past if np.any(self.step) else ())
 
     def lost(self, here: Problem, left: Array) -> dict[str, str]:
         """Shapes that keep turning back, or still move by so many sigmas, and why they are held."""
@@ -158,6 +164,27 @@ class Walk:
             for shape, share in known
             if share < SWINGING or shape.name in moving
         }
+
+
+def mixture(past: Sequence[tuple[Array, Array]], weigh: Array) -> Array:
+    """Where whole steps from a mixture of places would end that leaves the least step due.
+
+    Anderson's mixing (1965): Newton's steps stop short, or swing, where residuals are large and
+    loads change their direction; differences of steps tell how.
+
+    Parameters
+    ----------
+    past : sequence of (ndarray, ndarray)
+        Places and the steps that were due there, the present one last.
+    weigh : ndarray
+        Makes steps into sigmas.
+    """
+    places, steps = (np.column_stack(each) for each in zip(*past, strict=True))
+    end = places + steps
+    if len(past) == 1:
+        return np.asarray(end[:, -1])
+    share = np.linalg.lstsq(weigh @ np.diff(steps), weigh @ steps[:, -1], rcond=1e-8)[0]
+    return np.asarray(end[:, -1] - np.diff(end) @ share)
 
 
 def changes(here: Problem, estimate: Estimate) -> tuple[float, Array]:
@@ -173,7 +200,7 @@ def changes(here: Problem, estimate: Estimate) -> tuple[float, Array]:
     step = estimate.beta - here.base.matrix @ np.array([*here.idim.about, *free_shape(here)])
     shapes = here.base.kept >= here.idim.plain
     matters = shapes.copy()
-    if any("load" in friction.model.needs for friction in here.idim.frictions):
+    if here.idim.loaded:
         matters |= here.base.kept < here.idim.inertial
     A = here.factors.weighted(estimate.sigma).A
     norms = np.linalg.norm(A, axis=0)
@@ -364,7 +391,7 @@ def searched(problem: Problem, progress: Progress = silent) -> Projected:
     progress : callable
     """
     first = loaded(problem)
-    if not first.problem.idim.free:
+    if not first.problem.idim.shape_parameters:
         return first
     starts = [projected(first.problem.linearised(theta), first.sigma) for theta in tried(first)]
     ends = []
@@ -433,7 +460,10 @@ def speeds_of_rows(problem: Problem, friction: DriveFriction) -> Array:
 def loaded(problem: Problem) -> Projected:
     """At the usual shapes, under loads that agree with the bodies that are found."""
     found = projected(problem.linearised(np.zeros(problem.idim.plain)))
-    if any("load" in friction.model.needs for friction in problem.idim.frictions):
+    if problem.idim.loaded:
+        at = found.problem.base
+        blurred = replace(at, idim=replace(at.idim, blur=tuple(found.sigma.tolist())))
+        found = replace(found, problem=Problem.of(blurred, problem.samples))
         for _ in range(2):
             found = projected(found.problem.linearised(found.theta), found.sigma)
     return found
@@ -505,7 +535,8 @@ def seen(first: Projected, k: int, friction: DriveFriction) -> Seen:
             # friction that remembers needs all that was before
             used = np.arange(start, stop) if friction.model.state else inside
             motion = log.q[used], log.dq[used], log.ddq[used]
-            met = Conditions() if idim.has_states else idim.met(*motion, log.rate)
+            around = beside(idim, log, used)
+            met = around if idim.has_states else idim.met(*motion, log.rate, around=around)
             signals = idim.signals(k, *motion[:2], conditions=met)
             stretches.append((signals, np.searchsorted(used, inside), log.rate))
     error = residuals(problem, first.beta).error[joint]

@@ -1,4 +1,4 @@
-"""What else acts on a joint, beside its friction: springs, gas springs, ripple.
+"""What else acts on a joint, beside its friction: springs, weights, linkages, known torques.
 
 Each is made from what is known of it, by the friction's protocol: its facts are shapes with no
 room, what is unknown are linear parameters.
@@ -13,6 +13,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.core.jit import inner
 from dynident.friction.kernel import BY_POSITION, BY_STATE, VALUE, At
 from dynident.friction.model import FrictionModel, Linear, Shape
 
@@ -138,6 +139,124 @@ def ripple(order: float) -> FrictionModel:
     return FrictionModel(linear, (fact("order", "", order),), waving, stored=waved)
 
 
+def hung(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``sin(q + a)``."""
+    d = at.position + shape[0]
+    out[0, VALUE] = np.sin(d)
+    out[0, BY_POSITION] = out[0, BY_STATE] = np.cos(d)
+
+
+def lifted(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``-cos(q + a)``."""
+    out[0, VALUE] = -np.cos(at.position + shape[0])
+
+
+def counterweight(angle: float) -> FrictionModel:
+    """``cw sin(q + angle)``: a weight on the joint's own link, or on a wheel that turns with it.
+
+    Parameters
+    ----------
+    angle : float
+        Of its arm from where it hangs at rest, at the joint's zero [rad].
+    """
+    weight = Linear("cw", "Nm", positive=False)
+    return FrictionModel((weight,), (fact("angle", "rad", angle),), hung, stored=lifted)
+
+
+@inner
+def rocker_angle(shape, q):  # type: ignore[no-untyped-def]
+    """Angle of a linkage's rocker and its first two derivatives by the crank's."""
+    b, c, coupler, r, side = shape[0], shape[1], shape[2], shape[3], shape[6]
+    d = q + shape[4]
+    x, y = c * np.cos(d) - b, c * np.sin(d)
+    length = np.sqrt(x * x + y * y)
+    opening = np.arccos((r * r + length * length - coupler * coupler) / (2.0 * r * length))
+    psi = np.arctan2(y, x) - side * opening
+    along = c * (r * np.sin(psi - d) - b * np.sin(d))
+    against = r * (c * np.sin(psi - d) - b * np.sin(psi))
+    rate = along / against
+    turned = np.cos(psi - d) * (rate - 1.0)
+    bend = c * (r * turned - b * np.cos(d)) - rate * r * (c * turned - b * np.cos(psi) * rate)
+    return psi, rate, bend / against
+
+
+def rocked(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``cos(psi + lean) dpsi/dq``."""
+    psi, rate, bend = rocker_angle(shape, at.position)
+    height, slope = np.sin(psi + shape[5]), np.cos(psi + shape[5])
+    out[0, VALUE] = slope * rate
+    out[0, BY_POSITION] = slope * bend - height * rate**2
+    # by the facts, of which only angles could be asked for
+    out[0, BY_STATE + 4] = out[0, BY_POSITION]
+    out[0, BY_STATE + 5] = -height * rate
+
+
+def raised(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``sin(psi + lean)``."""
+    psi, _, _ = rocker_angle(shape, at.position)
+    out[0, VALUE] = np.sin(psi + shape[5])
+
+
+def linkage(
+    base: float,
+    crank: float,
+    coupler: float,
+    rocker: float,
+    angle: float,
+    lean: float = 0.0,
+    side: float = 1.0,
+) -> FrictionModel:
+    """A weight on the rocker of a four-bar linkage whose crank turns with the joint.
+
+    ``tau = wr cos(psi + lean) dpsi/dq``, psi the rocker's angle from the line of the two pivots:
+    wr is the weight times its arm [Nm]. A parallelogram's rocker turns as its crank: it is a
+    `counterweight`.
+
+    Parameters
+    ----------
+    base : float
+        From the joint's axis to the rocker's [m].
+    crank, coupler, rocker : float
+        Lengths of the bars [m].
+    angle : float
+        Of the crank from the line to the rocker's axis at the joint's zero [rad].
+    lean : float
+        Of the weight's arm from the rocker, and of that line from the horizontal [rad].
+    side : float
+        1 or -1: on which side of the line from the rocker's axis to the crank's end the coupler and
+        the rocker meet, to the right or to the left.
+
+    Raises
+    ------
+    InputError
+        When the bars cannot be put together at every angle of the crank.
+    """
+    lengths = {"base": base, "crank": crank, "coupler": coupler, "rocker": rocker}
+    for name, value in lengths.items():
+        if not value > 0.0:
+            raise InputError(f"linkage: {name} has to be positive, got {value:g} m")
+    if abs(side) != 1.0:
+        raise InputError(f"linkage: side has to be 1 or -1, got {side:g}")
+    if not abs(coupler - rocker) < abs(base - crank) or not base + crank < coupler + rocker:
+        raise InputError(
+            "linkage: coupler and rocker do not meet at every angle of the crank: their difference "
+            "has to be less than that of base and crank, and their sum more"
+        )
+    facts = (*((name, "m", value) for name, value in lengths.items()), ("angle", "rad", angle))
+    return FrictionModel(
+        (Linear("wr", "Nm", positive=False),),
+        tuple(fact(*each) for each in (*facts, ("lean", "rad", lean), ("side", "", side))),
+        rocked,
+        stored=raised,
+    )
+
+
+def known() -> FrictionModel:
+    """``kt known``: a torque that the log knows, and by which factor it acts."""
+    factor = Linear("kt", "", positive=False, weights=(1.0, 0.0, 0.0), times="known")
+    return FrictionModel((factor,), needs=("known",))
+
+
 def fact(symbol: str, unit: str, value: float) -> Shape:
     """A shape that is known."""
     return Shape(symbol, unit, value, value, value)
@@ -147,6 +266,9 @@ ELEMENTS: dict[str, Callable[..., FrictionModel]] = {
     "spring": spring,
     "gas-spring": gas_spring,
     "ripple": ripple,
+    "counterweight": counterweight,
+    "linkage": linkage,
+    "known": known,
 }
 """Makers by name; their arguments are what is known."""
 

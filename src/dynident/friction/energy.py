@@ -73,6 +73,8 @@ def balance(
         dq=np.repeat(v, 2),
         load=halved(signals.load),
         temperature=halved(signals.temperature),
+        time=halved(signals.time),
+        known=halved(signals.known),
     )
     z = model.follow(halves, 2.0 * rate, shape, first).z
     begin = np.vstack([first.z, z[1:-1:2]])
@@ -133,6 +135,8 @@ def check_passive(
             )
         if "temperature" in model.needs:
             signals = replace(signals, temperature=np.linspace(0.0, 80.0, STEPS))
+        if "time" in model.needs:
+            signals = replace(signals, time=np.linspace(0.0, 60.0, STEPS))
         found = balance(model, linear, signals, rate, shape)
         excess = found.dissipated + found.rounding
         worst = int(np.argmin(excess))

@@ -173,6 +173,8 @@ def warmed(at: At, shape: Array, z: Array, out: Array) -> None:
 
 
 LOAD = Linear("fl", "", positive=True)
+DRIFT = Linear("fvt", "Nm/rad", positive=False, weights=(0.0, 1.0, 0.0), times="time")
+"""By how much fv grows in a second."""
 ASYMMETRIC = (VISCOUS, FORWARD, BACKWARD)
 USUAL = (VISCOUS, COULOMB, OFFSET)
 
@@ -183,6 +185,7 @@ MEMORYLESS: dict[str, FrictionModel] = {
     "coulomb-viscous": FrictionModel(USUAL),
     "coulomb-viscous-symmetric": FrictionModel((VISCOUS, COULOMB)),
     "coulomb-viscous-asymmetric": FrictionModel(ASYMMETRIC),
+    "viscous-drift": FrictionModel((*USUAL, DRIFT), needs=("time",)),
     "cube-root": FrictionModel((*USUAL, Linear("fr", "Nm (s/rad)^(1/3)", True)), (), cube_root),
     "polynomial": FrictionModel(
         (*USUAL, Linear("f3", "Nm (s/rad)^3", False), Linear("f5", "Nm (s/rad)^5", False)),

@@ -18,7 +18,7 @@ from dynident.friction.kernel import (
     follow_states,
 )
 
-SIGNALS = ("load", "temperature")
+SIGNALS = ("load", "temperature", "time", "known")
 """What a model may need beside the motion of its drive."""
 
 
@@ -39,6 +39,8 @@ class Linear:
         has none: that of the motor is a sum of the joints'.
     weights : (float, float, float), optional
         The column as ``a + b v + c s(v)``, s the sign; without, a row of the model's law.
+    times : str
+        One of `SIGNALS` that such a column is multiplied by.
     """
 
     symbol: str
@@ -46,6 +48,7 @@ class Linear:
     positive: bool
     coupled: bool = True
     weights: tuple[float, float, float] | None = None
+    times: str = ""
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,11 @@ class Signals:
     load : ndarray, shape (samples,), optional
         Torque of the rigid bodies that the drive bears [Nm or N].
     temperature : ndarray, shape (samples,), optional
+        Of the drive [deg C].
+    time : ndarray, shape (samples,), optional
+        Since the log began [s].
+    known : ndarray, shape (samples,), optional
+        A known torque [Nm or N].
     trace : Trace, optional
         States of the model, from its `follow`.
     """
@@ -108,6 +116,8 @@ class Signals:
     width: float | None = None
     load: Array | None = None
     temperature: Array | None = None
+    time: Array | None = None
+    known: Array | None = None
     trace: Trace | None = None
 
     @cached_property
@@ -121,6 +131,31 @@ class Signals:
         if self.width is None:
             return np.zeros(len(self.dq))
         return np.asarray((1.0 - self.sign**2) / self.width)
+
+    def column(self, parameter: Linear) -> Array:
+        """The column of a parameter with weights.
+
+        Raises
+        ------
+        InputError
+            When the signal that it is multiplied by is missing.
+        """
+        assert parameter.weights is not None
+        column = self.combined(parameter.weights)
+        return column * self.needed(parameter.times) if parameter.times else column
+
+    def needed(self, name: str) -> Array:
+        """One of `SIGNALS`.
+
+        Raises
+        ------
+        InputError
+            When it is missing.
+        """
+        signal: Array | None = getattr(self, name)
+        if signal is None:
+            raise InputError(f"the friction depends on the {name} of its drive, which is missing")
+        return signal
 
     def combined(self, weights: tuple[float, float, float]) -> Array:
         """``a + b v + c s(v)``; a drive at a standstill has no sign, and no half of one.
@@ -160,7 +195,7 @@ class FrictionModel:
         ``stored(at, shape, z, out)``, likewise: the energy that each column stores per unit
         of its parameter; only the values are read. Without, a law stores nothing.
     needs : tuple of str
-        Those of `SIGNALS` that the law reads.
+        Those of `SIGNALS` that the law, or columns with weights, read.
 
     Raises
     ------
@@ -184,8 +219,11 @@ class FrictionModel:
             raise InputError("friction model: a law is for parameters without weights")
         if bool(self.state) != (self.step is not None) or (self.state and self.stored is None):
             raise InputError("friction model: states need a step and the energy that they store")
-        if (self.shape or self.state or self.stored or self.needs) and self.law is None:
+        if (self.shape or self.state or self.stored) and self.law is None:
             raise InputError("friction model: shapes and states are for a law")
+        times = {p.times for p in self.parameters} - {""}
+        if not times <= {*self.needs} or (self.law is None and {*self.needs} != times):
+            raise InputError("friction model: needs are what its law and its columns read")
         for each in self.shape:
             if not each.lower <= each.start <= each.upper:
                 raise InputError(f"friction model: {each.symbol} starts beyond its bounds")
@@ -219,7 +257,7 @@ class FrictionModel:
         columns = np.empty((len(self.parameters), len(signals.dq))).T
         for k, each in enumerate(self.parameters):
             if each.weights is not None:
-                columns[:, k] = signals.combined(each.weights)
+                columns[:, k] = signals.column(each)
         if self.law is not None:
             columns[:, self.rows] = self.table(self.law, signals, shape)[:, :, VALUE]
         return columns
@@ -249,7 +287,7 @@ class FrictionModel:
         """
         found = np.zeros((len(signals.dq), len(self.parameters)))
         for k, each in enumerate(self.parameters):
-            if each.weights is not None and each.weights[2] == 0.0:
+            if each.weights is not None and each.weights[2] == 0.0 and not each.times:
                 found[:, k] = each.weights[0] * signals.q
         if self.stored is not None:
             found[:, self.rows] = self.table(self.stored, signals, shape)[:, :, VALUE]
@@ -308,10 +346,7 @@ class FrictionModel:
     def _inputs(self, signals: Signals) -> tuple[Array, ...]:
         """What the kernels see of the signals, in the order of `At`."""
         for need in self.needs:
-            if getattr(signals, need) is None:
-                raise InputError(
-                    f"the friction depends on the {need} of its drive, which is missing"
-                )
+            signals.needed(need)
         nothing = np.zeros(len(signals.dq))
         load = nothing if signals.load is None else signals.load
         temperature = nothing if signals.temperature is None else signals.temperature

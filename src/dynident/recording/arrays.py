@@ -44,6 +44,8 @@ def recording(
     ddq: Any = None,
     qref: Any = None,
     dqref: Any = None,
+    temp: Any = None,
+    known: Any = None,
     robot: Robot | None = None,
     joints: Sequence[str] | None = None,
     units: Units | None = None,
@@ -70,6 +72,8 @@ def recording(
         Samples per second [Hz]; needed where there is no time.
     dq, ddq, qref, dqref : array_like, optional
         Measured velocities and accelerations; references.
+    temp, known : array_like, optional
+        Temperatures of the drives [deg C]; known torques on the joints [Nm or N].
     robot : Robot, optional
         Whose joints they are: gives their names and order, kinds and limits.
     joints : sequence of str, optional
@@ -77,7 +81,7 @@ def recording(
         with labels. The robot's, where it is given. Without names the order is as given.
     units : mapping, optional
         As of `read_log`: for ``q dq ddq qref dqref`` one of ``rad deg rev m mm``, or one a joint;
-        for ``time`` one of ``s ms us ns``.
+        for ``time`` one of ``s ms us ns``, for ``temp`` ``degC`` or ``K``.
     side : {"joint", "motor"}, or a sequence of them
         As of `read_log`; motors need the `robot`.
     name : str
@@ -101,7 +105,8 @@ def recording(
         clocking = Clocking(clock, bridge, bad_rows)
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
-    given = dict(zip(SIGNALS, (q, tau, dq, ddq, qref, dqref), strict=True))
+    all_given = (q, tau, dq, ddq, qref, dqref, temp, known)
+    given = dict(zip(SIGNALS, all_given, strict=True))
     signals = {key: _signal(name, key, value) for key, value in given.items() if value is not None}
     if not {"q", "tau"} <= signals.keys():
         raise InputError(f"{name}: {'tau' if 'q' in signals else 'q'} is None; it is needed")

@@ -125,6 +125,10 @@ class Samples:
     averaging : Averaging or None
         Of a log that repeats: these are then the mean period, resampled to a whole number of
         samples, with as much of it before and after once more as the filters need.
+    temp : ndarray, shape (samples, n), or None
+        Temperatures of the drives, as measured [deg C].
+    known : ndarray, shape (samples, n), or None
+        Known torques on the joints, as measured [Nm or N].
     """
 
     name: str
@@ -150,9 +154,11 @@ class Samples:
     warnings: tuple[str, ...] = ()
     joints: tuple[str, ...] | None = None
     averaging: Averaging | None = None
+    temp: Array | None = None
+    known: Array | None = None
 
     def __post_init__(self) -> None:
-        for label in ("q", "dq", "ddq", "tau", "measured", "qref", "dqref"):
+        for label in ("q", "dq", "ddq", "tau", "measured", "qref", "dqref", "temp", "known"):
             signal = getattr(self, label)
             if signal is not None:
                 object.__setattr__(self, label, frozen(signal))
@@ -210,7 +216,9 @@ class Samples:
                     f"{', '.join(map(repr, self.joints))}"
                 )
         places = [self.joints.index(name) for name in names]
-        signals = ("q", "dq", "ddq", "tau", "measured", "moving", "qref", "dqref")
+        signals = (
+            "q", "dq", "ddq", "tau", "measured", "moving", "qref", "dqref", "temp", "known",
+        )  # fmt: skip
         lists = ("filters", "bandwidth", "position_hz", "drop_below")
         found = {key: getattr(self, key) for key in signals}
         changed: dict[str, Any] = {k: v if v is None else v[:, places] for k, v in found.items()}
@@ -398,6 +406,8 @@ def prepared(recording: Recording, wanted: Preparation) -> Samples:
         mended=recording.mended,
         warnings=tuple(notes),
         joints=recording.joints,
+        temp=recording.temp,
+        known=recording.known,
     )
 
 
@@ -420,6 +430,11 @@ def _mean_period(
     notes : list of str
         So far.
     """
+    if recording.temp is not None or recording.known is not None:
+        raise InputError(
+            f"{recording.name}: temperatures and known torques are not averaged over periods; "
+            "leave period out, or the columns"
+        )
     band, position, torque, slow = per_joint
     q = recording.q.copy()
     for start, stop in runs:

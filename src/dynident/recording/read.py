@@ -59,7 +59,8 @@ def read_log(
 
     Without `columns` a log has ``q_<joint>`` and ``tau_<joint>`` (or ``current_<joint>``,
     multiplied by the drives' gains), ``time`` or ``t``, and where it has them ``dq_``,
-    ``ddq_``, ``qref_`` and ``dqref_``.
+    ``ddq_``, ``qref_`` and ``dqref_``; ``temp_``, or one ``temp`` of all drives, and
+    ``known_``.
 
     Parameters
     ----------
@@ -69,7 +70,8 @@ def read_log(
     rate : float, optional
         Samples per second [Hz]; needed where there is no time column.
     columns : mapping, optional
-        For each of ``time q tau dq ddq qref dqref current`` the columns in joint order:
+        For each of ``time q tau dq ddq qref dqref temp known current`` the columns in joint
+        order (of ``temp`` one will do for all joints):
         names, or 1-based positions counted over all files side by side.
         ``"file.csv:name"`` is a column of one file, ``"file.csv:*"`` all of its columns
         but the time, ``"positions_*"`` all whose names begin so: by the joints' names where these
@@ -79,7 +81,7 @@ def read_log(
         accelerations per second squared), or one a joint. One unit of angle holds for
         the revolute joints, one of length for the prismatic ones (for all on the motor
         side). Velocities and references are taken to be in q's unit. ``time`` is in
-        ``s ms us ns``.
+        ``s ms us ns``, ``temp`` in ``degC`` or ``K``; ``known`` is in Nm or N on the joints.
     side : {"joint", "motor"}, or a sequence of them
         Whether the log was taken before or behind the drives' reduction, for all joints or for
         each.
@@ -246,6 +248,8 @@ def _spots(
     used = [*_own_times(tables), *([time] if time else [])]
     defaults = {s: [f"{s}_{joint}" for joint in robot.joint_names] for s in SIGNALS}
     known = {column for table in tables for column in table.names or ()}
+    if "temp" in known and not known & {*defaults["temp"]}:
+        defaults["temp"] = ["temp"] * robot.n  # one of all drives
     torque = "tau"
     if "tau" not in columns and ("current" in columns or not known & {*defaults["tau"]}):
         torque = "current" if "current" in columns or known & {*defaults["current"]} else "tau"
@@ -265,19 +269,22 @@ def _spots(
             own = [t for t, _ in found.get("q", ()) if t.topic is not None]
             names = {column for table in own for column in table.names or ()}
             within = [t for t in tables if t in own] if {*wanted} <= names else tables
-        present = len(known & {*defaults[signal]})
+        present = sum(column in known for column in defaults[signal])
         if signal in OPTIONAL and signal not in columns and present < robot.n:
             if present:
                 warnings.append(f"{name}: {signal}_ has {present} of {robot.n} joints; not used")
             continue
         spots = [spot for c in wanted for spot in _find(within, c, signal, mapping, used)]
+        if signal == "temp" and len(spots) == 1:
+            spots *= robot.n
         if len(spots) != robot.n:
             raise InputError(
                 f"{checks.called(tables)}: columns.{signal} names {len(spots)} columns, "
                 f"the robot has {robot.n} joints ({', '.join(robot.joint_names)})"
                 f"{_fewer(robot, spots)}"
             )
-        if len({(id(table), index) for table, index in spots}) < len(spots):
+        distinct = len({(id(table), index) for table, index in spots})
+        if distinct < len(spots) and not (signal == "temp" and distinct == 1):
             raise InputError(f"{checks.called(tables)}: columns.{signal} names a column twice")
         found[signal] = spots
     return found, tuple(warnings)

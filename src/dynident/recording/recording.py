@@ -10,7 +10,7 @@ from dynident.core.arrays import Array, frozen
 from dynident.core.errors import InputError
 from dynident.robot.drives import Drives
 
-SIGNALS = ("q", "tau", "dq", "ddq", "qref", "dqref")
+SIGNALS = ("q", "tau", "dq", "ddq", "qref", "dqref", "temp", "known")
 """What a recording can hold."""
 
 
@@ -43,6 +43,10 @@ class Recording:
     joints : tuple of str, or None
         Names of the joints whose columns these are, where they are known: a `Problem` takes the
         columns of its robot's joints.
+    temp : ndarray, shape (samples, n), or None
+        Temperatures of the drives, where the log has them [deg C].
+    known : ndarray, shape (samples, n), or None
+        Torques on the joints that are known, where the log has them [Nm or N].
 
     Raises
     ------
@@ -63,6 +67,8 @@ class Recording:
     drives: Drives | None = None
     mended: tuple[str, ...] = ()
     joints: tuple[str, ...] | None = None
+    temp: Array | None = None
+    known: Array | None = None
 
     def __post_init__(self) -> None:
         if not 0.0 < self.rate < np.inf:
@@ -157,4 +163,6 @@ class Recording:
             drives=self.drives,
             mended=self.mended,
             joints=self.joints,
+            temp=None if self.temp is None else self.temp[start:stop],
+            known=None if self.known is None else self.known[start:stop],
         )

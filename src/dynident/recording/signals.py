@@ -28,10 +28,12 @@ Units = Mapping[str, str | Sequence[str]]
 Spot = tuple[Table, int]
 Side = str | Sequence[str]
 
-OPTIONAL = ("dq", "ddq", "qref", "dqref")
+OPTIONAL = ("dq", "ddq", "qref", "dqref", "temp", "known")
 
 ANGLES = {"rad": 1.0, "deg": np.pi / 180.0, "rev": 2.0 * np.pi}
 LENGTHS = {"m": 1.0, "mm": 1e-3}
+TEMPERATURES = {"degC": 0.0, "K": 273.15}
+"""What a temperature of 0 deg C is in a unit."""
 TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 SIDES = ("joint", "motor")
 
@@ -76,7 +78,7 @@ class Request:
     motors: Booleans = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        checks.refuse_unknown(self.name, "units", self.units, ("time", "q", *OPTIONAL))
+        checks.refuse_unknown(self.name, "units", self.units, ("time", "q", *OPTIONAL[:-1]))
         if self.rate is not None and not 0.0 < self.rate < np.inf:
             raise InputError(f"{self.name}: rate = {self.rate} is no sample rate; give it in Hz")
         object.__setattr__(self, "motors", checks.motor_sides(self.name, self.side, self.robot))
@@ -129,7 +131,7 @@ def recorded(pieces: Sequence[Piece], request: Request) -> Recording:
     warnings += checks.check_dead(label, request.joints, borne)
     if robot is not None:
         warnings += checks.check_torques(label, robot, borne)
-    dq, ddq, qref, dqref = (piece.signals.get(signal) for signal in OPTIONAL)
+    dq, ddq, qref, dqref, temp, known = (piece.signals.get(signal) for signal in OPTIONAL)
     for signal in piece.signals.values():
         signal.setflags(write=False)  # ours, and so no recording copies them
     return Recording(
@@ -141,6 +143,8 @@ def recorded(pieces: Sequence[Piece], request: Request) -> Recording:
         ddq,
         qref,
         dqref,
+        temp=temp,
+        known=known,
         segments=piece.segments,
         warnings=tuple(warnings),
         drives=None if robot is None else robot.drives,
@@ -330,6 +334,16 @@ def in_units(values: Array, signal: str, request: Request) -> Array:
     """
     if signal == "time":
         return values * _unit_of_time(request.name, request)
+    if signal == "temp":
+        unit = request.units.get("temp", "degC")
+        if not isinstance(unit, str) or unit not in TEMPERATURES:
+            raise InputError(
+                f"{request.name}: units.temp = {unit!r}; known are {', '.join(TEMPERATURES)}"
+            )
+        values -= TEMPERATURES[unit]
+        return values
+    if signal == "known":
+        return values  # on the joints, wherever the log was taken
     values *= _factors(signal, request)
     return _joint_side(values, signal, request)
 

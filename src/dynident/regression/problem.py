@@ -172,8 +172,9 @@ class Problem(Regression):
         elements: Sequence[Attached] = (),
         progress: Callable[[str, float], None] | None = None,
     ) -> None:
-        logs = checked_logs(robot, samples)
-        base = base_parameters(build_idim(robot, friction, rotor, elements=elements))
+        idim = build_idim(robot, friction, rotor, elements=elements)
+        logs = checked_logs(idim, samples)
+        base = base_parameters(idim)
         super().__init__(base, logs, MotionRows(base, logs, progress=progress))
 
     @classmethod
@@ -185,7 +186,7 @@ class Problem(Regression):
         InputError
             When the samples do not fit the robot, or it has a floating base.
         """
-        logs = checked_logs(base.idim.robot, samples)
+        logs = checked_logs(base.idim, samples)
         return cls._of_source(base, logs, MotionRows(base, logs))
 
     @classmethod
@@ -261,8 +262,9 @@ def selected(base: BaseParameters, columns: Sequence[int] | Integers) -> BasePar
     return replace(base, kept=base.kept[chosen], K=base.K[chosen])
 
 
-def checked_logs(robot: Robot, samples: Samples | Sequence[Samples]) -> tuple[Samples, ...]:
-    """Logs as a tuple, refused where they do not fit the robot."""
+def checked_logs(idim: Idim, samples: Samples | Sequence[Samples]) -> tuple[Samples, ...]:
+    """Logs as a tuple, refused where they do not fit the robot or lack what its friction needs."""
+    robot = idim.robot
     if robot.floating:
         raise InputError(f"{robot.name}: logs of floating bases cannot be identified yet")
     logs = (samples,) if isinstance(samples, Samples) else tuple(samples)
@@ -271,4 +273,14 @@ def checked_logs(robot: Robot, samples: Samples | Sequence[Samples]) -> tuple[Sa
     for log in logs:
         if log.joints is None and log.q.shape[1] != robot.n:
             raise InputError(f"{log.name}: has {log.q.shape[1]} joints, {robot.name} has {robot.n}")
+        if "temperature" in idim.needs and log.temp is None:
+            raise InputError(
+                f"{log.name}: friction {idim.friction!r} needs the drives' temperatures; name them "
+                "in columns.temp, or temp_<joint> or temp in the log"
+            )
+        if "known" in idim.needs and log.known is None:
+            raise InputError(
+                f"{log.name}: an element needs known torques; name them in columns.known, or "
+                "known_<joint> in the log, zeros where nothing is known"
+            )
     return tuple(log.of_joints(robot.joint_names) for log in logs)

@@ -14,8 +14,9 @@ from typing import Protocol
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
+from dynident.dynamics import inverse_dynamics
 from dynident.dynamics.base import BaseParameters
-from dynident.dynamics.idim import Packing
+from dynident.dynamics.idim import FREE, Conditions, Idim, Packing
 from dynident.recording.prepare import Samples
 from dynident.regression.decimate import GroupDecimator
 from dynident.robot.model import Robot
@@ -154,6 +155,12 @@ class MotionRows:
 
     def passes(self) -> Iterator[Iterator[Rows]]:
         """Rows of each log, kept where they are few."""
+        shifts = [self.base.shift[columns] for columns in self.columns]
+        for log in self.unshifted():
+            yield (shifted(rows, shifts) for rows in log)
+
+    def unshifted(self) -> Iterator[Iterator[Rows]]:
+        """Rows as though the shapes were no parameters."""
         if self._kept is not None:
             yield from (iter(rows) for rows in self._kept)
         else:
@@ -174,7 +181,6 @@ class MotionRows:
         only those that survive the decimation are computed.
         """
         idim, packing = self.base.idim, self.packing
-        shifts = [self.base.shift[columns] for columns in self.columns]
         widths = [entries.stop - entries.start + 1 for entries, _ in packing.joints]
         packed = np.empty((CHUNK, packing.width))
         for start, stop in log.segments:
@@ -185,13 +191,42 @@ class MotionRows:
                 if self.progress is not None:
                     self.progress("rows", b / len(log.q))
                 motion = (log.q[a:b], log.dq[a:b], log.ddq[a:b])
-                met = idim.met(*motion, log.rate, self.width, met)
+                around = beside(idim, log, slice(a, b))
+                met = idim.met(*motion, log.rate, self.width, met, around)
                 idim.fill(packing, *motion, packed[: b - a], self.width, met)
+                tau = log.tau[a:b]
+                if met.bend is not None:
+                    tau = tau + idim.bent(
+                        inverse_dynamics(idim.tree, self._bodies, *motion), met.bend
+                    )
                 blocks = [
-                    (packed[: b - a, entries], log.tau[a:b, j : j + 1])
+                    (packed[: b - a, entries], tau[:, j : j + 1])
                     for j, (entries, _) in enumerate(packing.joints)
                 ]
-                yield shifted(split_rows(*decimator.push(a, blocks)), shifts)
+                yield split_rows(*decimator.push(a, blocks))
+
+    @cached_property
+    def _bodies(self) -> Array:
+        """Bodies about which loads are linearised, as the columns have them.
+
+        Those that the base parameters stand for: with the rotors that are regrouped into them.
+        """
+        idim = self.base.idim
+        values = np.array([*idim.about, *idim.shape])
+        return idim.split(self.base.standard(self.base.matrix @ values))[0]
+
+
+def beside(idim: Idim, log: Samples, some: slice | Integers) -> Conditions:
+    """What a log has at some of its samples that the friction depends on beside the motion."""
+    if not idim.needs - {"load"}:
+        return FREE
+    joints = [gear.number - 1 for gear in idim.gears]
+    temperature, known = (
+        signal[some][:, joints] if signal is not None and need in idim.needs else None
+        for need, signal in (("temperature", log.temp), ("known", log.known))
+    )
+    time = np.arange(len(log.q))[some] / log.rate if "time" in idim.needs else None
+    return Conditions(temperature=temperature, time=time, known=known)
 
 
 def split_rows(rows: Sequence[Array], sample: tuple[np.ndarray, ...]) -> Rows:
@@ -251,7 +286,7 @@ class JoinedRows:
 
     def passes(self) -> Iterator[Iterator[Rows]]:
         """Rows of each log."""
-        for pair in zip(self.steady.passes(), self.moving.passes(), strict=True):
+        for pair in zip(self.steady.unshifted(), self.moving.unshifted(), strict=True):
             yield map(self._joined, *pair)
 
     def _joined(self, steady: Rows, moving: Rows) -> Rows:
@@ -260,7 +295,7 @@ class JoinedRows:
             for a, b, (taken, _) in zip(steady.X, moving.X, self.places, strict=True)
         )
         shifts = [self.base.shift[columns] for columns in self.columns]
-        return shifted(replace(steady, X=X), shifts)
+        return shifted(replace(moving, X=X), shifts)
 
 
 def shifted(rows: Rows, shifts: Sequence[Array]) -> Rows:

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import InputError
 from dynident.core.options import Options
 from dynident.core.schema import Number
 from dynident.dynamics.idim import Idim
 from dynident.recording.filters import edge, zero_phase_lowpass
-from dynident.recording.prepare import Samples
+from dynident.recording.prepare import Samples, moving_joints
 from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem
+from dynident.regression.rows import beside
 
-FITTED, ALL_SAMPLES = "fitted", "all samples"
+FITTED, ALL_SAMPLES, MOVING = "fitted", "all samples", "moving samples"
+CREEP = 0.01
+"""Share of a joint's largest speed below which it stands, where nothing is dropped below one."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,11 @@ class Scoring(Options):
         Annotated[Number, Field(gt=0.0)] | None,
         "low-pass of the all-samples errors; the largest torque cutoff unless told otherwise [Hz]",
     ] = None
+    score: Annotated[
+        Literal["all", "moving"],
+        "`moving`: beside the errors of all samples those of moving ones, as at rest friction is "
+        "no function of speed",
+    ] = "all"
 
 
 @dataclass(frozen=True)
@@ -56,9 +64,9 @@ class FitFigure:
 
     Attributes
     ----------
-    rows : {"fitted", "all samples"}
+    rows : {"fitted", "all samples", "moving samples"}
         Filtered, decimated rows; or all samples that no filter's edge reaches, measured and
-        predicted torque both low-passed.
+        predicted torque both low-passed; or of these, joint by joint, those in which it moves.
     lowpass_hz : float or None
         That low-pass: zero-phase Butterworth of order 4.
     joints : tuple of JointError
@@ -129,7 +137,11 @@ def fitted_figure(factors: Factors, beta: Array) -> FitFigure:
 
 
 def all_samples_figure(
-    idim: Idim, sets: Sequence[Array], logs: Sequence[Samples], lowpass_hz: float
+    idim: Idim,
+    sets: Sequence[Array],
+    logs: Sequence[Samples],
+    lowpass_hz: float,
+    moving: bool = False,
 ) -> tuple[FitFigure, ...]:
     """Errors of parameter sets on all samples of some logs, stacked, but for filter edges.
 
@@ -141,6 +153,8 @@ def all_samples_figure(
     logs : sequence of Samples
     lowpass_hz : float
         Of measured and predicted torque [Hz].
+    moving : bool
+        Leave out, joint by joint, samples in which it stands.
 
     Returns
     -------
@@ -151,19 +165,31 @@ def all_samples_figure(
     for log in logs:
         for run, inner in scored(log, lowpass_hz):
             measured = zero_phase_lowpass(log.tau[run], lowpass_hz, log.rate)[inner]
-            squared_torque += np.sum(measured**2, axis=0)
-            rows += len(measured)
+            counted = moves(idim, log)[run][inner] if moving else np.ones(measured.shape)
+            squared_torque += np.sum(counted * measured**2, axis=0)
+            rows += np.sum(counted, axis=0)
             motion = log.q[run], log.dq[run], log.ddq[run]
-            conditions = idim.follow(*motion[:2], log.rate)
+            conditions = idim.follow(*motion[:2], log.rate, conditions=beside(idim, log, run))
             for k, theta in enumerate(sets):
                 predicted = idim.torque(theta, *motion, conditions=conditions)
                 error = measured - zero_phase_lowpass(predicted, lowpass_hz, log.rate)[inner]
-                squared_error[k] += np.sum(error**2, axis=0)
+                squared_error[k] += np.sum(counted * error**2, axis=0)
     names = idim.robot.joint_names
+    kind = MOVING if moving else ALL_SAMPLES
     return tuple(
-        figure(names, squared, squared_torque, rows, ALL_SAMPLES, lowpass_hz)
-        for squared in squared_error
+        figure(names, squared, squared_torque, rows, kind, lowpass_hz) for squared in squared_error
     )
+
+
+def moves(idim: Idim, log: Samples) -> Booleans:
+    """Samples in which all that rubs on a joint moves, shape (samples, n).
+
+    Faster than `drop_below` of the log where that is given, else than a hundredth of the joint's
+    largest speed.
+    """
+    fastest = np.max([np.max(np.abs(log.dq[a:b]), axis=0) for a, b in log.runs], axis=0)
+    slow = [given or CREEP * top for given, top in zip(log.drop_below, fastest, strict=True)]
+    return moving_joints(log.dq, tuple(slow), idim.robot.drives)
 
 
 def scored(log: Samples, lowpass_hz: float) -> tuple[tuple[slice, slice], ...]:
@@ -226,7 +252,7 @@ def check_lowpass(lowpass_hz: float, logs: Sequence[Samples]) -> tuple[str, ...]
 
 
 def model_figures(
-    problem: Problem, theta: Array, lowpass_hz: float
+    problem: Problem, theta: Array, lowpass_hz: float, score: str = "all"
 ) -> tuple[tuple[FitFigure, ...], tuple[FitFigure, ...]]:
     """Errors of a model, and of the robot file's inertials, on the logs of a problem.
 
@@ -237,17 +263,21 @@ def model_figures(
         Standard parameters of the model.
     lowpass_hz : float
         Of the all-samples figures [Hz].
+    score : {"all", "moving"}
+        Whether those of moving samples come beside them.
 
     Returns
     -------
     model, nominal : tuple of FitFigure
-        Fitted rows, then all samples; nominal is empty where the file has no inertials.
+        Fitted rows, then all samples, then moving ones; nominal is empty where the file has no
+        inertials.
     """
     idim, base, robot = problem.idim, problem.base, problem.robot
     sets = (theta, idim.nominal) if robot.has_nominal else (theta,)
     fitted = [fitted_figure(problem.factors, base.matrix @ t) for t in sets]
-    everywhere = all_samples_figure(idim, sets, problem.samples, lowpass_hz)
-    pairs = [*zip(fitted, everywhere, strict=True), ()]
+    kinds = (False, True) if score == "moving" else (False,)
+    figures = [all_samples_figure(idim, sets, problem.samples, lowpass_hz, k) for k in kinds]
+    pairs = [*zip(fitted, *figures, strict=True), ()]
     return pairs[0], pairs[1]
 
 
@@ -270,7 +300,9 @@ def torque_series(
         gravity = idim.torque(gravity_only, q, zero, zero)
         moving = idim.torque(gravity_only, q, dq, zero)
         body = idim.torque(gravity_only, q, dq, ddq)
-        conditions = replace(idim.follow(q, dq, log.rate), load=idim.borne(body))
+        around = beside(idim, log, slice(start, stop))
+        around = idim.follow(q, dq, log.rate, conditions=around)
+        conditions = replace(around, load=idim.borne(body))
         values = {
             "measured": log.tau[start:stop],
             "inertia": body - moving + idim.drive_torque(rotors, q, dq, ddq),

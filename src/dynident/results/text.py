@@ -13,7 +13,7 @@ from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import ShapeParameter
 from dynident.recording.prepare import Samples
 from dynident.regression.statistics import TestResult
-from dynident.results.figures import ALL_SAMPLES, FitFigure
+from dynident.results.figures import ALL_SAMPLES, MOVING, FitFigure
 from dynident.results.parameters import base_rows
 from dynident.results.words import WIDTH, common, counted, entry, number, percent, table
 
@@ -162,14 +162,17 @@ def error_columns(result: Result) -> tuple[ErrorColumn, ...]:
 
 
 def labelled_headline(key: str, title: str, figures: Sequence[FitFigure]) -> list[ErrorColumn]:
-    """The figure of all samples alone; result.json has the others too."""
+    """The figure of all samples, and of moving ones; result.json has the others too."""
     best = headline(figures)
-    return [] if best is None else [labelled(key, title, best)]
+    told = [] if best is None else [best]
+    told += [figure for figure in figures if figure.rows == MOVING]
+    return [labelled(key, title, figure) for figure in told]
 
 
 def labelled(key: str, title: str, figure: FitFigure) -> ErrorColumn:
     """An error column named after its model, its log and its rows."""
-    short = (key or "all") if figure.rows == ALL_SAMPLES else f"{key} {figure.rows}".strip()
+    rows = figure.rows.removesuffix(" samples")
+    short = (key or rows) if figure.rows == ALL_SAMPLES else f"{key} {rows}".strip()
     return ErrorColumn(short, f"{title}, {rows_words(figure)}".removeprefix(", "), figure)
 
 
@@ -177,6 +180,8 @@ def rows_words(figure: FitFigure) -> str:
     """Which rows an error is of."""
     if figure.rows == ALL_SAMPLES:
         return f"all samples below {figure.lowpass_hz:g} Hz"
+    if figure.rows == MOVING:
+        return f"moving samples below {figure.lowpass_hz:g} Hz"
     return "filtered, decimated rows"
 
 

@@ -182,6 +182,8 @@ def build_plant(
         for term, parameter in enumerate(each.model.parameters):
             if parameter.weights is None:
                 continue
+            if parameter.times and (each.linear[term] != 0.0 or term in each.of_term):
+                refuse_needs(each.model)
             friction[each.gear] += each.linear[term] * np.array(parameter.weights)
             if term in each.of_term:
                 gear.append(each.gear)
@@ -248,11 +250,7 @@ def build_elements(laws: Sequence[Acting]) -> Elements:
     """
     models = [each.model for each in laws]
     for model in models:
-        if model.needs:
-            raise InputError(
-                f"friction that depends on the {' and the '.join(model.needs)} of its drive cannot "
-                "be simulated"
-            )
+        refuse_needs(model)
     rows = [len(model.rows) for model in models]
     terms = [
         (e, row, each.of_term[term])
@@ -276,6 +274,20 @@ def build_elements(laws: Sequence[Acting]) -> Elements:
         rest=padded([np.array(model.state) for model in models]),
         parameter=np.array([*terms, *shapes], dtype=np.int64).reshape(-1, 3),
     )
+
+
+def refuse_needs(model: FrictionModel) -> None:
+    """Refuse friction that reads signals that a simulation does not have.
+
+    Raises
+    ------
+    InputError
+    """
+    if model.needs:
+        raise InputError(
+            f"friction that depends on the {' and the '.join(model.needs)} of its drive cannot "
+            "be simulated"
+        )
 
 
 def padded(rows: Sequence[Array]) -> Array:

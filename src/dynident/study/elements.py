@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from dynident.core.errors import InputError, SectionError
 from dynident.core.makers import given_to, maker_section
-from dynident.core.schema import Name, Spec, one_of
+from dynident.core.schema import Name, Number, Spec, one_of
 from dynident.core.text import nearest
 from dynident.dynamics.idim import Attached
 from dynident.friction.elements import ELEMENTS, numbered
@@ -21,10 +21,16 @@ class ElementKind(Spec):
     joint : str
     kind : str
         Name in `dynident.friction.elements.ELEMENTS`.
+    over : str, optional
+        Another joint that it couples, as a cable or a belt does.
+    ratio : float, optional
+        By which the other's motion counts; 1 without.
     """
 
     joint: Name
     kind: Annotated[Name, one_of(ELEMENTS)]
+    over: Name | None = None
+    ratio: Number | None = None
 
 
 if TYPE_CHECKING:
@@ -45,16 +51,25 @@ def build_elements(sections: tuple[ElementSection, ...], robot: Robot) -> tuple[
     seen: dict[tuple[str, str], int] = {}
     for k, section in enumerate(sections, 1):
         joints = robot.joint_names
-        if section.joint not in joints:
-            known = nearest(section.joint, joints)
-            raise SectionError(f"element[{k}].joint {section.joint!r} is not known{known}")
+        for key, joint in (("joint", section.joint), ("over", section.over)):
+            if joint is not None and joint not in joints:
+                raise SectionError(
+                    f"element[{k}].{key} {joint!r} is not known{nearest(joint, joints)}"
+                )
+        if section.over == section.joint:
+            raise SectionError(f"element[{k}].over is the joint itself")
+        if section.ratio is not None and section.over is None:
+            raise SectionError(f"element[{k}].ratio is of an element over another joint")
         maker = ELEMENTS[section.kind]
         try:
             what = f"[[element]] {section.kind}"
-            model = maker(**given_to(maker, section, what, ("joint", "kind")))
+            model = maker(**given_to(maker, section, what, ("joint", "kind", "over", "ratio")))
         except InputError as error:
             raise SectionError(f"element[{k}]: {error}") from error
         before = seen.get((section.joint, section.kind), 0)
         seen[section.joint, section.kind] = before + 1
-        built.append(Attached(joints.index(section.joint), numbered(model, before)))
+        over = None if section.over is None else joints.index(section.over)
+        ratio = 1.0 if section.ratio is None else section.ratio
+        own = numbered(model, before)
+        built.append(Attached(joints.index(section.joint), own, over, ratio))
     return tuple(built)

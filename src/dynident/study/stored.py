@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -88,6 +88,7 @@ class StoredSettings(Part):
     study: dict[str, Any]
     sigma: tuple[Finite, ...] | None = None
     lowpass_hz: Annotated[Number, Field(gt=0.0)]
+    score: Literal["all", "moving"] = "all"
 
 
 class Document(Part):
@@ -332,9 +333,11 @@ def stored_figures(
     section = relocated(study.log[0], files)
     samples = study_samples(section, robot, study.prepare)
     problem = Problem.of(stored.base, samples)
-    lowpass = lowpass_hz or stored.document.settings.lowpass_hz
+    settings = stored.document.settings
+    lowpass = lowpass_hz or settings.lowpass_hz
+    figures = model_figures(problem, stored.theta(), lowpass, settings.score)
     return StoredFigures(
-        ValidationFigures(",".join(files), *model_figures(problem, stored.theta(), lowpass)),
+        ValidationFigures(",".join(files), *figures),
         (*stored.warnings, *samples.warnings, *check_lowpass(lowpass, [samples])),
     )
 
