@@ -13,7 +13,7 @@ from dynident.core.text import nearest
 from dynident.simulation.controller import Controller
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.kernel import advance
-from dynident.simulation.law import COMPUTED_TORQUE, GRAVITY, PLAIN, Law
+from dynident.simulation.law import BIAS, COMPUTED_TORQUE, DELAY, GAIN, GRAVITY, PLAIN, Law
 from dynident.simulation.loop import Loop
 from dynident.simulation.plant import Plant, build_plant
 from dynident.simulation.ports import (
@@ -35,6 +35,27 @@ CODES = {
     "computed-torque": COMPUTED_TORQUE,
 }
 """What the kernel does for each of a controller's compensations."""
+
+
+KINDS = {"gain": GAIN, "bias": BIAS, "delay": DELAY}
+"""Parameters of a loop that a motion can be differentiated by."""
+
+
+@dataclass(frozen=True)
+class LoopColumn:
+    """A parameter of the loop itself to differentiate by.
+
+    Attributes
+    ----------
+    kind : {"gain", "bias", "delay"}
+        The drive's torque per unit of output; what the encoder reads at zero [rad or m]; by how
+        much all held targets come late [s].
+    joint : int
+        Index of the joint; of a delay any.
+    """
+
+    kind: str
+    joint: int = 0
 
 
 @dataclass(frozen=True)
@@ -116,6 +137,7 @@ def sensitive_rollout(
     theta: Array,
     columns: Sequence[int] | Integers = (),
     wanted: Sequence[str] = SENSITIVITIES,
+    own: Sequence[LoopColumn] = (),
 ) -> Iterator[Stretch]:
     """Simulate, and differentiate the motion by parameters along the way.
 
@@ -131,6 +153,10 @@ def sensitive_rollout(
         Standard parameters to differentiate by, and after them the model's `shape_parameters`.
     wanted : sequence of str
         Which of `SENSITIVITIES` to hand out.
+    own : sequence of LoopColumn
+        Parameters of the loop, whose columns follow. Positions are the robot's: what an encoder
+        reads moves with its bias by one more. Of a robot that starts where its encoders read q0
+        the start moves with the bias.
 
     Yields
     ------
@@ -146,10 +172,10 @@ def sensitive_rollout(
     for name in wanted:
         if name not in SENSITIVITIES:
             raise InputError(f"sensitivity {name!r} is not known{nearest(name, SENSITIVITIES)}")
-    n, dof, c = robot.n, robot.dof, len(columns)
+    n, dof, c = robot.n, robot.dof, len(columns) + len(own)
     assert loop.width is not None
     plant = build_plant(idim, theta, loop.width, columns, loop.elements)
-    law = clocked(loop)
+    law = clocked(loop, own, len(columns))
     state = initial_state(loop, law, plant, c)
     inputs = Inputs(
         reference=np.ascontiguousarray([loop.reference.q, loop.reference.dq, loop.reference.ddq]),
@@ -191,10 +217,24 @@ def sensitive_rollout(
         yield Stretch(start, motion, out.by_q, out.by_dq, out.by_ddq, out.by_tau)
 
 
-def clocked(loop: Loop) -> Law:
-    """The controller on the integrator's clock."""
+def clocked(loop: Loop, own: Sequence[LoopColumn] = (), first: int = 0) -> Law:
+    """The controller on the integrator's clock, and which of its parameters are differentiated.
+
+    Raises
+    ------
+    InputError
+        For parameters of loops that are not differentiated by them.
+    """
     control, idim = loop.controller, loop.idim
+    if own and (control.states or control.compensation != "none" or control.rate is not None):
+        raise InputError(
+            "gains, biases and delays are found for continuous controllers without states and "
+            "compensation: p, pd and p-p"
+        )
     hold, delay = loop.steps
+    late = control.delay * loop.rate if control.rate is None else 0.0
+    bias = np.zeros(idim.robot.n) if loop.bias is None else np.array(loop.bias, dtype=float)
+    parameter = np.array([(KINDS[each.kind], each.joint, first + k) for k, each in enumerate(own)])
     phi = np.zeros((idim.tree.bodies, 10))
     rotors = np.zeros((idim.tree.dof, idim.tree.dof))
     if loop.model is not None:
@@ -203,7 +243,10 @@ def clocked(loop: Loop) -> Law:
     names = ("A", "B", "C", "D", "antiwindup", "gain", "limit")
     arrays = (np.ascontiguousarray(getattr(control, name), dtype=float) for name in names)
     compensation = CODES[control.compensation]
-    return Law(*arrays, hold, delay, compensation, phi, rotors)  # type: ignore[arg-type, call-arg]
+    return Law(
+        *arrays, hold, delay, compensation, phi, rotors, int(loop.held), late, bias,
+        parameter.astype(np.int64).reshape(-1, 3),
+    )  # type: ignore[arg-type, call-arg]  # fmt: skip
 
 
 def initial_state(loop: Loop, law: Law, plant: Plant, columns: int) -> State:
@@ -221,6 +264,11 @@ def initial_state(loop: Loop, law: Law, plant: Plant, columns: int) -> State:
     if not (np.all(np.isfinite(q)) and np.all(np.isfinite(dq))):
         raise InputError("the start holds values that are not finite")
     q = np.array(q, dtype=float)
+    q[len(q) - n :] -= law.bias
+    SQ = np.zeros((dof, columns))
+    for kind, joint, column in law.parameter:
+        if kind == BIAS:
+            SQ[dof - n + joint, column] = -1.0
     if robot.floating:
         norm = float(np.linalg.norm(q[3:7]))
         if norm == 0.0:
@@ -233,7 +281,7 @@ def initial_state(loop: Loop, law: Law, plant: Plant, columns: int) -> State:
         ring=np.zeros((law.delay + 1, n)),
         at=np.zeros(1, dtype=np.int64),
         memory=plant.elements.rest.copy(),
-        SQ=np.zeros((dof, columns)),
+        SQ=SQ,
         SV=np.zeros((dof, columns)),
         SZ=np.zeros((n, m, columns)),
         SU=np.zeros((law.delay + 1, n, columns)),
