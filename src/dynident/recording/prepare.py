@@ -15,7 +15,7 @@ from dynident.core.errors import InputError
 from dynident.core.options import NotNegatives, Options, Positives, per_joint
 from dynident.recording.clock import SHORTEST
 from dynident.recording.filters import DecimationFilter, differences, edge, zero_phase_lowpass
-from dynident.recording.recording import Recording
+from dynident.recording.recording import Recording, Torque
 from dynident.robot.drives import Drives
 
 BANDWIDTH = 10.0
@@ -112,6 +112,8 @@ class Samples:
     warnings : tuple of str
     joints : tuple of str, or None
         Names of the joints whose columns these are, where they are known.
+    torque : {"measured", "none", "law"}
+        Whence `tau` is.
     """
 
     name: str
@@ -136,6 +138,7 @@ class Samples:
     mended: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     joints: tuple[str, ...] | None = None
+    torque: Torque = "measured"
 
     def __post_init__(self) -> None:
         for label in ("q", "dq", "ddq", "tau", "measured", "qref", "dqref"):
@@ -344,6 +347,7 @@ def prepared(recording: Recording, wanted: Preparation) -> Samples:
         mended=recording.mended,
         warnings=tuple(notes),
         joints=recording.joints,
+        torque=recording.torque,
     )
 
 

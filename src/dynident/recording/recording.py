@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -12,6 +13,10 @@ from dynident.robot.drives import Drives
 
 SIGNALS = ("q", "tau", "dq", "ddq", "qref", "dqref")
 """What a recording can hold."""
+
+Torque = Literal["measured", "none", "law"]
+"""Whence torques are: of sensors or currents; nowhere, and zeros; or a controller's law along the
+measured motion."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,8 @@ class Recording:
     joints : tuple of str, or None
         Names of the joints whose columns these are, where they are known: a `Problem` takes the
         columns of its robot's joints.
+    torque : {"measured", "none", "law"}
+        Whence `tau` is; of a log without torques it holds zeros.
 
     Raises
     ------
@@ -63,6 +70,7 @@ class Recording:
     drives: Drives | None = None
     mended: tuple[str, ...] = ()
     joints: tuple[str, ...] | None = None
+    torque: Torque = "measured"
 
     def __post_init__(self) -> None:
         if not 0.0 < self.rate < np.inf:
@@ -157,4 +165,5 @@ class Recording:
             drives=self.drives,
             mended=self.mended,
             joints=self.joints,
+            torque=self.torque,
         )

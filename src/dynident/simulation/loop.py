@@ -56,6 +56,8 @@ class Loop:
         Whether targets are held from sample to sample; else they move smoothly between.
     bias : ndarray, shape (n,), optional
         What the encoders read where the robot's positions are zero [rad or m].
+    lead : int
+        Rows of the reference from before the start, for targets that come late.
     """
 
     idim: Idim
@@ -73,6 +75,7 @@ class Loop:
     dq0: Array | None = None
     held: bool = False
     bias: Array | None = None
+    lead: int = 0
 
     def __post_init__(self) -> None:
         idim, n = self.idim, self.idim.robot.n
@@ -110,6 +113,8 @@ class Loop:
             raise InputError(
                 "a delay needs a sampled controller (give it a rate), or targets that are held"
             )
+        if not 0 <= self.lead < len(self.reference.q) or (self.lead and sampled):
+            raise InputError("rows before the start are of a continuous controller's reference")
         if self.bias is not None and np.shape(self.bias) != (n,):
             raise InputError(f"encoder biases need {n} values, got {np.size(self.bias)}")
         if self.controller.compensation != "none":

@@ -110,9 +110,9 @@ class Scratch(NamedTuple):
     Of the joint space: M, tau, the derivatives K, D, the regressor W, accelerations'
     sensitivities X, torques' U. Of the controllers: inputs w, outputs v, unlimited raw,
     torques u, the targets' derivatives by their delay (late), feed-forward torques (push), what
-    encoders read beside the position (offset). Of the drives: speed, sign, the elements' tables, sensitivities of a state after
-    its step (fresh). Of the stages: states (qs, dqs, zs), rates (kq, kv, kz), sensitivities of
-    both (Qs, Vs, Zs, KQ, KV, KZ).
+    encoders read beside the position (offset). Of the drives: speed, sign, the elements' tables,
+    sensitivities of a state after its step (fresh). Of the stages: states (qs, dqs, zs), rates
+    (kq, kv, kz), sensitivities of both (Qs, Vs, Zs, KQ, KV, KZ).
     """
 
     R: Array

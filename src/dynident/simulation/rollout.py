@@ -127,7 +127,8 @@ def rollout(
     for part in sensitive_rollout(loop, theta):
         parts.append(part.motion)
         if progress is not None:
-            progress("simulation", (part.start + len(part.motion.q)) / loop.samples)
+            done = loop.lead + part.start + len(part.motion.q)
+            progress("simulation", done / loop.samples)
     names = ("q", "dq", "ddq", "tau", "measured")
     return Motion(loop.rate, *(np.concatenate([getattr(p, n) for p in parts]) for n in names))
 
@@ -191,7 +192,7 @@ def sensitive_rollout(
     if not len(plant.elements.gear):  # the kernel is compiled without them, and faster by a sixth
         acting = plant._replace(elements=None)  # type: ignore[arg-type]
     room = build_scratch(idim.tree.bodies, plant.elements, len(plant.gears), state, len(scheme.b))
-    for start in range(0, loop.samples, STRETCH):
+    for start in range(loop.lead, loop.samples, STRETCH):
         stop = min(start + STRETCH, loop.samples)
         rows = stop - start
         out = Outputs(
@@ -214,7 +215,7 @@ def sensitive_rollout(
                 "unstable, even where limits bound its motion"
             )
         motion = Motion(loop.rate, out.q, out.dq, out.ddq, out.tau, out.measured)
-        yield Stretch(start, motion, out.by_q, out.by_dq, out.by_ddq, out.by_tau)
+        yield Stretch(start - loop.lead, motion, out.by_q, out.by_dq, out.by_ddq, out.by_tau)
 
 
 def clocked(loop: Loop, own: Sequence[LoopColumn] = (), first: int = 0) -> Law:
@@ -241,12 +242,19 @@ def clocked(loop: Loop, own: Sequence[LoopColumn] = (), first: int = 0) -> Law:
         model = build_plant(idim, loop.model, np.ones(idim.robot.n))
         phi, rotors = model.phi, model.rotors
     names = ("A", "B", "C", "D", "antiwindup", "gain", "limit")
-    arrays = (np.ascontiguousarray(getattr(control, name), dtype=float) for name in names)
-    compensation = CODES[control.compensation]
+    arrays = {key: np.ascontiguousarray(getattr(control, key), dtype=float) for key in names}
     return Law(
-        *arrays, hold, delay, compensation, phi, rotors, int(loop.held), late, bias,
-        parameter.astype(np.int64).reshape(-1, 3),
-    )  # type: ignore[arg-type, call-arg]  # fmt: skip
+        **arrays,
+        hold=hold,
+        delay=delay,
+        compensation=CODES[control.compensation],
+        phi=phi,
+        rotors=rotors,
+        held=int(loop.held),
+        late=late,
+        bias=bias,
+        parameter=parameter.astype(np.int64).reshape(-1, 3),
+    )
 
 
 def initial_state(loop: Loop, law: Law, plant: Plant, columns: int) -> State:
@@ -335,7 +343,7 @@ def reason(loop: Loop, status: int, sample: int, velocity: int) -> str:
     robot = loop.idim.robot
     joint = velocity - (robot.dof - robot.n)
     name = robot.joint_names[joint] if joint >= 0 else robot.base_link
-    when = f"at t = {sample / loop.rate:.4f} s"
+    when = f"at t = {(sample - loop.lead) / loop.rate:.4f} s"
     if status == NOT_POSITIVE:
         return (
             f"the simulated mass matrix is not positive definite {when} ({name}): these "

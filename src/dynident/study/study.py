@@ -305,18 +305,21 @@ def study_idim(study: Study, robot: Robot) -> Idim:
     return build_idim(robot, study.robot.friction, study.robot.rotor, elements=elements)
 
 
-def study_samples(section: LogSection, robot: Robot, settings: PrepareSection) -> Samples:
+def study_samples(
+    section: LogSection, robot: Robot, settings: PrepareSection, torque: bool = True
+) -> Samples:
     """Read and prepare one log of a study.
 
     Raises
     ------
     InputError
     """
-    return prepare(study_recording(section, robot), **settings.model_dump(exclude_none=True))
+    recording = study_recording(section, robot, torque)
+    return prepare(recording, **settings.model_dump(exclude_none=True))
 
 
-def study_recording(section: LogSection, robot: Robot) -> Recording:
-    """Read and mend one log of a study.
+def study_recording(section: LogSection, robot: Robot, torque: bool = True) -> Recording:
+    """Read and mend one log of a study; without torque only where that may be.
 
     Raises
     ------
@@ -331,6 +334,7 @@ def study_recording(section: LogSection, robot: Robot) -> Recording:
         side=section.side,
         name=section.name,
         stack=section.stack,
+        torque=torque,
         **asdict(section.clocking()),
     )
     recording = mend(recording, section.mending())

@@ -1,0 +1,615 @@
+"""CLOE on logs of encoders alone: drives and loop fitted, the links as their file has them.
+
+One Levenberg-Marquardt iteration with exact sensitivities over all that is unknown, be it of the
+model (rotors, friction and its shapes) or of the loop (delay of the targets, biases of the
+encoders, gains of the drives). Each step is the cone problem of all constrained methods, so that
+bounds, fixed and equal values are constraints like any other, and beliefs are rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
+
+import numpy as np
+
+from dynident.conic.cones import Cone, Equal, Positive
+from dynident.conic.solve import ConeSolution, solve_cone_problem
+from dynident.consistency.constraints import Bounds, Constraint, Fixed
+from dynident.consistency.constraints.values import Belief, Tied, listed
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError, InputError, RolloutError
+from dynident.core.options import InPython, Options
+from dynident.core.text import nearest
+from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.idim import Idim
+from dynident.estimators.closed_loop import Simulation, auxiliary_model
+from dynident.estimators.covariance import ErrorBars, Scores, Spread, named, spread_of
+from dynident.estimators.estimate import Estimate, Fitted, Shape
+from dynident.estimators.iteration import explained, nominal_values, settled
+from dynident.recording.filters import DecimationFilter
+from dynident.recording.prepare import Samples
+from dynident.regression.factors import GroupFactor, compress
+from dynident.regression.problem import Problem, Regression
+from dynident.regression.rows import GivenRows, RowGroup, Rows, torque_groups
+from dynident.regression.statistics import residuals
+from dynident.regression.weighted import group_sigma
+from dynident.simulation.rollout import LoopColumn, sensitive_rollout
+from dynident.simulation.stability import check_integration
+
+ITERATIONS = 60
+CONVERGED = 1e-2
+"""Largest change of the last step, in standard deviations of white errors or as a share."""
+STALLED = 1e-6
+"""Relative decrease of the criterion below which a step is the last."""
+DAMPING, LARGEST_DAMPING = 1e-2, 1e8
+INSTANTS_HZ = 200.0
+"""Positions are fitted at about this rate: their errors are smooth."""
+LONGEST_DELAY = 0.1
+"""Of targets, unless a constraint says otherwise [s]."""
+SMALLEST = 1e-6
+"""Rotor inertias and friction that have to be positive are at least so large, in SI units."""
+START = 1e-2
+"""Drives' parameters that have to be positive start from so much at least, in SI units."""
+START_DELAY = 1.0
+"""Of the targets, where the iterations start [samples]."""
+
+Kind = Literal["delay", "bias", "gain"]
+UNITS = {"delay": "s", "bias": "rad", "gain": "Nm per unit"}
+
+
+@dataclass(frozen=True)
+class Fitting(Options):
+    """What `cloe` fits: options of logs without torque."""
+
+    links: Annotated[
+        Literal["free", "fixed"] | None,
+        "their inertials: `free`, in base parameters, or `fixed` as the robot file has them, the "
+        "drives alone fitted; fixed for logs without torque unless told otherwise",
+    ] = None
+    loop: Annotated[
+        tuple[Kind, ...] | None,
+        "what is fitted of the loop, of fixed links: the `delay` of its targets, each encoder's "
+        "`bias`, each drive's `gain`; the delay unless told otherwise",
+    ] = None
+    constraints: Annotated[
+        tuple[Constraint, ...],
+        InPython(),
+        "`bounds`, `fixed`, `tied` and `belief` of fixed links; `[[constraint]]` of a study",
+    ] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Unknowns:
+    """What is fitted: drives' parameters, shapes of their friction, then the loop's.
+
+    Attributes
+    ----------
+    idim : Idim
+    own : tuple of LoopColumn
+    unit : ndarray, shape (unknowns,)
+        By which the cone problem scales them.
+    """
+
+    idim: Idim
+    own: tuple[LoopColumn, ...]
+    unit: Array
+
+    @property
+    def columns(self) -> range:
+        """Of the model, as rollouts are differentiated by them."""
+        idim = self.idim
+        return range(idim.inertial, len(idim.parameters) + len(idim.shape))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """``Ia1``, ``vs3``, ``bias2``, ``delay``."""
+        idim = self.idim
+        return (
+            *idim.names[idim.inertial :],
+            *(shape.name for shape in idim.shape_parameters),
+            *(f"{each.kind}{each.joint + 1}" * (each.kind != "delay") or "delay"
+              for each in self.own),
+        )  # fmt: skip
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """As far as they are known: those of the loop."""
+        plain = len(self.columns)
+        return ("",) * plain + tuple(UNITS[each.kind] for each in self.own)
+
+    @property
+    def linear(self) -> int:
+        """How many are linear parameters of the drives."""
+        return len(self.idim.parameters) - self.idim.inertial
+
+    def expanded(self, given: str | Sequence[str]) -> tuple[str, ...]:
+        """Names, of which a symbol stands for that of every joint.
+
+        Raises
+        ------
+        InputError
+        """
+        found: list[str] = []
+        for name in listed(given):  # type: ignore[arg-type]
+            every = [n for n in self.names if n.rstrip("0123456789") == name]
+            if name in self.names:
+                every = [name]
+            if not every:
+                raise InputError(f"{name!r} is not fitted{nearest(name, self.names)}")
+            found += every
+        return tuple(found)
+
+    def row(self, name: str) -> Array:
+        """The row that gives a parameter from the scaled unknowns."""
+        k = self.names.index(name)
+        return np.asarray(self.unit[k] * (np.arange(len(self.unit)) == k), dtype=float)
+
+    def theta(self, x: Array) -> Array:
+        """Standard parameters; the links are those of the file."""
+        theta = self.idim.nominal.copy()
+        theta[self.idim.inertial :] = x[: self.linear]
+        return theta
+
+    def shaped(self, x: Array) -> Idim:
+        """The model at its shapes."""
+        values = x[self.linear : len(self.columns)]
+        return self.idim.shaped(values) if len(values) else self.idim
+
+    def of_loop(self, x: Array, simulation: Simulation) -> tuple[Array, Array, float]:
+        """Gains, biases and delay: fitted ones, and the simulation's where they are not."""
+        control = simulation.controller
+        gain, delay = control.gain.copy(), control.delay
+        bias = np.zeros(control.n) if simulation.bias is None else np.array(simulation.bias)
+        for value, each in zip(x[len(self.columns) :], self.own, strict=True):
+            if each.kind == "gain":
+                gain[each.joint] = value
+            elif each.kind == "bias":
+                bias[each.joint] = value
+            else:
+                delay = max(0.0, float(value))
+        return gain, bias, delay
+
+
+@dataclass(frozen=True, eq=False)
+class Admitted:
+    """What the unknowns may be.
+
+    Attributes
+    ----------
+    cones : tuple of Cone
+        On scaled unknowns.
+    rows, target : ndarray, shapes (beliefs, unknowns) and (beliefs,)
+        ``rows @ x - target`` in standard deviations, of unscaled ones.
+    words : str
+    """
+
+    cones: tuple[Cone, ...]
+    rows: Array
+    target: Array
+    words: str
+
+    def penalty(self, x: Array) -> float:
+        """What beliefs add to the criterion."""
+        return float(np.sum((self.rows @ x - self.target) ** 2))
+
+
+def fits_drives(problem: Problem, fitting: Fitting) -> bool:
+    """Whether links are fixed and the drives alone fitted."""
+    if fitting.links is not None:
+        return fitting.links == "fixed"
+    return any(log.torque != "measured" for log in problem.samples)
+
+
+def drives_output_error(
+    problem: Problem, simulation: Simulation, fitting: Fitting, bars: ErrorBars
+) -> Estimate:
+    """CLOE of the drives and the loop, the links as the robot file has them.
+
+    Raises
+    ------
+    InputError
+        For a file without inertials, loops that are not differentiated, unknown names.
+    ComputationError
+        When the loop cannot be simulated, chatters, or the iterations do not settle.
+    """
+    idim, robot = problem.idim, problem.robot
+    if not robot.has_nominal:
+        raise InputError(
+            f"{robot.name}: its file has no inertials, and with links = 'fixed' they are not fitted"
+        )
+    simulation = simulation.of_encoders()
+    if not idim.drives:
+        raise InputError(f"{robot.name}: friction 'none' leaves nothing to fit")
+    own = loop_columns(fitting, simulation, robot.n)
+    unknowns = Unknowns(idim, own, np.ones(idim.plain - idim.inertial))
+    x = start_of(problem, simulation, unknowns)
+    unknowns = replace(unknowns, unit=np.ones(len(x)))
+    first = admitted(unknowns, simulation, fitting.constraints)
+    x = projected(first, x)
+    try:
+        here = linearised(problem, simulation, unknowns, x)
+    except RolloutError as error:
+        raise explained(error, 1, "the law's torque") from error
+    unknowns = replace(unknowns, unit=scales(here, x))
+    free = admitted(unknowns, simulation, fitting.constraints)
+    found = minimised(problem, simulation, unknowns, free, x, here)
+    refuse_chatter(problem, simulation, unknowns, found.x)
+    return concluded(problem, simulation, unknowns, free, found, bars)
+
+
+def loop_columns(fitting: Fitting, simulation: Simulation, n: int) -> tuple[LoopColumn, ...]:
+    """Parameters of the loop that are fitted.
+
+    Raises
+    ------
+    InputError
+    """
+    kinds = ("delay",) if fitting.loop is None else fitting.loop
+    control = simulation.controller
+    if control.states or control.compensation != "none" or control.rate is not None:
+        if fitting.loop:
+            raise InputError(
+                f"loop = {list(kinds)} is fitted behind continuous controllers without states and "
+                "compensation: p, pd and p-p, without a rate"
+            )
+        return ()
+    found: list[LoopColumn] = []
+    for kind in dict.fromkeys(kinds):
+        joints = range(1) if kind == "delay" else range(n)
+        found += [LoopColumn(kind, j) for j in joints]
+    return tuple(found)
+
+
+def start_of(problem: Problem, simulation: Simulation, unknowns: Unknowns) -> Array:
+    """Drives that give the law's torque best, the loop as it is told, targets a little late."""
+    idim = problem.idim
+    drives = nominal_values(problem)[idim.inertial :]
+    positive = np.array([p.positive for p in idim.drives])
+    drives = np.where(positive, np.maximum(drives, START), drives)
+    gain, bias = simulation.controller.gain, simulation.bias or (0.0,) * problem.robot.n
+    rate = problem.samples[0].rate
+    late = simulation.controller.delay or START_DELAY / rate
+    values = {"gain": list(gain), "bias": list(bias), "delay": [late]}
+    return np.array([*drives, *idim.shape, *(values[c.kind][c.joint] for c in unknowns.own)])
+
+
+def admitted(
+    unknowns: Unknowns, simulation: Simulation, constraints: Sequence[Constraint]
+) -> Admitted:
+    """Positive drives, shapes within their ranges, a delay that can be, and what is known beside.
+
+    Raises
+    ------
+    InputError
+        For constraints of other kinds, and names of what is not fitted.
+    """
+    idim, names = unknowns.idim, unknowns.names
+    every: list[Constraint] = [Bounds((p.name,), lower=SMALLEST) for p in idim.drives if p.positive]
+    every += [Bounds((s.name,), s.bounds.lower, s.bounds.upper) for s in idim.shape_parameters]
+    every += [Bounds((name,), lower=SMALLEST) for name in names if name.startswith("gain")]
+    bounded = {
+        name
+        for c in constraints
+        if isinstance(c, Bounds) and c.upper is not None
+        for name in unknowns.expanded(c.parameters)
+    }
+    if "delay" in names:
+        upper = None if "delay" in bounded else LONGEST_DELAY
+        every.append(Bounds(("delay",), lower=0.0, upper=upper))
+    rows, target, words = [], [], []
+    for constraint in constraints:
+        if not isinstance(constraint, Bounds | Fixed | Tied | Belief):
+            raise InputError(
+                f"a constraint on {type(constraint).__name__} is not known where links are fixed: "
+                "bounds, fixed, tied and belief are"
+            )
+        chosen = unknowns.expanded(constraint.parameters)
+        if isinstance(constraint, Belief):
+            for name in chosen:
+                rows.append((np.array(names) == name) / constraint.std)
+                target.append(constraint.value / constraint.std)
+            words.append(
+                f"{', '.join(listed(constraint.parameters))} = {constraint.value:g} "
+                f"+- {constraint.std:g}"
+            )
+        else:
+            every.append(replace(constraint, parameters=chosen))
+    cones = [cone for constraint in every for cone in constraint.cones(unknowns)]  # type: ignore[arg-type]
+    count = len(names)
+    return Admitted(
+        tuple(cones),
+        np.array(rows, dtype=float).reshape(-1, count),
+        np.array(target, dtype=float),
+        "; ".join(words),
+    )
+
+
+def projected(free: Admitted, x: Array) -> Array:
+    """The admitted point that is nearest to x."""
+    return solve_cone_problem(np.eye(len(x)), x, free.cones).x
+
+
+@dataclass(frozen=True, eq=False)
+class Linearised:
+    """Simulated positions about x: per joint the factor of ``[Psi | e]``, and the errors' size.
+
+    Attributes
+    ----------
+    factors : tuple of GroupFactor
+    """
+
+    factors: tuple[GroupFactor, ...]
+
+    def squares(self) -> Array:
+        """Sum of each joint's squared errors."""
+        return np.array([np.sum(group.factor[:, -1] ** 2) for group in self.factors])
+
+    def sigma(self) -> Array:
+        """Root mean square of each joint's errors."""
+        rms = np.sqrt(self.squares() / np.array([max(1, g.rows) for g in self.factors]))
+        return np.asarray(np.maximum(rms, 1e-9 * max(float(rms.max()), 1e-300)))
+
+    def system(self, sigma: Array) -> Array:
+        """Rows ``[A | b]`` of the step, weighted."""
+        return np.vstack([g.factor / s for g, s in zip(self.factors, sigma, strict=True)])
+
+
+def scales(here: Linearised, x: Array) -> Array:
+    """Steps that move positions by about their errors."""
+    A = here.system(here.sigma())[:, :-1]
+    norms = np.linalg.norm(A, axis=0)
+    return np.asarray(1.0 / np.maximum(norms, 1e-6 * max(float(norms.max()), 1e-300)))
+
+
+def stretches(
+    problem: Problem, simulation: Simulation, unknowns: Unknowns, x: Array
+) -> Iterator[tuple[int, np.ndarray, Array, Array]]:
+    """Log, samples, derivatives and errors of the encoders' readings, stretch by stretch.
+
+    Raises
+    ------
+    RolloutError
+    """
+    tuned = simulation.tuned(*unknowns.of_loop(x, simulation))
+    auxiliary = auxiliary_model(
+        Problem.of(shaped_base(problem, unknowns, x), problem.samples), tuned
+    )
+    theta, first = unknowns.theta(x), len(unknowns.columns)
+    biases = [(c.joint, first + k) for k, c in enumerate(unknowns.own) if c.kind == "bias"]
+    for index, loops in enumerate(auxiliary.loops):
+        log = problem.samples[index]
+        step = max(1, round(log.rate / INSTANTS_HZ))
+        for start, _, loop in loops:
+            for part in sensitive_rollout(loop, theta, unknowns.columns, ("q",), unknowns.own):
+                a = start + part.start
+                sample = np.arange(a, a + len(part.motion.q))
+                kept = sample % step == 0
+                by = part.by_q[kept]
+                for joint, column in biases:
+                    by[:, joint, column] += 1.0
+                yield (
+                    index,
+                    sample[kept],
+                    by,
+                    log.measured[sample[kept]] - part.motion.measured[kept],
+                )
+
+
+def shaped_base(problem: Problem, unknowns: Unknowns, x: Array) -> BaseParameters:
+    """The problem's base parameters with the friction's shapes at x."""
+    return replace(problem.base, idim=unknowns.shaped(x))
+
+
+def linearised(
+    problem: Problem, simulation: Simulation, unknowns: Unknowns, x: Array
+) -> Linearised:
+    """One rollout of all logs with its sensitivities.
+
+    Raises
+    ------
+    RolloutError
+    """
+    n, count = problem.robot.n, len(x) + 1
+    blocks = (
+        tuple(np.column_stack([by[:, j], error[:, j]]) for j in range(n))
+        for _, _, by, error in stretches(problem, simulation, unknowns, x)
+    )
+    return Linearised(compress(blocks, problem.robot.joint_names, [count] * n))
+
+
+@dataclass(frozen=True, eq=False)
+class Minimum:
+    """Where the iterations ended."""
+
+    x: Array
+    here: Linearised
+    solution: ConeSolution
+    history: Array
+    rollouts: int
+
+
+def minimised(
+    problem: Problem,
+    simulation: Simulation,
+    unknowns: Unknowns,
+    free: Admitted,
+    x: Array,
+    here: Linearised,
+) -> Minimum:
+    """Levenberg-Marquardt on ``sum_j ||e_j||^2 / sigma_j^2`` and the beliefs, under the cones.
+
+    Raises
+    ------
+    ComputationError
+    """
+    damping, rollouts, history = DAMPING, 1, [x]
+    for _ in range(ITERATIONS):
+        sigma = here.sigma()
+        rows = np.vstack([
+            here.system(sigma), np.column_stack([free.rows, free.target - free.rows @ x]),
+        ])  # fmt: skip
+        R: Array = np.asarray(np.linalg.qr(rows, mode="r"))
+        A, b = R[:, :-1] * unknowns.unit, R[:, -1]
+        cost = float(np.sum(here.squares() / sigma**2)) + free.penalty(x)
+        norms = np.maximum(np.linalg.norm(A, axis=0), 1e-9)
+        std = unknowns.unit * np.sqrt(np.sum(np.linalg.pinv(A, rcond=1e-9) ** 2, axis=1))
+        z = x / unknowns.unit
+        while True:
+            damp = np.sqrt(damping) * norms
+            solution = solve_cone_problem(
+                np.vstack([A, np.diag(damp)]), np.concatenate([b + A @ z, damp * z]), free.cones
+            )
+            new = solution.x * unknowns.unit
+            rollouts += 1
+            try:
+                trial = linearised(problem, simulation, unknowns, new)
+            except RolloutError:
+                decrease = -np.inf
+            else:
+                decrease = cost - float(np.sum(trial.squares() / sigma**2)) - free.penalty(new)
+            close = settled(new, x, std, CONVERGED)
+            if decrease > 0.0 or (close and decrease > -STALLED * cost):
+                break
+            if damping > 1.0 and abs(decrease) < STALLED * cost:
+                new, trial, close = x, here, True  # nothing but rounding and kinks is left
+                break
+            damping = max(10.0 * damping, DAMPING)
+            if damping > LARGEST_DAMPING:
+                raise ComputationError(
+                    "no step from the start lowers the error of the positions; check the gains, "
+                    "the columns of the targets and the robot's joints"
+                )
+        damping = max(0.1 * damping, 1e-9)
+        x, here = new, trial
+        history.append(x)
+        if close or decrease < STALLED * cost:
+            return Minimum(x, here, solution, np.array(history), rollouts)
+    raise ComputationError(
+        f"the output error did not settle in {ITERATIONS} steps; fix or bound what the log does "
+        "not tell ([[constraint]]), or fit less of the loop"
+    )
+
+
+def refuse_chatter(problem: Problem, simulation: Simulation, unknowns: Unknowns, x: Array) -> None:
+    """Refuse an estimate whose simulated loop the integrator cannot follow.
+
+    Raises
+    ------
+    ComputationError
+    """
+    tuned = simulation.tuned(*unknowns.of_loop(x, simulation))
+    here = Problem.of(shaped_base(problem, unknowns, x), problem.samples)
+    for loops in auxiliary_model(here, tuned).loops:
+        try:
+            check_integration(loops[0][2], unknowns.theta(x))
+        except InputError as error:
+            raise ComputationError(f"the simulated loop chatters: {error}") from error
+
+
+def concluded(
+    problem: Problem,
+    simulation: Simulation,
+    unknowns: Unknowns,
+    free: Admitted,
+    found: Minimum,
+    bars: ErrorBars,
+) -> Estimate:
+    """Error bars on the face of the active constraints, and all that a result has."""
+    x, base = found.x, shaped_base(problem, unknowns, found.x)
+    count, sigma = len(x), found.here.sigma()
+    lists: list[list[Rows]] = [[] for _ in problem.samples]
+    for index, sample, by, error in stretches(problem, simulation, unknowns, x):
+        X = tuple(by[:, j] for j in range(problem.robot.n))
+        y = tuple(error[:, j] + X[j] @ x for j in range(problem.robot.n))
+        lists[index].append(Rows(X, y, (sample,) * problem.robot.n))
+    groups = tuple(
+        RowGroup(g.name, "m" if g.unit == "N" else "rad") for g in torque_groups(problem.robot)
+    )
+    # a base of so many columns: what rows are about is all that covariances ask of it
+    about = replace(base, kept=np.arange(count), K=np.zeros((count, len(base.dropped))))
+    samples = tuple(every_instant(log) for log in problem.samples)
+    rows = Regression(about, samples, GivenRows(groups, tuple(map(tuple, lists)), count))
+    errors = residuals(rows, x)
+    faces, held = face_of(free.cones, found.solution, count)
+    A = np.vstack([found.here.system(sigma)[:, :-1], free.rows]) * unknowns.unit
+    R = np.linalg.qr(A @ faces, mode="r")
+    inverse = np.linalg.pinv(R, rcond=1e-9)
+    gain = unknowns.unit[:, None] * (faces @ (inverse @ inverse.T) @ faces.T) * unknowns.unit
+    spread = spread_of(Scores(rows, x, sigma, sigma, errors), gain, bars)
+    believed = gain @ free.rows.T
+    matrix = spread.matrix + believed @ believed.T
+    theta = unknowns.theta(x)
+    image = base.matrix[:, unknowns.idim.inertial :]
+    to_beta = np.zeros((base.count, count))
+    to_beta[:, : unknowns.linear] = image[:, : unknowns.linear]
+    beta = np.asarray(base.matrix @ theta)
+    white = np.sqrt(np.maximum(np.diag(to_beta @ gain @ to_beta.T), 0.0))
+    kind = "links fixed, drives and loop fitted"
+    covariance = named(kind, Spread(spread.words, to_beta @ matrix @ to_beta.T), white)
+    step = max(1, round(problem.samples[0].rate / INSTANTS_HZ))
+    often = "" if step == 1 else f", one sample in {step}"
+    steps = len(found.history) - 1
+    gains, biases, delay = unknowns.of_loop(x, simulation)
+    fitted = Fitted(
+        unknowns.names,
+        unknowns.units,
+        x,
+        np.sqrt(np.maximum(np.diag(matrix), 0.0)),
+        gains,
+        biases,
+        delay,
+    )
+    a, b = unknowns.linear, len(unknowns.columns)
+    shape = Shape(unknowns.names[a:b], x[a:b], fitted.std[a:b])
+    factors = problem.factors
+    return Estimate(
+        beta,
+        theta,
+        group_sigma(factors, beta, factors.ones),
+        covariance,
+        errors,
+        steps,
+        f"links fixed, {count} parameters of drives and loop settled in {steps} steps, "
+        f"{found.rollouts} rollouts{often}",
+        certificate=found.solution.certificate,
+        active=held,
+        prior=free.words or None,
+        warnings=simulation.warnings,
+        history=(base.matrix @ np.array([unknowns.theta(each) for each in found.history]).T).T,
+        singular_values=np.asarray(np.linalg.svd(A, compute_uv=False)),
+        shape=shape if len(shape.names) else None,
+        fitted=fitted,
+    )
+
+
+def every_instant(log: Samples) -> Samples:
+    """The same log with a row at every sample, as far as covariances ask."""
+    return replace(log, filters=(DecimationFilter.design(log.rate, log.rate),) * len(log.filters))
+
+
+def face_of(
+    cones: Sequence[Cone], solution: ConeSolution, count: int
+) -> tuple[Array, tuple[str, ...]]:
+    """Directions that the active constraints leave, and the names of those that hold back.
+
+    Returns
+    -------
+    ndarray, shape (count, free directions)
+        Orthonormal, of scaled unknowns.
+    tuple of str
+    """
+    rows, held = [np.zeros((0, count))], []
+    for cone, face in zip(cones, solution.faces, strict=True):
+        if isinstance(cone, Equal):
+            rows.append(cone.G)
+        elif isinstance(cone, Positive):
+            rows.append(cone.G[face])
+            held += [name for name, active in zip(cone.name, face, strict=True) if active]
+    normals = np.vstack(rows)
+    if not len(normals):
+        return np.eye(count), ()
+    _, s, vt = np.linalg.svd(normals)
+    rank = int(np.sum(s > 1e-9 * max(float(s.max()), 1e-300)))
+    return vt[rank:].T, tuple(held)
