@@ -64,7 +64,9 @@ def result_dict(result: Result) -> dict[str, Any]:
         "fit": {
             "identification": [figure_dict(f) for f in result.identification],
             "nominal": [figure_dict(f) for f in result.nominal],
-            "validation": [validation_dict(figures) for figures in result.validation],
+            "validation": [
+                validation_dict(figures, result.robot.joint_names) for figures in result.validation
+            ],
         },
         "whiteness": [
             {"name": name, "p_value": whiteness(error).p_value}
@@ -255,9 +257,10 @@ def figure_dict(figure: FitFigure) -> dict[str, Any]:
     }
 
 
-def validation_dict(figures: ValidationFigures) -> dict[str, Any]:
-    """Torque errors on one held-out log."""
+def validation_dict(figures: ValidationFigures, names: Sequence[str]) -> dict[str, Any]:
+    """Errors on one held-out log: of free simulations, where there are any, and of torque."""
     return {
+        "free_simulation": [free_dict(names, error) for error in figures.free],
         "log": figures.log,
         "entries": [figure_dict(f) for f in figures.entries],
         "nominal": [figure_dict(f) for f in figures.nominal],
