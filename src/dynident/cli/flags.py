@@ -41,6 +41,20 @@ FLAGS = (
         "simulated loop while the estimated inertia moves.",
     ),
     Flag(
+        "links",
+        "word",
+        "Of cloe: their inertials: free, in base parameters, or fixed as the robot file "
+        "has them, the drives alone fitted; fixed for logs without torque unless told "
+        "otherwise (free, fixed).",
+    ),
+    Flag(
+        "loop",
+        "word",
+        "Of cloe: what is fitted of the loop where links are fixed: the delay of its "
+        "targets, each encoder's bias, each drive's gain, or several of them with commas "
+        "between; the delay unless told otherwise.",
+    ),
+    Flag(
         "prior",
         "word",
         "Of nls, ga, pf, pc-*: centre of the prior: the robot file's inertials (nominal, "

@@ -33,6 +33,8 @@ from dynident.simulation.stability import check_integration
 MASS_SAMPLES = 200
 LEAD = 64
 """Samples before a start from which targets may come late."""
+FIRST = 0.05
+"""Seconds of a run that tell the speed with which it begins."""
 HORIZONS = (0.1, 1.0, None)
 """Seconds after which a free simulation begins anew; None for never."""
 STARTS = ("least-squares", "nominal", "rotors")
@@ -387,12 +389,27 @@ def auxiliary_model(
                     external=None if external is None else external[start - lead : stop],
                     model=compensation_model(problem),
                     q0=begun[start],
-                    dq0=log.dq[start],
+                    dq0=start_speed(log, start, stop) if held else log.dq[start],
                     lead=lead,
                 )
             own.append((start, stop, loop))
         loops.append(tuple(own))
     return Auxiliary(problem, simulation, tuple(loops))
+
+
+def start_speed(log: Samples, start: int, stop: int) -> Array:
+    """Speeds where a simulation begins.
+
+    At the first sample of a run, where filters have an edge, the slope of a parabola through the
+    positions of its first moments.
+    """
+    if start not in {a for a, _ in log.runs}:
+        return log.dq[start]
+    count = min(stop - start, max(5, round(FIRST * log.rate)))
+    if count < 3:
+        return log.dq[start]
+    time = np.arange(count) / log.rate
+    return np.asarray(np.polynomial.polynomial.polyfit(time, log.measured[start:][:count], 2)[1])
 
 
 def windows(log: Samples, horizon: float | None) -> list[tuple[int, int]]:
@@ -415,6 +432,8 @@ def law_driven(log: Samples, simulation: Simulation) -> Samples:
     reference = logged_reference(log, held=True)
     if reference is None:
         raise InputError(f"{log.name}: has neither torque nor targets (qref); one is needed")
+    if not np.any(np.ptp(reference.q, axis=0) > 0.0):
+        raise InputError(f"{log.name}: the targets never move, so nothing is told of the drives")
     if control.states or control.compensation != "none" or log.q.shape[1] != control.n:
         raise InputError(
             f"{log.name}: has no torque; the law of p, pd and p-p of {log.q.shape[1]} joints "

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import AfterValidator, BeforeValidator
 
 from dynident.conic.cones import Cone, Equal, Positive
 from dynident.conic.solve import ConeSolution, solve_cone_problem
@@ -21,6 +22,7 @@ from dynident.consistency.constraints.values import Belief, Tied, listed
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError, RolloutError
 from dynident.core.options import InPython, Options
+from dynident.core.schema import OneOf
 from dynident.core.text import nearest
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
@@ -55,8 +57,19 @@ START = 1e-2
 START_DELAY = 1.0
 """Of the targets, where the iterations start [samples]."""
 
-Kind = Literal["delay", "bias", "gain"]
 UNITS = {"delay": "s", "bias": "rad", "gain": "Nm per unit"}
+"""Of what is fitted of the loop."""
+
+
+def joined(kinds: object) -> object:
+    """A list of words as one."""
+    return ",".join(map(str, kinds)) if isinstance(kinds, list | tuple) else kinds
+
+
+def each_known(kinds: str) -> str:
+    """Refuse what is not of a loop."""
+    known = OneOf(UNITS)
+    return ",".join(known(kind.strip()) for kind in kinds.split(",") if kind.strip())
 
 
 @dataclass(frozen=True)
@@ -69,9 +82,10 @@ class Fitting(Options):
         "drives alone fitted; fixed for logs without torque unless told otherwise",
     ] = None
     loop: Annotated[
-        tuple[Kind, ...] | None,
-        "what is fitted of the loop, of fixed links: the `delay` of its targets, each encoder's "
-        "`bias`, each drive's `gain`; the delay unless told otherwise",
+        Annotated[str, BeforeValidator(joined), AfterValidator(each_known)] | None,
+        "what is fitted of the loop where links are fixed: the `delay` of its targets, each "
+        "encoder's `bias`, each drive's `gain`, or several of them with commas between; the delay "
+        "unless told otherwise",
     ] = None
     constraints: Annotated[
         tuple[Constraint, ...],
@@ -246,13 +260,13 @@ def loop_columns(fitting: Fitting, simulation: Simulation, n: int) -> tuple[Loop
     ------
     InputError
     """
-    kinds = ("delay",) if fitting.loop is None else fitting.loop
+    kinds = ("delay",) if fitting.loop is None else tuple(filter(None, fitting.loop.split(",")))
     control = simulation.controller
     if control.states or control.compensation != "none" or control.rate is not None:
         if fitting.loop:
             raise InputError(
-                f"loop = {list(kinds)} is fitted behind continuous controllers without states and "
-                "compensation: p, pd and p-p, without a rate"
+                f"loop = {fitting.loop!r} is fitted behind continuous controllers without states "
+                "and compensation: p, pd and p-p, without a rate"
             )
         return ()
     found: list[LoopColumn] = []

@@ -86,6 +86,7 @@ __all__ = [
     "PseudoInertia",
     "Sphere",
     "Symmetric",
+    "Tied",
     "TotalMass",
     "described",
 ]
