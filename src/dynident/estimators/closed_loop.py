@@ -24,13 +24,16 @@ from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem, Regression
 from dynident.simulation.controller import Controller
 from dynident.simulation.integrators import INTEGRATORS
-from dynident.simulation.loop import MOST_STEPS, WIDTH_SHARE, Loop
+from dynident.simulation.loop import MOST_STEPS, Loop
 from dynident.simulation.plant import mean_inertia
 from dynident.simulation.reference import Reference
 from dynident.simulation.rollout import Stretch, rollout, sensitive_rollout
 from dynident.simulation.stability import check_integration
 
 MASS_SAMPLES = 200
+HELD_WIDTH = 0.1
+"""Default smoothing width of the sign under held targets, as a share of the largest speed: what
+predicts motions that are faster than those fitted."""
 LEAD = 64
 """Samples before a start from which targets may come late."""
 FIRST = 0.05
@@ -62,7 +65,7 @@ class Simulation(Options):
     width: Annotated[
         Positives | None,
         "smoothing of the sign of Coulomb friction; one per cent of the largest reference speed "
-        "unless told otherwise, where targets are held of the largest speed [rad/s or m/s]",
+        "unless told otherwise, where targets are held a tenth of the largest speed [rad/s or m/s]",
     ] = None
     targets: Annotated[
         Targets | None,
@@ -377,7 +380,7 @@ def auxiliary_model(
         external = None if simulation.external is None else simulation.external[k]
         if held and simulation.width is None:
             speed = np.max(np.abs(log.dq), axis=0)
-            simulation = replace(simulation, width=tuple(WIDTH_SHARE * np.maximum(speed, 1e-3)))
+            simulation = replace(simulation, width=tuple(HELD_WIDTH * np.maximum(speed, 1e-3)))
         begun = log.measured if held else log.q
         own = []
         for start, stop in windows(log, horizon):
@@ -404,10 +407,10 @@ def start_speed(log: Samples, start: int, stop: int) -> Array:
     positions of its first moments.
     """
     if start not in {a for a, _ in log.runs}:
-        return log.dq[start]
+        return np.asarray(log.dq[start])
     count = min(stop - start, max(5, round(FIRST * log.rate)))
     if count < 3:
-        return log.dq[start]
+        return np.asarray(log.dq[start])
     time = np.arange(count) / log.rate
     return np.asarray(np.polynomial.polynomial.polyfit(time, log.measured[start:][:count], 2)[1])
 

@@ -15,10 +15,11 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator
 
-from dynident.conic.cones import Cone, Equal, Positive
+from dynident.conic.cones import Cone, Definite, Equal, Positive
 from dynident.conic.solve import ConeSolution, solve_cone_problem
-from dynident.consistency.constraints import Bounds, Constraint, Fixed
+from dynident.consistency.constraints import Bounds, Constraint, Fixed, PseudoInertia
 from dynident.consistency.constraints.values import Belief, Tied, listed
+from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError, RolloutError
 from dynident.core.options import InPython, Options
@@ -77,13 +78,13 @@ class Fitting(Options):
     """What `cloe` fits: options of logs without torque."""
 
     links: Annotated[
-        Literal["free", "fixed"] | None,
-        "their inertials: `free`, in base parameters, or `fixed` as the robot file has them, the "
-        "drives alone fitted; fixed for logs without torque unless told otherwise",
+        Literal["free", "fixed", "prior"] | None,
+        "their inertials: `free`, in base parameters; `fixed` as the robot file has them, as for "
+        "logs without torque unless told otherwise; or fitted about these under a `prior`",
     ] = None
     loop: Annotated[
         Annotated[str, BeforeValidator(joined), AfterValidator(each_known)] | None,
-        "what is fitted of the loop where links are fixed: the `delay` of its targets, each "
+        "what is fitted of the loop where links are not free: the `delay` of its targets, each "
         "encoder's `bias`, each drive's `gain`, or several of them with commas between; the delay "
         "unless told otherwise",
     ] = None
@@ -104,24 +105,27 @@ class Unknowns:
     own : tuple of LoopColumn
     unit : ndarray, shape (unknowns,)
         By which the cone problem scales them.
+    first : int
+        The first standard parameter: the first link's, or where links are fixed the first drive's.
     """
 
     idim: Idim
     own: tuple[LoopColumn, ...]
     unit: Array
+    first: int
 
     @property
     def columns(self) -> range:
         """Of the model, as rollouts are differentiated by them."""
         idim = self.idim
-        return range(idim.inertial, len(idim.parameters) + len(idim.shape))
+        return range(self.first, len(idim.parameters) + len(idim.shape))
 
     @property
     def names(self) -> tuple[str, ...]:
         """``Ia1``, ``vs3``, ``bias2``, ``delay``."""
         idim = self.idim
         return (
-            *idim.names[idim.inertial :],
+            *idim.names[self.first :],
             *(shape.name for shape in idim.shape_parameters),
             *(f"{each.kind}{each.joint + 1}" * (each.kind != "delay") or "delay"
               for each in self.own),
@@ -135,8 +139,8 @@ class Unknowns:
 
     @property
     def linear(self) -> int:
-        """How many are linear parameters of the drives."""
-        return len(self.idim.parameters) - self.idim.inertial
+        """How many are standard parameters."""
+        return len(self.idim.parameters) - self.first
 
     def expanded(self, given: str | Sequence[str]) -> tuple[str, ...]:
         """Names, of which a symbol stands for that of every joint.
@@ -160,10 +164,37 @@ class Unknowns:
         k = self.names.index(name)
         return np.asarray(self.unit[k] * (np.arange(len(self.unit)) == k), dtype=float)
 
+    @property
+    def links(self) -> tuple[str, ...]:
+        """Names of the bodies."""
+        return self.idim.robot.links
+
+    def link(self, name: str) -> int:
+        """Index of a body by its link's name.
+
+        Raises
+        ------
+        InputError
+        """
+        if name not in self.links:
+            raise InputError(f"constraint: {name!r} is no link{nearest(name, self.links)}")
+        return self.links.index(name)
+
+    def body(self, link: int) -> Array:
+        """``phi = body @ x``: a body's 10 inertial parameters, shape (10, unknowns)."""
+        out = np.zeros((10, len(self.unit)))
+        span = np.arange(10 * link, 10 * link + 10)
+        out[np.arange(10), span] = self.unit[span]
+        return out
+
+    def mass(self, link: int) -> float:
+        """Unit of a body's mass [kg]."""
+        return max(float(self.idim.robot.nominal[link, 0]), 1e-3)
+
     def theta(self, x: Array) -> Array:
         """Standard parameters; the links are those of the file."""
         theta = self.idim.nominal.copy()
-        theta[self.idim.inertial :] = x[: self.linear]
+        theta[self.first :] = x[: self.linear]
         return theta
 
     def shaped(self, x: Array) -> Idim:
@@ -210,9 +241,9 @@ class Admitted:
 
 
 def fits_drives(problem: Problem, fitting: Fitting) -> bool:
-    """Whether links are fixed and the drives alone fitted."""
+    """Whether links are fixed, or nearly so, and the drives fitted."""
     if fitting.links is not None:
-        return fitting.links == "fixed"
+        return fitting.links != "free"
     return any(log.torque != "measured" for log in problem.samples)
 
 
@@ -230,24 +261,22 @@ def drives_output_error(
     """
     idim, robot = problem.idim, problem.robot
     if not robot.has_nominal:
-        raise InputError(
-            f"{robot.name}: its file has no inertials, and with links = 'fixed' they are not fitted"
-        )
+        raise InputError(f"{robot.name}: its file has no inertials, which this fit of drives needs")
     simulation = simulation.of_encoders()
     if not idim.drives:
         raise InputError(f"{robot.name}: friction 'none' leaves nothing to fit")
     own = loop_columns(fitting, simulation, robot.n)
-    unknowns = Unknowns(idim, own, np.ones(idim.plain - idim.inertial))
-    x = start_of(problem, simulation, unknowns)
-    unknowns = replace(unknowns, unit=np.ones(len(x)))
-    first = admitted(unknowns, simulation, fitting.constraints)
-    x = projected(first, x)
+    first = 0 if fitting.links == "prior" else idim.inertial
+    x = start_of(problem, simulation, own, first)
+    unknowns = Unknowns(idim, own, np.ones(len(x)), first)
+    x = projected(admitted(unknowns, fitting.constraints), x)
     try:
         here = linearised(problem, simulation, unknowns, x)
     except RolloutError as error:
         raise explained(error, 1, "the law's torque") from error
-    unknowns = replace(unknowns, unit=scales(here, x))
-    free = admitted(unknowns, simulation, fitting.constraints)
+    free = admitted(unknowns, fitting.constraints)
+    unknowns = replace(unknowns, unit=scales(here, free))
+    free = admitted(unknowns, fitting.constraints)
     found = minimised(problem, simulation, unknowns, free, x, here)
     refuse_chatter(problem, simulation, unknowns, found.x)
     return concluded(problem, simulation, unknowns, free, found, bars)
@@ -276,23 +305,26 @@ def loop_columns(fitting: Fitting, simulation: Simulation, n: int) -> tuple[Loop
     return tuple(found)
 
 
-def start_of(problem: Problem, simulation: Simulation, unknowns: Unknowns) -> Array:
+def start_of(
+    problem: Problem, simulation: Simulation, own: Sequence[LoopColumn], first: int
+) -> Array:
     """Drives that give the law's torque best, the loop as it is told, targets a little late."""
     idim = problem.idim
-    drives = nominal_values(problem)[idim.inertial :]
-    positive = np.array([p.positive for p in idim.drives])
-    drives = np.where(positive, np.maximum(drives, START), drives)
+    theta = nominal_values(problem)
+    positive = np.array([p.positive for p in idim.parameters])
+    positive[: idim.inertial] = False
+    theta[positive] = np.maximum(theta[positive], START)
     gain, bias = simulation.controller.gain, simulation.bias or (0.0,) * problem.robot.n
-    rate = problem.samples[0].rate
-    late = simulation.controller.delay or START_DELAY / rate
+    late = simulation.controller.delay or START_DELAY / problem.samples[0].rate
     values = {"gain": list(gain), "bias": list(bias), "delay": [late]}
-    return np.array([*drives, *idim.shape, *(values[c.kind][c.joint] for c in unknowns.own)])
+    return np.array([*theta[first:], *idim.shape, *(values[c.kind][c.joint] for c in own)])
 
 
-def admitted(
-    unknowns: Unknowns, simulation: Simulation, constraints: Sequence[Constraint]
-) -> Admitted:
-    """Positive drives, shapes within their ranges, a delay that can be, and what is known beside.
+def admitted(unknowns: Unknowns, constraints: Sequence[Constraint]) -> Admitted:
+    """What can be, and what is known beside.
+
+    Drives are positive, shapes within their ranges, links that are fitted consistent and about
+    the file's, delays short.
 
     Raises
     ------
@@ -315,10 +347,13 @@ def admitted(
     rows, target, words = [], [], []
     for constraint in constraints:
         if not isinstance(constraint, Bounds | Fixed | Tied | Belief):
-            raise InputError(
-                f"a constraint on {type(constraint).__name__} is not known where links are fixed: "
-                "bounds, fixed, tied and belief are"
-            )
+            if unknowns.first:
+                raise InputError(
+                    f"links are fixed, so that {type(constraint).__name__} has nothing to say; "
+                    "take links = 'prior', or bounds, fixed, tied and belief on drives"
+                )
+            every.append(constraint)
+            continue
         chosen = unknowns.expanded(constraint.parameters)
         if isinstance(constraint, Belief):
             for name in chosen:
@@ -330,14 +365,18 @@ def admitted(
             )
         else:
             every.append(replace(constraint, parameters=chosen))
-    cones = [cone for constraint in every for cone in constraint.cones(unknowns)]  # type: ignore[arg-type]
     count = len(names)
-    return Admitted(
-        tuple(cones),
-        np.array(rows, dtype=float).reshape(-1, count),
-        np.array(target, dtype=float),
-        "; ".join(words),
-    )
+    beliefs = np.array(rows, dtype=float).reshape(-1, count)
+    aims = np.array(target, dtype=float)
+    if not unknowns.first:
+        every += [PseudoInertia()]
+        prior = Knowledge().of(idim.robot)
+        own, aim = prior.rows(len(idim.parameters))
+        beliefs = np.vstack([np.pad(own, ((0, 0), (0, count - own.shape[1]))), beliefs])
+        aims = np.concatenate([aim, aims])
+        words.insert(0, prior.words)
+    cones = [cone for constraint in every for cone in constraint.cones(unknowns)]  # type: ignore[arg-type]
+    return Admitted(tuple(cones), beliefs, aims, "; ".join(words))
 
 
 def projected(free: Admitted, x: Array) -> Array:
@@ -352,27 +391,35 @@ class Linearised:
     Attributes
     ----------
     factors : tuple of GroupFactor
+    memory : float
+        How many errors are worth one: ``(1 + r) / (1 - r)``, r being the mean correlation of
+        neighbours.
     """
 
     factors: tuple[GroupFactor, ...]
+    memory: float
 
     def squares(self) -> Array:
         """Sum of each joint's squared errors."""
         return np.array([np.sum(group.factor[:, -1] ** 2) for group in self.factors])
 
-    def sigma(self) -> Array:
-        """Root mean square of each joint's errors."""
+    def rms(self) -> Array:
+        """Of each joint's errors."""
         rms = np.sqrt(self.squares() / np.array([max(1, g.rows) for g in self.factors]))
         return np.asarray(np.maximum(rms, 1e-9 * max(float(rms.max()), 1e-300)))
+
+    def sigma(self) -> Array:
+        """What weighs the errors: as if they were as many as are independent."""
+        return np.asarray(self.rms() * np.sqrt(self.memory))
 
     def system(self, sigma: Array) -> Array:
         """Rows ``[A | b]`` of the step, weighted."""
         return np.vstack([g.factor / s for g, s in zip(self.factors, sigma, strict=True)])
 
 
-def scales(here: Linearised, x: Array) -> Array:
-    """Steps that move positions by about their errors."""
-    A = here.system(here.sigma())[:, :-1]
+def scales(here: Linearised, free: Admitted) -> Array:
+    """Steps that move positions by about their errors, or as far as is believed."""
+    A = np.vstack([here.system(here.sigma())[:, :-1], free.rows])
     norms = np.linalg.norm(A, axis=0)
     return np.asarray(1.0 / np.maximum(norms, 1e-6 * max(float(norms.max()), 1e-300)))
 
@@ -426,11 +473,18 @@ def linearised(
     RolloutError
     """
     n, count = problem.robot.n, len(x) + 1
-    blocks = (
-        tuple(np.column_stack([by[:, j], error[:, j]]) for j in range(n))
-        for _, _, by, error in stretches(problem, simulation, unknowns, x)
-    )
-    return Linearised(compress(blocks, problem.robot.joint_names, [count] * n))
+    errors: list[Array] = []
+
+    def blocks() -> Iterator[tuple[Array, ...]]:
+        for _, _, by, error in stretches(problem, simulation, unknowns, x):
+            errors.append(error)
+            yield tuple(np.column_stack([by[:, j], error[:, j]]) for j in range(n))
+
+    factors = compress(blocks(), problem.robot.joint_names, [count] * n)
+    e = np.vstack(errors)
+    r = np.sum(e[1:] * e[:-1], axis=0) / np.maximum(np.sum(e**2, axis=0), 1e-300)
+    mean = min(max(float(np.mean(r)), 0.0), 0.999)
+    return Linearised(factors, (1.0 + mean) / (1.0 - mean))
 
 
 @dataclass(frozen=True, eq=False)
@@ -532,7 +586,7 @@ def concluded(
 ) -> Estimate:
     """Error bars on the face of the active constraints, and all that a result has."""
     x, base = found.x, shaped_base(problem, unknowns, found.x)
-    count, sigma = len(x), found.here.sigma()
+    count, weights, sigma = len(x), found.here.sigma(), found.here.rms()
     lists: list[list[Rows]] = [[] for _ in problem.samples]
     for index, sample, by, error in stretches(problem, simulation, unknowns, x):
         X = tuple(by[:, j] for j in range(problem.robot.n))
@@ -547,20 +601,21 @@ def concluded(
     rows = Regression(about, samples, GivenRows(groups, tuple(map(tuple, lists)), count))
     errors = residuals(rows, x)
     faces, held = face_of(free.cones, found.solution, count)
-    A = np.vstack([found.here.system(sigma)[:, :-1], free.rows]) * unknowns.unit
+    A = np.vstack([found.here.system(weights)[:, :-1], free.rows]) * unknowns.unit
     R = np.linalg.qr(A @ faces, mode="r")
     inverse = np.linalg.pinv(R, rcond=1e-9)
     gain = unknowns.unit[:, None] * (faces @ (inverse @ inverse.T) @ faces.T) * unknowns.unit
-    spread = spread_of(Scores(rows, x, sigma, sigma, errors), gain, bars)
+    spread = spread_of(Scores(rows, x, weights, sigma, errors), gain, bars)
     believed = gain @ free.rows.T
     matrix = spread.matrix + believed @ believed.T
     theta = unknowns.theta(x)
-    image = base.matrix[:, unknowns.idim.inertial :]
+    image = base.matrix[:, unknowns.first :]
     to_beta = np.zeros((base.count, count))
     to_beta[:, : unknowns.linear] = image[:, : unknowns.linear]
     beta = np.asarray(base.matrix @ theta)
     white = np.sqrt(np.maximum(np.diag(to_beta @ gain @ to_beta.T), 0.0))
-    kind = "links fixed, drives and loop fitted"
+    links = "links fixed" if unknowns.first else "links about the file's"
+    kind = f"{links}, drives and loop fitted"
     covariance = named(kind, Spread(spread.words, to_beta @ matrix @ to_beta.T), white)
     step = max(1, round(problem.samples[0].rate / INSTANTS_HZ))
     often = "" if step == 1 else f", one sample in {step}"
@@ -585,8 +640,7 @@ def concluded(
         covariance,
         errors,
         steps,
-        f"links fixed, {count} parameters of drives and loop settled in {steps} steps, "
-        f"{found.rollouts} rollouts{often}",
+        f"{links}, {count} parameters settled in {steps} steps, {found.rollouts} rollouts{often}",
         certificate=found.solution.certificate,
         active=held,
         prior=free.words or None,
@@ -618,6 +672,11 @@ def face_of(
     for cone, face in zip(cones, solution.faces, strict=True):
         if isinstance(cone, Equal):
             rows.append(cone.G)
+        elif isinstance(cone, Definite):
+            # moves along the null directions of the matrix are held
+            pairs = [(u, v) for k, u in enumerate(face.T) for v in face.T[: k + 1]]
+            rows += [np.einsum("kij,i,j->k", cone.basis, u, v)[None] for u, v in pairs]
+            held += [cone.name] * bool(pairs)
         elif isinstance(cone, Positive):
             rows.append(cone.G[face])
             held += [name for name, active in zip(cone.name, face, strict=True) if active]
