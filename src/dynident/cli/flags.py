@@ -43,14 +43,14 @@ FLAGS = (
     Flag(
         "links",
         "word",
-        "Of cloe: their inertials: free, in base parameters, or fixed as the robot file "
-        "has them, the drives alone fitted; fixed for logs without torque unless told "
-        "otherwise (free, fixed).",
+        "Of cloe: their inertials: free, in base parameters; fixed as the robot file has "
+        "them, as for logs without torque unless told otherwise; or fitted about these "
+        "under a prior (free, fixed, prior).",
     ),
     Flag(
         "loop",
         "word",
-        "Of cloe: what is fitted of the loop where links are fixed: the delay of its "
+        "Of cloe: what is fitted of the loop where links are not free: the delay of its "
         "targets, each encoder's bias, each drive's gain, or several of them with commas "
         "between; the delay unless told otherwise.",
     ),
@@ -76,7 +76,8 @@ FLAGS = (
     Flag(
         "consistency",
         "word",
-        "Of nls, ga, pf, pc-*: what consistency means (pseudo-inertia, inertia, base, none).",
+        "Of nls, ga, pf, pc-*: what consistency means (pseudo-inertia, inertia, base, "
+        "none).",
     ),
     Flag(
         "parametrisation",
@@ -128,7 +129,8 @@ FLAGS = (
     Flag(
         "shape_std",
         "number",
-        "Of ekf: standard deviation of each shape parameter before the log, over its usual value.",
+        "Of ekf: standard deviation of each shape parameter before the log, over its "
+        "usual value.",
     ),
     Flag(
         "ranges",

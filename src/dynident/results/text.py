@@ -87,15 +87,17 @@ def free_lines(names: Sequence[str], logs: Sequence[tuple[str, Sequence[FreeErro
 
 
 def fitted_lines(result: Result) -> list[str]:
-    """Drives and loop that were fitted, with their error bars."""
+    """Drives and loop that were fitted, with their error bars; result.json has the links, too."""
     found = result.estimate.fitted
     if found is None:
         return []
+    links = {p.name for p in result.idim.parameters[: result.idim.inertial]}
+    own = [k for k, name in enumerate(found.names) if name not in links]
     columns = [
-        ("value", [number(value, 4) for value in found.values]),
-        ("std", [number(std, 2) for std in found.std]),
+        ("value", [number(found.values[k], 4) for k in own]),
+        ("std", [number(found.std[k], 2) for k in own]),
     ]
-    return table("fitted", found.names, columns)
+    return table("fitted", [found.names[k] for k in own], columns)
 
 
 def log_words(samples: Samples) -> str:
