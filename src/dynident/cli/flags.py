@@ -76,8 +76,7 @@ FLAGS = (
     Flag(
         "consistency",
         "word",
-        "Of nls, ga, pf, pc-*: what consistency means (pseudo-inertia, inertia, base, "
-        "none).",
+        "Of nls, ga, pf, pc-*: what consistency means (pseudo-inertia, inertia, base, none).",
     ),
     Flag(
         "parametrisation",
@@ -129,8 +128,7 @@ FLAGS = (
     Flag(
         "shape_std",
         "number",
-        "Of ekf: standard deviation of each shape parameter before the log, over its "
-        "usual value.",
+        "Of ekf: standard deviation of each shape parameter before the log, over its usual value.",
     ),
     Flag(
         "ranges",
