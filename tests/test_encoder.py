@@ -234,6 +234,30 @@ def test_targets_that_never_move_and_chatter_are_refused(tmp_path):
         )
 
 
+def test_gains_of_zero_and_delays_beyond_the_log_are_refused(tmp_path):
+    robot, loop, theta = twin(tmp_path, 4.0)
+    problem = di.Problem(robot, di.prepare(log_of(loop, theta), bandwidth=10.0))
+    with pytest.raises(InputError, match="the gain on the target of j2 is zero: give kp"):
+        di.identify(problem, "cloe", simulation=di.Simulation(pd((80.0, 0.0, 40.0), KD)))
+    late = di.Simulation(pd(KP, KD, delay=5.0))
+    with pytest.raises(InputError, match="a delay of 5 s is longer than the log of 4 s"):
+        di.identify(problem, "cloe", simulation=late)
+
+
+def test_chatter_is_no_estimate_of_base_parameters_either(tmp_path):
+    robot, loop, theta = twin(tmp_path, 4.0)
+    motion = rollout(loop, theta)
+    still = np.zeros_like(motion.q)
+    reference = Reference(RATE, motion.q, motion.dq, still)
+    driven = rollout(replace(loop, reference=reference, held=False, bias=None,
+                             controller=pd(KP, KD)), theta)  # fmt: skip
+    log = di.Recording("driven", RATE, driven.q, driven.tau, qref=motion.q, dqref=motion.dq)
+    problem = di.Problem(robot, di.prepare(log, bandwidth=10.0))
+    simulation = di.Simulation(pd(KP, KD), width=1e-4)
+    with pytest.raises(ComputationError, match="chatters"):
+        di.identify(problem, "cloe", simulation=simulation)
+
+
 def test_from_the_command_line_alone(tmp_path, capsys):
     _, loop, theta = twin(tmp_path, 6.0)
     motion = rollout(loop, theta)

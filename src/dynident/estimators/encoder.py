@@ -27,7 +27,7 @@ from dynident.core.schema import OneOf
 from dynident.core.text import nearest
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
-from dynident.estimators.closed_loop import Simulation, auxiliary_model
+from dynident.estimators.closed_loop import Simulation, auxiliary_model, stiffness_warnings
 from dynident.estimators.covariance import ErrorBars, Scores, Spread, named, spread_of
 from dynident.estimators.estimate import Estimate, Fitted, Shape
 from dynident.estimators.iteration import explained, nominal_values, settled
@@ -38,8 +38,8 @@ from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import GivenRows, RowGroup, Rows, torque_groups
 from dynident.regression.statistics import residuals
 from dynident.regression.weighted import group_sigma
+from dynident.simulation.controller import QREF
 from dynident.simulation.rollout import LoopColumn, sensitive_rollout
-from dynident.simulation.stability import check_integration
 
 ITERATIONS = 60
 CONVERGED = 1e-2
@@ -263,6 +263,7 @@ def drives_output_error(
     if not robot.has_nominal:
         raise InputError(f"{robot.name}: its file has no inertials, which this fit of drives needs")
     simulation = simulation.of_encoders()
+    refuse_loop(problem, simulation)
     if not idim.drives:
         raise InputError(f"{robot.name}: friction 'none' leaves nothing to fit")
     own = loop_columns(fitting, simulation, robot.n)
@@ -280,6 +281,26 @@ def drives_output_error(
     found = minimised(problem, simulation, unknowns, free, x, here)
     refuse_chatter(problem, simulation, unknowns, found.x)
     return concluded(problem, simulation, unknowns, free, found, bars)
+
+
+def refuse_loop(problem: Problem, simulation: Simulation) -> None:
+    """Refuse gains of zero, and delays that no log shows.
+
+    Raises
+    ------
+    InputError
+    """
+    control, robot = simulation.controller, problem.robot
+    stiff = control.D[:, QREF] != 0.0
+    for name, has in zip(robot.joint_names, stiff | (control.states > 0), strict=True):
+        if not has:
+            raise InputError(f"[controller] the gain on the target of {name} is zero: give kp")
+    shortest = min(stop - start for log in problem.samples for start, stop in log.runs)
+    longest = shortest / problem.samples[0].rate
+    if control.delay >= longest:
+        raise InputError(
+            f"[controller] a delay of {control.delay:g} s is longer than the log of {longest:g} s"
+        )
 
 
 def loop_columns(fitting: Fitting, simulation: Simulation, n: int) -> tuple[LoopColumn, ...]:
@@ -569,11 +590,9 @@ def refuse_chatter(problem: Problem, simulation: Simulation, unknowns: Unknowns,
     """
     tuned = simulation.tuned(*unknowns.of_loop(x, simulation))
     here = Problem.of(shaped_base(problem, unknowns, x), problem.samples)
-    for loops in auxiliary_model(here, tuned).loops:
-        try:
-            check_integration(loops[0][2], unknowns.theta(x))
-        except InputError as error:
-            raise ComputationError(f"the simulated loop chatters: {error}") from error
+    chatter = stiffness_warnings(auxiliary_model(here, tuned), unknowns.theta(x))
+    if chatter:
+        raise ComputationError(chatter[0])
 
 
 def concluded(

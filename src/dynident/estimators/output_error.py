@@ -14,7 +14,12 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError, RolloutError
-from dynident.estimators.closed_loop import Auxiliary, Simulation, auxiliary_model
+from dynident.estimators.closed_loop import (
+    Auxiliary,
+    Simulation,
+    auxiliary_model,
+    stiffness_warnings,
+)
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.didim import direct_inverse
 from dynident.estimators.encoder import Fitting, drives_output_error, fits_drives
@@ -75,7 +80,7 @@ def cloe(
     InputError
         When a log has no reference or the controller does not fit.
     ComputationError
-        When the loop cannot be simulated or the iterations do not settle.
+        When the loop cannot be simulated, chatters, or the iterations do not settle.
     """
     if fits_drives(problem, fitting):
         return drives_output_error(problem, simulation, fitting, bars)
@@ -85,6 +90,12 @@ def cloe(
             "links"
         )
     estimate = free_output_error(problem, simulation, POSITION, bars)
+    # the position hardly moves with a torque that chatters: its fit looks precise and is not
+    chatter = stiffness_warnings(
+        auxiliary_model(problem, simulation), problem.base.standard(estimate.beta)
+    )
+    if chatter:
+        raise ComputationError(chatter[0])
     # sigma is a torque's everywhere else: that of the inverse model's errors
     factors = problem.factors
     return replace(estimate, sigma=group_sigma(factors, estimate.beta, factors.ones))
