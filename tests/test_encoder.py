@@ -102,6 +102,7 @@ def fitted(
 def test_a_motion_is_differentiated_by_gains_biases_and_delay(tmp_path, integrator, substeps):
     _, loop, theta = twin(tmp_path, 2.0, integrator=integrator, substeps=substeps)
     own = [LoopColumn("gain", 1), LoopColumn("bias", 1), LoopColumn("bias", 2), LoopColumn("delay")]
+    own += [LoopColumn("speed", 1)]
     by = np.concatenate([part.by_q for part in sensitive_rollout(loop, theta, (), ("q",), own)])
 
     def moved(kind: str, joint: int, step: float) -> np.ndarray:
@@ -111,6 +112,8 @@ def test_a_motion_is_differentiated_by_gains_biases_and_delay(tmp_path, integrat
         elif kind == "gain":
             gain = control.gain + step * (np.arange(3) == joint)
             other = replace(loop, controller=replace(control, gain=gain))
+        elif kind == "speed":
+            other = replace(loop, dq0=step * (np.arange(3) == joint))
         else:
             other = replace(loop, bias=BIAS + step * (np.arange(3) == joint))
         return rollout(other, theta).q

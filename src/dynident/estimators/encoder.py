@@ -55,6 +55,8 @@ SMALLEST = 1e-6
 """Rotor inertias and friction that have to be positive are at least so large, in SI units."""
 START = 1e-2
 """Drives' parameters that have to be positive start from so much at least, in SI units."""
+MOST_STARTS = 60
+"""Speeds at the starts of runs that are fitted beside all else; of more they are as read."""
 START_DELAY = 1.0
 """Of the targets, where the iterations start [samples]."""
 
@@ -107,12 +109,16 @@ class Unknowns:
         By which the cone problem scales them.
     first : int
         The first standard parameter: the first link's, or where links are fixed the first drive's.
+    runs : int
+        Runs whose speeds at the start are fitted, too: nobody asks for them, but what a reading of
+        them errs would pass for friction.
     """
 
     idim: Idim
     own: tuple[LoopColumn, ...]
     unit: Array
     first: int
+    runs: int
 
     @property
     def columns(self) -> range:
@@ -129,6 +135,8 @@ class Unknowns:
             *(shape.name for shape in idim.shape_parameters),
             *(f"{each.kind}{each.joint + 1}" * (each.kind != "delay") or "delay"
               for each in self.own),
+            *(f"start{r + 1} of {name}"
+              for r in range(self.runs) for name in self.idim.robot.joint_names),
         )  # fmt: skip
 
     @property
@@ -136,6 +144,15 @@ class Unknowns:
         """As far as they are known: those of the loop."""
         plain = len(self.columns)
         return ("",) * plain + tuple(UNITS[each.kind] for each in self.own)
+
+    @property
+    def asked(self) -> int:
+        """How many are asked for: all but the speeds at the starts, which come last."""
+        return len(self.columns) + len(self.own)
+
+    def speeds(self, x: Array) -> Array:
+        """At the starts, shape (runs, n) [rad/s or m/s]."""
+        return x[self.asked :].reshape(self.runs, -1)
 
     @property
     def linear(self) -> int:
@@ -207,7 +224,7 @@ class Unknowns:
         control = simulation.controller
         gain, delay = control.gain.copy(), control.delay
         bias = np.zeros(control.n) if simulation.bias is None else np.array(simulation.bias)
-        for value, each in zip(x[len(self.columns) :], self.own, strict=True):
+        for value, each in zip(x[len(self.columns) : self.asked], self.own, strict=True):
             if each.kind == "gain":
                 gain[each.joint] = value
             elif each.kind == "bias":
@@ -268,8 +285,9 @@ def drives_output_error(
         raise InputError(f"{robot.name}: friction 'none' leaves nothing to fit")
     own = loop_columns(fitting, simulation, robot.n)
     first = 0 if fitting.links == "prior" else idim.inertial
-    x = start_of(problem, simulation, own, first)
-    unknowns = Unknowns(idim, own, np.ones(len(x)), first)
+    starts = start_speeds(problem, simulation)
+    x = np.concatenate([start_of(problem, simulation, own, first), starts.ravel()])
+    unknowns = Unknowns(idim, own, np.ones(len(x)), first, len(starts))
     x = projected(admitted(unknowns, fitting.constraints), x)
     try:
         here = linearised(problem, simulation, unknowns, x)
@@ -339,6 +357,15 @@ def start_of(
     late = simulation.controller.delay or START_DELAY / problem.samples[0].rate
     values = {"gain": list(gain), "bias": list(bias), "delay": [late]}
     return np.array([*theta[first:], *idim.shape, *(values[c.kind][c.joint] for c in own)])
+
+
+def start_speeds(problem: Problem, simulation: Simulation) -> Array:
+    """Speeds with which the runs begin, as the log tells; of many runs none are fitted."""
+    n, loops = problem.robot.n, auxiliary_model(problem, simulation).loops
+    found = [loop.dq0 for own in loops for _, _, loop in own if loop.dq0 is not None]
+    if len(found) * n > MOST_STARTS:
+        return np.zeros((0, n))
+    return np.array(found).reshape(-1, n)
 
 
 def admitted(unknowns: Unknowns, constraints: Sequence[Constraint]) -> Admitted:
@@ -458,25 +485,30 @@ def stretches(
     auxiliary = auxiliary_model(
         Problem.of(shaped_base(problem, unknowns, x), problem.samples), tuned
     )
-    theta, first = unknowns.theta(x), len(unknowns.columns)
+    theta, first, n = unknowns.theta(x), len(unknowns.columns), problem.robot.n
     biases = [(c.joint, first + k) for k, c in enumerate(unknowns.own) if c.kind == "bias"]
+    speeds, run = unknowns.speeds(x), 0
+    own = (*unknowns.own, *(LoopColumn("speed", j) for j in range(n if len(speeds) else 0)))
     for index, loops in enumerate(auxiliary.loops):
         log = problem.samples[index]
         step = max(1, round(log.rate / INSTANTS_HZ))
         for start, _, loop in loops:
-            for part in sensitive_rollout(loop, theta, unknowns.columns, ("q",), unknowns.own):
+            begun = replace(loop, dq0=speeds[run]) if len(speeds) else loop
+            place = unknowns.asked + n * run
+            for part in sensitive_rollout(begun, theta, unknowns.columns, ("q",), own):
                 a = start + part.start
                 sample = np.arange(a, a + len(part.motion.q))
                 kept = sample % step == 0
-                by = part.by_q[kept]
+                found = part.by_q[kept]
+                by = np.zeros((*found.shape[:2], len(x)))
+                by[:, :, : unknowns.asked] = found[:, :, : unknowns.asked]
+                if len(speeds):
+                    by[:, :, place : place + n] = found[:, :, unknowns.asked :]
                 for joint, column in biases:
                     by[:, joint, column] += 1.0
-                yield (
-                    index,
-                    sample[kept],
-                    by,
-                    log.measured[sample[kept]] - part.motion.measured[kept],
-                )
+                error = log.measured[sample[kept]] - part.motion.measured[kept]
+                yield index, sample[kept], by, error
+            run += 1
 
 
 def shaped_base(problem: Problem, unknowns: Unknowns, x: Array) -> BaseParameters:
@@ -640,11 +672,12 @@ def concluded(
     often = "" if step == 1 else f", one sample in {step}"
     steps = len(found.history) - 1
     gains, biases, delay = unknowns.of_loop(x, simulation)
+    asked = unknowns.asked
     fitted = Fitted(
-        unknowns.names,
+        unknowns.names[:asked],
         unknowns.units,
-        x,
-        np.sqrt(np.maximum(np.diag(matrix), 0.0)),
+        x[:asked],
+        np.sqrt(np.maximum(np.diag(matrix), 0.0))[:asked],
         gains,
         biases,
         delay,

@@ -13,7 +13,16 @@ from dynident.core.text import nearest
 from dynident.simulation.controller import Controller
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.kernel import advance
-from dynident.simulation.law import BIAS, COMPUTED_TORQUE, DELAY, GAIN, GRAVITY, PLAIN, Law
+from dynident.simulation.law import (
+    BIAS,
+    COMPUTED_TORQUE,
+    DELAY,
+    GAIN,
+    GRAVITY,
+    PLAIN,
+    SPEED,
+    Law,
+)
 from dynident.simulation.loop import Loop
 from dynident.simulation.plant import Plant, build_plant
 from dynident.simulation.ports import (
@@ -37,7 +46,7 @@ CODES = {
 """What the kernel does for each of a controller's compensations."""
 
 
-KINDS = {"gain": GAIN, "bias": BIAS, "delay": DELAY}
+KINDS = {"gain": GAIN, "bias": BIAS, "delay": DELAY, "speed": SPEED}
 """Parameters of a loop that a motion can be differentiated by."""
 
 
@@ -47,9 +56,9 @@ class LoopColumn:
 
     Attributes
     ----------
-    kind : {"gain", "bias", "delay"}
+    kind : {"gain", "bias", "delay", "speed"}
         The drive's torque per unit of output; what the encoder reads at zero [rad or m]; by how
-        much all held targets come late [s].
+        much all held targets come late [s]; the joint's speed at the start [rad/s or m/s].
     joint : int
         Index of the joint; of a delay any.
     """
@@ -227,7 +236,8 @@ def clocked(loop: Loop, own: Sequence[LoopColumn] = (), first: int = 0) -> Law:
         For parameters of loops that are not differentiated by them.
     """
     control, idim = loop.controller, loop.idim
-    if own and (control.states or control.compensation != "none" or control.rate is not None):
+    fitted = any(each.kind != "speed" for each in own)
+    if fitted and (control.states or control.compensation != "none" or control.rate is not None):
         raise InputError(
             "gains, biases and delays are found for continuous controllers without states and "
             "compensation: p, pd and p-p"
@@ -273,10 +283,12 @@ def initial_state(loop: Loop, law: Law, plant: Plant, columns: int) -> State:
         raise InputError("the start holds values that are not finite")
     q = np.array(q, dtype=float)
     q[len(q) - n :] -= law.bias
-    SQ = np.zeros((dof, columns))
+    SQ, SV = np.zeros((2, dof, columns))
     for kind, joint, column in law.parameter:
         if kind == BIAS:
             SQ[dof - n + joint, column] = -1.0
+        elif kind == SPEED:
+            SV[dof - n + joint, column] = 1.0
     if robot.floating:
         norm = float(np.linalg.norm(q[3:7]))
         if norm == 0.0:
@@ -290,7 +302,7 @@ def initial_state(loop: Loop, law: Law, plant: Plant, columns: int) -> State:
         at=np.zeros(1, dtype=np.int64),
         memory=plant.elements.rest.copy(),
         SQ=SQ,
-        SV=np.zeros((dof, columns)),
+        SV=SV,
         SZ=np.zeros((n, m, columns)),
         SU=np.zeros((law.delay + 1, n, columns)),
         SM=np.zeros((*plant.elements.rest.shape, columns)),
