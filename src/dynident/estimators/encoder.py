@@ -30,7 +30,7 @@ from dynident.dynamics.idim import Idim
 from dynident.estimators.closed_loop import Simulation, auxiliary_model, stiffness_warnings
 from dynident.estimators.covariance import ErrorBars, Scores, Spread, named, spread_of
 from dynident.estimators.estimate import Estimate, Fitted, Shape
-from dynident.estimators.iteration import explained, nominal_values, settled
+from dynident.estimators.iteration import explained, nominal_values
 from dynident.recording.filters import DecimationFilter
 from dynident.recording.prepare import Samples
 from dynident.regression.factors import GroupFactor, compress
@@ -42,10 +42,12 @@ from dynident.simulation.controller import QREF
 from dynident.simulation.rollout import LoopColumn, sensitive_rollout
 
 ITERATIONS = 60
-CONVERGED = 1e-2
-"""Largest change of the last step, in standard deviations of white errors or as a share."""
+CONVERGED, SEEN = 1e-4, 0.1
+"""Largest change of the last step, as a share and in standard deviations."""
 STALLED = 1e-6
 """Relative decrease of the criterion below which a step is the last."""
+UNSEEN = 0.01
+"""Decrease below which it is, too: a tenth of a standard deviation, squared."""
 DAMPING, LARGEST_DAMPING = 1e-2, 1e8
 INSTANTS_HZ = 200.0
 """Positions are fitted at about this rate: their errors are smooth."""
@@ -590,10 +592,11 @@ def minimised(
                 decrease = -np.inf
             else:
                 decrease = cost - float(np.sum(trial.squares() / sigma**2)) - free.penalty(new)
-            close = settled(new, x, std, CONVERGED)
-            if decrease > 0.0 or (close and decrease > -STALLED * cost):
+            close = bool(np.all(np.abs(new - x) < np.maximum(SEEN * std, CONVERGED * np.abs(new))))
+            least = max(STALLED * cost, UNSEEN)
+            if decrease > 0.0 or (close and decrease > -least):
                 break
-            if damping > 1.0 and abs(decrease) < STALLED * cost:
+            if damping > 1.0 and abs(decrease) < least:
                 new, trial, close = x, here, True  # nothing but rounding and kinks is left
                 break
             damping = max(10.0 * damping, DAMPING)
@@ -605,7 +608,7 @@ def minimised(
         damping = max(0.1 * damping, 1e-9)
         x, here = new, trial
         history.append(x)
-        if close or decrease < STALLED * cost:
+        if close or decrease < least:
             return Minimum(x, here, solution, np.array(history), rollouts)
     raise ComputationError(
         f"the output error did not settle in {ITERATIONS} steps; fix or bound what the log does "
