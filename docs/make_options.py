@@ -102,6 +102,9 @@ EXPLAINED = {
     "substeps": "simulation.md#integrators",
     "width": "simulation.md#the-sign-of-coulomb-friction",
     "start": "closed-loop.md#starts",
+    "targets": "sim-to-real.md#the-loop",
+    "links": "sim-to-real.md#what-is-fitted",
+    "loop": "sim-to-real.md#what-is-fitted",
 }
 """Where the guide says more of an option."""
 

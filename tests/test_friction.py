@@ -100,9 +100,14 @@ def step(v):
     return np.where(v > 0.0, 1.0, 0.0)
 
 
+POSITIONS = np.linspace(-2.0, 1.0, 7)
 FORMULAS = {
     "cube-root": lambda v, load, T, p: [np.cbrt(v)],
     "polynomial": lambda v, load, T, p: [v**3, v**5],
+    "uneven": lambda v, load, T, p: [
+        np.sin(POSITIONS) * np.sign(v),
+        np.cos(POSITIONS) * np.sign(v),
+    ],
     "load": lambda v, load, T, p: [np.abs(load) * np.sign(v)],
     "load-square": lambda v, load, T, p: [np.abs(load) * np.sign(v), load**2 * np.sign(v)],
     "directional-load": lambda v, load, T, p: [
@@ -134,7 +139,7 @@ def test_columns_of_the_laws_are_their_formulas(name):
     model = FRICTIONS[name]
     shape = np.array(model.start) * 1.3 + 0.1
     load, warmth = np.linspace(-20.0, 30.0, 7), np.linspace(10.0, 60.0, 7)
-    found = model.columns(Signals(np.zeros(7), SPEEDS, None, load, warmth), shape)[:, model.rows]
+    found = model.columns(Signals(POSITIONS, SPEEDS, None, load, warmth), shape)[:, model.rows]
     expected = FORMULAS[name](SPEEDS, load, warmth, shape)
     np.testing.assert_allclose(found, np.transpose(expected), rtol=1e-12, atol=1e-15)
 

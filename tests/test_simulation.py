@@ -1027,7 +1027,10 @@ def test_instability_shows_in_the_base_as_well():
         ({"reference": wave(2)}, "the reference has 2 joints, toy has 3"),
         ({"integrator": "ode5"}, "integrator 'ode5' is not known"),
         ({"substeps": 0}, "substeps must be from 1 to 10000, got 0"),
-        ({"integrator": "sdirk2"}, "'sdirk2' needs a sampled controller"),
+        (
+            {"integrator": "sdirk2", "controller": pid(1.0, 1.0, 1.0, n=3)},
+            "'sdirk2' needs a fixed base, and a sampled controller",
+        ),
         ({"count": np.full(3, 1e-3)}, "counts need a sampled controller"),
         ({"controller": pd(1.0, 1.0, n=3, delay=0.002)}, "a delay needs a sampled controller"),
         (

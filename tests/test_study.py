@@ -9,6 +9,7 @@ import pytest
 
 from dynident.consistency.constraints import (
     CONSTRAINTS,
+    Belief,
     Bounds,
     Box,
     Ellipsoid,
@@ -19,6 +20,7 @@ from dynident.consistency.constraints import (
     Payload,
     Sphere,
     Symmetric,
+    Tied,
     TotalMass,
 )
 from dynident.core.errors import InputError
@@ -242,8 +244,9 @@ def test_a_section_is_the_constraint_that_it_names(tmp_path, lines, expected):
 
 def test_no_kind_of_constraint_was_forgotten_above():
     """A new kind belongs into the tests of this file."""
+    of_drives = {Tied, Belief}  # tests/test_encoder.py
     linked = {Box, Sphere, Ellipsoid, Hull, LinkMass, EqualLinks, Symmetric, Payload}
-    assert set(CONSTRAINTS.values()) == {Bounds, Fixed, TotalMass, *linked}
+    assert set(CONSTRAINTS.values()) == {Bounds, Fixed, TotalMass, *linked, *of_drives}
 
 
 @pytest.mark.parametrize(

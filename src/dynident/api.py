@@ -19,6 +19,7 @@ from dynident.diagnosis.examine import Doctor, Finding, examine, unexplained
 from dynident.diagnosis.signals import signs
 from dynident.diagnosis.verdict import (
     DOUBTFUL,
+    GROWN,
     Reason,
     contradiction_reasons,
     error_reasons,
@@ -29,10 +30,14 @@ from dynident.diagnosis.verdict import (
 )
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.estimators import OWN_SHAPES, Estimate
+from dynident.estimators import OWN_SHAPES, TORQUE_FREE, Estimate
 from dynident.estimators.closed_loop import (
+    FreeError,
     SimulatedFigure,
+    Simulation,
     auxiliary_model,
+    free_errors,
+    law_driven,
     simulated_figures,
     stiffness_warnings,
 )
@@ -123,10 +128,15 @@ def identify(
     kind, scoring, doctor = (chosen(family, common) for family in EVERY_METHOD)
     check_options(method, given)
     progress("rows", 0.0)
+    blind = any(log.torque != "measured" for log in (*problem.samples, *validation))
+    if blind:
+        refuse_torque_methods(problem, method)
+        problem = problem.on([with_law(log, given[SIMULATION]) for log in problem.samples])
+        validation = tuple(with_law(log, given[SIMULATION]) for log in validation)
     require_torque(problem)
     rows = ROWS[kind.rows]
 
-    if problem.idim.nonlinear and method not in OWN_SHAPES:
+    if problem.idim.nonlinear and method not in OWN_SHAPES and not blind:
         progress("shapes", 0.0)
         problem, found = nonlinear(problem, method, rows, given, progress)
         watch.lap("shapes")
@@ -157,19 +167,28 @@ def identify(
     simulated: tuple[SimulatedFigure, ...] = ()
     stiff: list[str] = []
     if SIMULATION in given:
-        auxiliary = auxiliary_model(problem, given[SIMULATION])
+        simulation = fitted_loop(given[SIMULATION], found)
+        auxiliary = auxiliary_model(problem, simulation)
         simulated = simulated_figures(auxiliary, found.beta)
         stiff = stiffness_warnings(auxiliary, theta)
+        if found.fitted is not None:
+            free = free_errors(problem, simulation, found.beta)
+            simulated = tuple(
+                replace(each, free=own) for each, own in zip(simulated, free, strict=True)
+            )
     held_out = tuple(
-        ValidationFigures(
-            log.name, *model_figures(problem.on(log), theta, lowpass_hz, scoring.score)
+        replace(
+            ValidationFigures(
+                log.name, *model_figures(problem.on(log), theta, lowpass_hz, scoring.score)
+            ),
+            free=() if found.fitted is None else held_out_errors(problem, log, simulation, found),
         )
         for log in validation
     )
     watch.lap("validation")
 
     findings: tuple[Finding, ...] = ()
-    if doctor.doctor:
+    if doctor.doctor and not blind:
         progress("doctor", 0.0)
         known = without_known(base, theta, (*problem.samples, *validation))
         count = len(problem.samples)
@@ -186,11 +205,11 @@ def identify(
         *(note for log in logs for note in log.warnings),
         *check_lowpass(lowpass_hz, logs),
         *unfitted_warnings(fitted),
-        *poor_fit_warnings(identification[0]),
+        *(() if blind else poor_fit_warnings(identification[0])),
         *found.warnings,
         *([] if fit is None else lack_of_fit_warnings(fit, factors.names)),
         *stiff,
-        *excitation_warnings(fitted, system, found),
+        *(() if found.fitted is not None else excitation_warnings(fitted, system, found)),
         *disbelief_warnings(problem, found),
         *passivity_warnings(problem, theta),
     ]
@@ -217,7 +236,9 @@ def identify(
         warnings=tuple(dict.fromkeys(warnings)),
         timings=watch.total(),
         verdict=verdict(
-            [
+            position_reasons(found, simulated, held_out)
+            if found.fitted is not None
+            else [
                 *reasons(problem, system, findings, identification, of_nominal, held_out),
                 *drive_reasons(problem, found),
             ],
@@ -334,6 +355,57 @@ def left_over(robot: Robot, figure: FitFigure) -> Array:
     errors = np.nan_to_num(np.array(percents(figure))) / 100.0
     torque = np.divide(rest, errors, out=np.zeros_like(rest), where=errors > 0.0)
     return unexplained(robot, torque, errors)
+
+
+def position_reasons(
+    found: Estimate, fitted: Sequence[SimulatedFigure], held_out: Sequence[ValidationFigures]
+) -> list[Reason]:
+    """What speaks against drives that were fitted to positions."""
+    every = [Reason(DOUBTFUL, f"{name} holds the fit back") for name in found.active]
+    squares = [each.free[-1].rms ** 2 for each in fitted]
+    known = float(np.sqrt(np.mean(squares)))
+    for figures in held_out:
+        error = float(np.sqrt(np.mean(figures.free[-1].rms ** 2)))
+        if error > GROWN * known:
+            words = f"{1e3 * error:.2g} mrad on held-out {figures.log}, {1e3 * known:.2g} fitted"
+            every.append(Reason(DOUBTFUL, words))
+    return every
+
+
+def refuse_torque_methods(problem: Problem, method: str) -> None:
+    """Refuse methods that fit torque on logs without.
+
+    Raises
+    ------
+    InputError
+    """
+    if method not in TORQUE_FREE:
+        called = ", ".join(log.name for log in problem.samples if log.torque != "measured")
+        raise InputError(
+            f"{called}: has no torque, which method {method} fits; "
+            f"{' and '.join(TORQUE_FREE)} fits positions under a [controller]"
+        )
+
+
+def with_law(log: Samples, simulation: Simulation) -> Samples:
+    """A log without torque with that of the controllers' law in its place."""
+    return log if log.torque == "measured" else law_driven(log, simulation)
+
+
+def fitted_loop(simulation: Simulation, found: Estimate) -> Simulation:
+    """The loop as an estimate has it, where it was fitted with the drives."""
+    if found.fitted is None:
+        return simulation
+    own = found.fitted
+    return simulation.of_encoders().tuned(own.gain, own.bias, own.delay)
+
+
+def held_out_errors(
+    problem: Problem, log: Samples, simulation: Simulation, found: Estimate
+) -> tuple[FreeError, ...]:
+    """Errors of free simulations of a held-out log."""
+    own = replace(simulation, references=None, external=None)
+    return free_errors(problem.on(log), own, found.beta)[0]
 
 
 def plain(value: Any) -> Any:

@@ -43,6 +43,20 @@ FLAGS = (
         "simulated loop while the estimated inertia moves.",
     ),
     Flag(
+        "links",
+        "word",
+        "Of cloe: their inertials: free, in base parameters; fixed as the robot file has "
+        "them, as for logs without torque unless told otherwise; or fitted about these "
+        "under a prior (free, fixed, prior).",
+    ),
+    Flag(
+        "loop",
+        "word",
+        "Of cloe: what is fitted of the loop where links are not free: the delay of its "
+        "targets, each encoder's bias, each drive's gain, or several of them with commas "
+        "between; the delay unless told otherwise.",
+    ),
+    Flag(
         "prior",
         "word",
         "Of nls, ga, pf, pc-*: centre of the prior: the robot file's inertials (nominal, "

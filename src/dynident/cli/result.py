@@ -19,24 +19,26 @@ def validate(
 ) -> None:
     """Measure a stored result on other logs, laid out as those it was made from."""
     from dynident.results.json import finite, to_json, validation_dict
-    from dynident.results.text import figures_table
+    from dynident.results.text import figures_table, free_lines
     from dynident.study.stored import read_result, stored_figures
 
     stored = read_result(result)
+    names = stored.idim.robot.joint_names
     found = [stored_figures(stored, text.split(","), lowpass) for text in logs]
     for warning in dict.fromkeys(note for one in found for note in one.warnings):
         typer.echo(f"warning: {warning}", err=True)
     if json:
         document = {
             "schema": "dynident.validation/1",
-            "validation": [validation_dict(one.figures) for one in found],
+            "validation": [validation_dict(one.figures, names) for one in found],
             "warnings": list(dict.fromkeys(note for one in found for note in one.warnings)),
         }
         typer.echo(to_json(finite(document)), nl=False)
         return
     for one in found:
+        lines = free_lines(names, [(one.figures.log, one.figures.free)])
         table = figures_table(one.figures.entries, one.figures.nominal)
-        typer.echo(f"{one.figures.log}\n{table}\n")
+        typer.echo("\n".join([one.figures.log, *lines, table, ""]))
 
 
 @app.command(epilog="Example: dynident export out/result.json --urdf arm_identified.urdf")

@@ -40,4 +40,7 @@ ESTIMATORS: dict[str, Callable[..., Estimate]] = {
 OWN_SHAPES = frozenset({"ekf"})
 """Methods that estimate shapes of friction themselves; others have them linearised."""
 
-__all__ = ["ESTIMATORS", "OWN_SHAPES", "Estimate"]
+TORQUE_FREE = ("cloe",)
+"""Methods that fit positions, and so logs without torque."""
+
+__all__ = ["ESTIMATORS", "OWN_SHAPES", "TORQUE_FREE", "Estimate"]

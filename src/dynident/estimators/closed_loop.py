@@ -8,8 +8,8 @@ built from it is free of the measurement's noise.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Any
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -31,10 +31,21 @@ from dynident.simulation.rollout import Stretch, rollout, sensitive_rollout
 from dynident.simulation.stability import check_integration
 
 MASS_SAMPLES = 200
+HELD_WIDTH = 0.1
+"""Default smoothing width of the sign under held targets, as a share of the largest speed: what
+predicts motions that are faster than those fitted."""
+LEAD = 64
+"""Samples before a start from which targets may come late."""
+FIRST = 0.05
+"""Seconds of a run that tell the speed with which it begins."""
+HORIZONS = (0.1, 1.0, None)
+"""Seconds after which a free simulation begins anew; None for never."""
 STARTS = ("least-squares", "nominal", "rotors")
 """Where iterations start: WLS; the file's inertials with fitted drives; Ia = 1 alone."""
 
 
+HELD = "held"
+Targets = Literal["smooth", "held"]
 Steps = Annotated[int, Field(strict=True, ge=1, le=MOST_STEPS)]
 IntegratorName = Annotated[Name, one_of(INTEGRATORS)]
 
@@ -46,12 +57,19 @@ class Simulation(Options):
     controller: Annotated[
         Controller, InPython(), "the actual robot's law and gains, as far as they are known"
     ]
-    integrator: Annotated[IntegratorName, "of the loop"] = "ode3"
+    integrator: Annotated[
+        IntegratorName | None,
+        "of the loop; `ode3` unless told otherwise, `sdirk2` for logs without torque",
+    ] = None
     substeps: Annotated[Steps, "integration steps a sample of the log"] = 1
     width: Annotated[
         Positives | None,
         "smoothing of the sign of Coulomb friction; one per cent of the largest reference speed "
-        "unless told otherwise [rad/s or m/s]",
+        "unless told otherwise, where targets are held a tenth of the largest speed [rad/s or m/s]",
+    ] = None
+    targets: Annotated[
+        Targets | None,
+        "between samples: `smooth` unless told otherwise, `held` for logs without torque",
     ] = None
     references: Annotated[
         tuple[Reference, ...] | None, InPython(), "one a log, where the log has none of its own"
@@ -66,6 +84,9 @@ class Simulation(Options):
     assumed: Annotated[
         str | None, InPython(), "why the reference or the gains are not known but assumed"
     ] = None
+    bias: Annotated[
+        tuple[float, ...] | None, InPython(), "what the encoders read at zero [rad or m]"
+    ] = None
 
     def loop(self, idim: Idim, reference: Reference, **more: Any) -> Loop:
         """The loop along a reference; `more` is what else a `Loop` has.
@@ -79,7 +100,29 @@ class Simulation(Options):
         if width is not None and np.shape(width) not in ((), (n,)):
             raise InputError(f"width has {np.size(width)} values, {idim.robot.name} has {n} joints")
         given = None if width is None else np.full(n, width, dtype=float)
-        return Loop(idim, self.controller, reference, self.integrator, self.substeps, given, **more)
+        return Loop(
+            idim,
+            self.controller,
+            reference,
+            self.integrator or "ode3",
+            self.substeps,
+            given,
+            held=self.targets == HELD,
+            bias=None if self.bias is None else np.array(self.bias),
+            **more,
+        )
+
+    def of_encoders(self) -> Simulation:
+        """The same for logs without torque: what was not asked for as suits these."""
+        return replace(self, integrator=self.integrator or "sdirk2", targets=self.targets or "held")
+
+    def tuned(self, gain: Array, bias: Array, delay: float) -> Simulation:
+        """The same with other drive gains, encoder biases and delay of the targets."""
+        return replace(
+            self,
+            controller=replace(self.controller, gain=gain, delay=delay),
+            bias=tuple(bias.tolist()),
+        )
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -93,9 +136,11 @@ class Simulation(Options):
         if self.width is not None:
             width = np.atleast_1d(self.width).tolist()
         return {
-            "integrator": self.integrator,
+            "integrator": self.integrator or "ode3",
             "substeps": self.substeps,
             "width": width,
+            "targets": self.targets or "smooth",
+            "bias": None if self.bias is None else list(self.bias),
             "start": self.start if isinstance(self.start, str) else dict(self.start),
             "control_rate_hz": control.rate,
             "delay": control.delay,
@@ -109,6 +154,27 @@ class Simulation(Options):
 
 
 @dataclass(frozen=True)
+class FreeError:
+    """Error of the positions of a free simulation.
+
+    Attributes
+    ----------
+    horizon : float or None
+        Seconds after which it begins anew from the measured motion; None for never.
+    rms : ndarray, shape (n,)
+        Over all samples, from the first [rad or m].
+    """
+
+    horizon: float | None
+    rms: Array
+
+    @property
+    def overall_milli(self) -> float:
+        """Of all joints together [mrad or mm]."""
+        return 1e3 * float(np.sqrt(np.mean(self.rms**2)))
+
+
+@dataclass(frozen=True)
 class SimulatedFigure:
     """How well the simulated closed loop reproduces a log (brunot2019, Table 3).
 
@@ -119,12 +185,15 @@ class SimulatedFigure:
         Root mean square of ``q_m - q_s`` [rad or m].
     position_percent, torque_percent : ndarray, shape (n,)
         ``100 ||q_m - q_s|| / ||q_m||`` and ``100 ||tau - tau_s|| / ||tau||``.
+    free : tuple of FreeError
+        Over horizons, where they were asked for.
     """
 
     log: str
     position_rms: Array
     position_percent: Array
     torque_percent: Array
+    free: tuple[FreeError, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -228,6 +297,29 @@ def simulated_figures(auxiliary: Auxiliary, beta: Array) -> tuple[SimulatedFigur
     return tuple(figures)
 
 
+def free_errors(
+    problem: Problem, simulation: Simulation, beta: Array
+) -> tuple[tuple[FreeError, ...], ...]:
+    """Errors of free simulations of each log over `HORIZONS`, from the first sample on.
+
+    Raises
+    ------
+    InputError, ComputationError
+    """
+    theta = problem.base.standard(beta)
+    found: list[list[FreeError]] = [[] for _ in problem.samples]
+    for horizon in HORIZONS:
+        loops = auxiliary_model(problem, simulation, horizon).loops
+        for log, own, errors in zip(problem.samples, loops, found, strict=True):
+            squares, count = np.zeros(log.q.shape[1]), 0
+            for start, stop, loop in own:
+                error = log.measured[start:stop] - rollout(loop, theta).measured
+                squares += np.sum(error**2, axis=0)
+                count += stop - start
+            errors.append(FreeError(horizon, np.sqrt(squares / count)))
+    return tuple(tuple(errors) for errors in found)
+
+
 def stiffness_warnings(auxiliary: Auxiliary, theta: Array) -> list[str]:
     """Loops whose integration steps are too long for the estimate's friction, in words."""
     notes = []
@@ -246,8 +338,17 @@ def percent(error: Array, signal: Array) -> Array:
     return np.asarray(100.0 * np.linalg.norm(error, axis=0) / norms)
 
 
-def auxiliary_model(problem: Problem, simulation: Simulation) -> Auxiliary:
+def auxiliary_model(
+    problem: Problem, simulation: Simulation, horizon: float | None = None
+) -> Auxiliary:
     """Loops for all runs of a problem's logs.
+
+    Parameters
+    ----------
+    problem : Problem
+    simulation : Simulation
+    horizon : float, optional
+        Begin anew from the measured motion after so many seconds.
 
     Raises
     ------
@@ -256,9 +357,10 @@ def auxiliary_model(problem: Problem, simulation: Simulation) -> Auxiliary:
     """
     if simulation.references is not None and len(simulation.references) != len(problem.samples):
         raise InputError(f"{len(simulation.references)} references for {len(problem.samples)} logs")
+    held = simulation.targets == HELD
     loops = []
     for k, log in enumerate(problem.samples):
-        reference = logged_reference(log)
+        reference = logged_reference(log, held)
         if simulation.references is not None:
             reference = simulation.references[k]
         if reference is None:
@@ -276,25 +378,73 @@ def auxiliary_model(problem: Problem, simulation: Simulation) -> Auxiliary:
                 f"{log.name}: the reference has {reference.rate:g} Hz, the log {log.rate:g} Hz"
             )
         external = None if simulation.external is None else simulation.external[k]
-        with section():
-            loops.append(
-                tuple(
-                    (
-                        start,
-                        stop,
-                        simulation.loop(
-                            problem.idim,
-                            reference.rows(start, stop),
-                            external=None if external is None else external[start:stop],
-                            model=compensation_model(problem),
-                            q0=log.q[start],
-                            dq0=log.dq[start],
-                        ),
-                    )
-                    for start, stop in log.runs
+        if held and simulation.width is None:
+            speed = np.max(np.abs(log.dq), axis=0)
+            simulation = replace(simulation, width=tuple(HELD_WIDTH * np.maximum(speed, 1e-3)))
+        begun = log.measured if held else log.q
+        own = []
+        for start, stop in windows(log, horizon):
+            lead = min(start, LEAD) if held and simulation.controller.rate is None else 0
+            with section():
+                loop = simulation.loop(
+                    problem.idim,
+                    reference.rows(start - lead, stop),
+                    external=None if external is None else external[start - lead : stop],
+                    model=compensation_model(problem),
+                    q0=begun[start],
+                    dq0=start_speed(log, start, stop) if held else log.dq[start],
+                    lead=lead,
                 )
-            )
+            own.append((start, stop, loop))
+        loops.append(tuple(own))
     return Auxiliary(problem, simulation, tuple(loops))
+
+
+def start_speed(log: Samples, start: int, stop: int) -> Array:
+    """Speeds where a simulation begins.
+
+    At the first sample of a run, where filters have an edge, the slope of a parabola through the
+    positions of its first moments.
+    """
+    if start not in {a for a, _ in log.runs}:
+        return np.asarray(log.dq[start])
+    count = min(stop - start, max(5, round(FIRST * log.rate)))
+    if count < 3:
+        return np.asarray(log.dq[start])
+    time = np.arange(count) / log.rate
+    return np.asarray(np.polynomial.polynomial.polyfit(time, log.measured[start:][:count], 2)[1])
+
+
+def windows(log: Samples, horizon: float | None) -> list[tuple[int, int]]:
+    """Runs of a log, cut into pieces of so many seconds; what is left at an end is shorter."""
+    if horizon is None:
+        return list(log.runs)
+    step = max(2, round(horizon * log.rate))
+    return [(a, min(a + step, stop)) for start, stop in log.runs for a in range(start, stop, step)]
+
+
+def law_driven(log: Samples, simulation: Simulation) -> Samples:
+    """A log with the torque of the controllers' law along the measured motion.
+
+    Raises
+    ------
+    InputError
+        When the log has no targets, or the law has states.
+    """
+    control = simulation.controller
+    reference = logged_reference(log, held=True)
+    if reference is None:
+        raise InputError(f"{log.name}: has neither torque nor targets (qref); one is needed")
+    if not np.any(np.ptp(reference.q, axis=0) > 0.0):
+        raise InputError(f"{log.name}: the targets never move, so nothing is told of the drives")
+    if control.states or control.compensation != "none" or log.q.shape[1] != control.n:
+        raise InputError(
+            f"{log.name}: has no torque; the law of p, pd and p-p of {log.q.shape[1]} joints "
+            "alone can stand for it"
+        )
+    w = np.stack([reference.q, reference.dq, reference.ddq, log.measured, log.dq], axis=2)
+    output = np.clip(np.sum(control.D * w, axis=2), -control.limit, control.limit)
+    return replace(log, tau=control.gain * output, torque="law")
 
 
 def compensation_model(problem: Problem) -> Array | None:
@@ -302,10 +452,13 @@ def compensation_model(problem: Problem) -> Array | None:
     return problem.idim.nominal if problem.robot.has_nominal else None
 
 
-def logged_reference(log: Samples) -> Reference | None:
-    """The reference that a log holds; missing derivatives are differences."""
+def logged_reference(log: Samples, held: bool = False) -> Reference | None:
+    """The reference that a log holds; missing derivatives are differences, of held targets zero."""
     if log.qref is None:
         return None
+    if held:
+        still = np.zeros_like(log.qref)
+        return Reference(log.rate, log.qref, still if log.dqref is None else log.dqref, still)
     dq, ddq = (np.empty_like(log.qref) for _ in range(2))
     for start, stop in log.runs:
         run = slice(start, stop)

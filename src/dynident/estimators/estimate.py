@@ -45,6 +45,30 @@ class Track:
 
 
 @dataclass(frozen=True)
+class Fitted:
+    """What was fitted of drives and loop where the links are fixed.
+
+    Attributes
+    ----------
+    names, units : tuple of str
+        ``fv3``, ``bias2``, ``delay``.
+    values, std : ndarray, shape (k,)
+    gain, bias : ndarray, shape (n,)
+        Of the loop, fitted or not.
+    delay : float
+        Of its targets [s].
+    """
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    values: Array
+    std: Array
+    gain: Array
+    bias: Array
+    delay: float
+
+
+@dataclass(frozen=True)
 class Estimate:
     """An estimate with what can be said of its quality.
 
@@ -83,6 +107,8 @@ class Estimate:
         Parameters that the torque is not linear in, where the method estimates any.
     track : Track or None
         The estimate over time, of methods that follow it.
+    fitted : Fitted or None
+        Drives and loop, where the links are fixed.
     """
 
     beta: Array
@@ -104,3 +130,4 @@ class Estimate:
     informed: Array | None = None
     shape: Shape | None = None
     track: Track | None = None
+    fitted: Fitted | None = None

@@ -13,10 +13,16 @@ from itertools import islice
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import ComputationError, RolloutError
-from dynident.estimators.closed_loop import Auxiliary, Simulation, auxiliary_model
+from dynident.core.errors import ComputationError, InputError, RolloutError
+from dynident.estimators.closed_loop import (
+    Auxiliary,
+    Simulation,
+    auxiliary_model,
+    stiffness_warnings,
+)
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.didim import direct_inverse
+from dynident.estimators.encoder import Fitting, drives_output_error, fits_drives
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.inner import Free, Inner
 from dynident.estimators.iteration import (
@@ -51,25 +57,45 @@ POSITION: Output = ("q", lambda part: part.motion.q, lambda part: part.by_q)
 TORQUE: Output = ("tau", lambda part: part.motion.tau, lambda part: part.by_tau)
 
 
-def cloe(problem: Problem, simulation: Simulation, bars: ErrorBars = ErrorBars()) -> Estimate:
+def cloe(
+    problem: Problem,
+    simulation: Simulation,
+    bars: ErrorBars = ErrorBars(),
+    fitting: Fitting = Fitting(),
+) -> Estimate:
     """Closed-loop output error: the simulated positions fitted to the measured ones.
 
-    Errors and Jacobian are filtered and decimated as the problem's rows are.
+    Errors and Jacobian are filtered and decimated as the problem's rows are. Where links are
+    fixed, drives and loop are fitted to all samples instead.
 
     Parameters
     ----------
     problem : Problem
     simulation : Simulation
     bars : ErrorBars
+    fitting : Fitting
 
     Raises
     ------
     InputError
         When a log has no reference or the controller does not fit.
     ComputationError
-        When the loop cannot be simulated or the iterations do not settle.
+        When the loop cannot be simulated, chatters, or the iterations do not settle.
     """
+    if fits_drives(problem, fitting):
+        return drives_output_error(problem, simulation, fitting, bars)
+    if fitting.loop or fitting.constraints:
+        raise InputError(
+            "loop and constraints are of cloe with links = 'fixed'; pc-clie takes constraints on "
+            "links"
+        )
     estimate = free_output_error(problem, simulation, POSITION, bars)
+    # the position hardly moves with a torque that chatters: its fit looks precise and is not
+    chatter = stiffness_warnings(
+        auxiliary_model(problem, simulation), problem.base.standard(estimate.beta)
+    )
+    if chatter:
+        raise ComputationError(chatter[0])
     # sigma is a torque's everywhere else: that of the inverse model's errors
     factors = problem.factors
     return replace(estimate, sigma=group_sigma(factors, estimate.beta, factors.ones))

@@ -10,7 +10,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.jit import inner
-from dynident.friction.kernel import BY_LOAD, BY_SPEED, BY_STATE, VALUE, At
+from dynident.friction.kernel import BY_LOAD, BY_POSITION, BY_SPEED, BY_STATE, VALUE, At
 from dynident.friction.model import FrictionModel, Linear, Shape
 
 VISCOUS = Linear("fv", "Nm s/rad", positive=True, weights=(0.0, 1.0, 0.0))
@@ -105,6 +105,17 @@ def stribeck_exponent(at: At, shape: Array, z: Array, out: Array) -> None:
     out[0, BY_STATE + 1] = by_e * at.sign
 
 
+def uneven(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``sin(q) s(v)`` and ``cos(q) s(v)``: Coulomb friction that changes along a turn."""
+    sin, cos = np.sin(at.position), np.cos(at.position)
+    out[0, VALUE] = sin * at.sign
+    out[0, BY_SPEED] = sin * at.slope
+    out[0, BY_POSITION] = cos * at.sign
+    out[1, VALUE] = cos * at.sign
+    out[1, BY_SPEED] = cos * at.slope
+    out[1, BY_POSITION] = -sin * at.sign
+
+
 def stribeck_load(at: At, shape: Array, z: Array, out: Array) -> None:
     """``exp(-(v / vs)^2) s(v)``, ``|load| s(v)`` and their product."""
     fall, by_v, by_vs, _ = fading(at.speed, shape[0], 2.0)
@@ -191,6 +202,11 @@ MEMORYLESS: dict[str, FrictionModel] = {
         (*USUAL, Linear("f3", "Nm (s/rad)^3", False), Linear("f5", "Nm (s/rad)^5", False)),
         (),
         odd_powers,
+    ),
+    "uneven": FrictionModel(
+        (*USUAL, Linear("fcs", "Nm", positive=False), Linear("fcc", "Nm", positive=False)),
+        (),
+        uneven,
     ),
     "load": FrictionModel((*USUAL, LOAD), (), loaded, needs=("load",)),
     "load-square": FrictionModel(

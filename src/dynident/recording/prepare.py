@@ -17,7 +17,7 @@ from dynident.core.schema import Number
 from dynident.recording.clock import SHORTEST
 from dynident.recording.filters import DecimationFilter, differences, edge, zero_phase_lowpass
 from dynident.recording.periods import FINER, Averaging, averaging
-from dynident.recording.recording import Recording
+from dynident.recording.recording import Recording, Torque
 from dynident.robot.drives import Drives
 
 BANDWIDTH = 10.0
@@ -129,6 +129,8 @@ class Samples:
         Temperatures of the drives, as measured [deg C].
     known : ndarray, shape (samples, n), or None
         Known torques on the joints, as measured [Nm or N].
+    torque : {"measured", "none", "law"}
+        Whence `tau` is.
     """
 
     name: str
@@ -156,6 +158,7 @@ class Samples:
     averaging: Averaging | None = None
     temp: Array | None = None
     known: Array | None = None
+    torque: Torque = "measured"
 
     def __post_init__(self) -> None:
         for label in ("q", "dq", "ddq", "tau", "measured", "qref", "dqref", "temp", "known"):
@@ -408,6 +411,7 @@ def prepared(recording: Recording, wanted: Preparation) -> Samples:
         joints=recording.joints,
         temp=recording.temp,
         known=recording.known,
+        torque=recording.torque,
     )
 
 
@@ -434,6 +438,10 @@ def _mean_period(
         raise InputError(
             f"{recording.name}: temperatures and known torques are not averaged over periods; "
             "leave period out, or the columns"
+        )
+    if recording.torque != "measured":
+        raise InputError(
+            f"{recording.name}: has no torque to average over periods; leave period out"
         )
     band, position, torque, slow = per_joint
     q = recording.q.copy()

@@ -54,6 +54,7 @@ def read_log(
     clock: Literal["auto", "stamps", "uniform"] = "auto",
     bridge: float | None = None,
     bad_rows: Literal["refuse", "cut"] = "refuse",
+    torque: bool = True,
 ) -> Recording:
     """Read one log of a robot's motion from one or several files.
 
@@ -99,6 +100,8 @@ def read_log(
     bad_rows : {"refuse", "cut"}
         What is done with rows whose values are no finite numbers of sensible size, and whose
         time stamps repeat or go backward.
+    torque : bool
+        Whether a log without any column of torque or current is refused.
 
     Returns
     -------
@@ -122,7 +125,7 @@ def read_log(
         raise InputError(f"{label or 'log'}: no files")
     checks.refuse_unknown(label, "stack", (stack,), ("side", "time"))
     request = Request(label, robot.joint_names, robot, rate, units or {}, side, clocking)
-    mapping = _Mapping(request, robot, columns or {})
+    mapping = _Mapping(request, robot, columns or {}, torque)
     checks.refuse_unknown(label, "columns", mapping.columns, SIGNALS)
     groups = [paths] if stack == "side" else [[path] for path in paths]
     pieces = [sampled(_places(group, mapping), request) for group in groups]
@@ -187,6 +190,7 @@ class _Mapping:
     request: Request
     robot: Robot
     columns: Columns
+    torque: bool = True
 
 
 def _places(paths: Sequence[Path], mapping: _Mapping) -> Places:
@@ -259,7 +263,8 @@ def _spots(
     if torque == "current" and np.all(robot.drives.gain == 1.0):
         warnings.append(f"{name}: currents taken as torques, for every drive's gain is 1")
     found: dict[str, list[Spot]] = {}
-    for signal in ("q", torque, *OPTIONAL):
+    driven = mapping.torque or torque in columns or known & {*defaults[torque]}
+    for signal in ("q", *((torque,) if driven else ()), *OPTIONAL):
         within = tables
         if signal in columns:
             wanted = _listed(columns[signal])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -12,6 +13,10 @@ from dynident.robot.drives import Drives
 
 SIGNALS = ("q", "tau", "dq", "ddq", "qref", "dqref", "temp", "known")
 """What a recording can hold."""
+
+Torque = Literal["measured", "none", "law"]
+"""Whence torques are: of sensors or currents; nowhere, and zeros; or a controller's law along the
+measured motion."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,8 @@ class Recording:
         Temperatures of the drives, where the log has them [deg C].
     known : ndarray, shape (samples, n), or None
         Torques on the joints that are known, where the log has them [Nm or N].
+    torque : {"measured", "none", "law"}
+        Whence `tau` is; of a log without torques it holds zeros.
 
     Raises
     ------
@@ -69,6 +76,7 @@ class Recording:
     joints: tuple[str, ...] | None = None
     temp: Array | None = None
     known: Array | None = None
+    torque: Torque = "measured"
 
     def __post_init__(self) -> None:
         if not 0.0 < self.rate < np.inf:
@@ -165,4 +173,5 @@ class Recording:
             joints=self.joints,
             temp=None if self.temp is None else self.temp[start:stop],
             known=None if self.known is None else self.known[start:stop],
+            torque=self.torque,
         )

@@ -21,7 +21,7 @@ from dynident.recording.clock import (
     onto_clock,
 )
 from dynident.recording.readers import Table
-from dynident.recording.recording import Recording
+from dynident.recording.recording import Recording, Torque
 from dynident.robot.model import Robot
 
 Units = Mapping[str, str | Sequence[str]]
@@ -122,13 +122,16 @@ def recorded(pieces: Sequence[Piece], request: Request) -> Recording:
     """
     piece = pieces[0] if len(pieces) == 1 else _follow(request.name, pieces)
     label, robot = request.name, request.robot
-    q, tau = piece.signals["q"], piece.signals["tau"]
+    q = piece.signals["q"]
+    torque: Torque = "measured" if "tau" in piece.signals else "none"
+    tau = piece.signals.get("tau", np.zeros_like(q))
     checks.refuse_short(label, len(q))
     moved, borne = extremes(q), extremes(tau)
     warnings = [*piece.warnings, *checks.check_still(label, request.joints, moved)]
     if robot is not None:
         warnings += checks.check_positions(label, robot, moved, stated="q" in request.units)
-    warnings += checks.check_dead(label, request.joints, borne)
+    if torque == "measured":
+        warnings += checks.check_dead(label, request.joints, borne)
     if robot is not None:
         warnings += checks.check_torques(label, robot, borne)
     dq, ddq, qref, dqref, temp, known = (piece.signals.get(signal) for signal in OPTIONAL)
@@ -149,6 +152,7 @@ def recorded(pieces: Sequence[Piece], request: Request) -> Recording:
         warnings=tuple(warnings),
         drives=None if robot is None else robot.drives,
         joints=request.joints if request.named else None,
+        torque=torque,
     )
 
 
@@ -419,6 +423,8 @@ def _follow(name: str, pieces: Sequence[Piece]) -> Piece:
         segments += [(start + offset, stop + offset) for start, stop in piece.segments]
     for signal in ("q", "tau", *OPTIONAL):
         parts = [piece.signals.pop(signal) for piece in pieces if signal in piece.signals]
+        if signal == "tau" and 0 < len(parts) < len(pieces):
+            raise InputError(f"{name}: some files have torques and some have none")
         if len(parts) == len(pieces):
             signals[signal] = np.concatenate(parts)
         elif parts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ import numpy as np
 from dynident.consistency.active import Restriction
 from dynident.core.inertia import smallest_eigenvalue
 from dynident.diagnosis.examine import Finding
-from dynident.estimators.closed_loop import SimulatedFigure
-from dynident.estimators.estimate import Shape, Track
+from dynident.estimators.closed_loop import FreeError, SimulatedFigure
+from dynident.estimators.estimate import Fitted, Shape, Track
 from dynident.regression.statistics import whiteness
 from dynident.results.figures import FitFigure
 from dynident.results.parameters import about_com, base_rows
@@ -30,6 +31,7 @@ def result_dict(result: Result) -> dict[str, Any]:
     certificate = estimate.certificate
     document = {
         "schema": SCHEMA,
+        "free_simulation": free_rows(result),
         "method": result.method,
         "settings": result.settings,
         "verdict": {
@@ -52,6 +54,7 @@ def result_dict(result: Result) -> dict[str, Any]:
         },
         "parameters": parameter_rows(result),
         "shape": shape_rows(estimate.shape),
+        "fitted": fitted_rows(estimate.fitted),
         "track": track_dict(estimate.track),
         "standard": standard_rows(result),
         "joints": [
@@ -61,7 +64,9 @@ def result_dict(result: Result) -> dict[str, Any]:
         "fit": {
             "identification": [figure_dict(f) for f in result.identification],
             "nominal": [figure_dict(f) for f in result.nominal],
-            "validation": [validation_dict(figures) for figures in result.validation],
+            "validation": [
+                validation_dict(figures, result.robot.joint_names) for figures in result.validation
+            ],
         },
         "whiteness": [
             {"name": name, "p_value": whiteness(error).p_value}
@@ -191,6 +196,38 @@ def shape_rows(found: Shape | None) -> list[dict[str, Any]]:
     ]
 
 
+def fitted_rows(found: Fitted | None) -> list[dict[str, Any]]:
+    """Drives and loop that were fitted with the links fixed."""
+    if found is None:
+        return []
+    rows = zip(found.names, found.units, found.values, found.std, strict=True)
+    return [
+        {"name": name, "unit": unit or None, "value": float(v), "std": float(s)}
+        for name, unit, v, s in rows
+    ]
+
+
+def free_rows(result: Result) -> list[dict[str, Any]]:
+    """Errors of free simulations, held-out logs first."""
+    names = result.robot.joint_names
+    held_out = [(each.log, "validate", each.free) for each in result.validation]
+    fitted = [(each.log, "identify", each.free) for each in result.simulated]
+    return [
+        {**free_dict(names, error), "log": log, "use": use}
+        for log, use, errors in (*held_out, *fitted)
+        for error in errors
+    ]
+
+
+def free_dict(names: Sequence[str], error: FreeError) -> dict[str, Any]:
+    """Error of a free simulation [mrad or mm]."""
+    return {
+        "horizon_s": error.horizon,
+        "rms_mrad": {n: 1e3 * float(e) for n, e in zip(names, error.rms, strict=True)},
+        "overall_rms_mrad": error.overall_milli,
+    }
+
+
 def track_dict(found: Track | None) -> dict[str, Any] | None:
     """An estimate over time, one row an instant."""
     if found is None:
@@ -220,9 +257,10 @@ def figure_dict(figure: FitFigure) -> dict[str, Any]:
     }
 
 
-def validation_dict(figures: ValidationFigures) -> dict[str, Any]:
-    """Torque errors on one held-out log."""
+def validation_dict(figures: ValidationFigures, names: Sequence[str]) -> dict[str, Any]:
+    """Errors on one held-out log: of free simulations, where there are any, and of torque."""
     return {
+        "free_simulation": [free_dict(names, error) for error in figures.free],
         "log": figures.log,
         "entries": [figure_dict(f) for f in figures.entries],
         "nominal": [figure_dict(f) for f in figures.nominal],

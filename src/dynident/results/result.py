@@ -18,7 +18,7 @@ from dynident.diagnosis.verdict import Verdict
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
 from dynident.estimators import Estimate
-from dynident.estimators.closed_loop import SimulatedFigure
+from dynident.estimators.closed_loop import FreeError, SimulatedFigure
 from dynident.recording.prepare import Samples, prepared
 from dynident.recording.recording import Recording
 from dynident.results.figures import FitFigure, Series, torque_series
@@ -28,11 +28,15 @@ from dynident.robot.model import Robot
 
 @dataclass(frozen=True)
 class ValidationFigures:
-    """Errors on one held-out log, of the model and of the robot file's own inertials."""
+    """Errors on one held-out log, of the model and of the robot file's own inertials.
+
+    Beside those of torque, those of free simulations where drives were fitted to positions.
+    """
 
     log: str
     entries: tuple[FitFigure, ...]
     nominal: tuple[FitFigure, ...]
+    free: tuple[FreeError, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from dynident.results.parameters import base_rows
 from dynident.results.words import WIDTH, common, counted, entry, number, percent, table
 
 if TYPE_CHECKING:
-    from dynident.estimators.closed_loop import SimulatedFigure
+    from dynident.estimators.closed_loop import FreeError, SimulatedFigure
     from dynident.results.result import Result
 
 
@@ -49,7 +49,15 @@ def summary(result: Result, full: bool = False) -> str:
         Lines of at most 80 columns, without colours.
     """
     sections = [
+        free_lines(
+            result.robot.joint_names,
+            [
+                *((f"held-out {each.log}", each.free) for each in result.validation),
+                *((each.log, each.free) for each in result.simulated),
+            ],
+        ),
         header_lines(result),
+        fitted_lines(result),
         parameter_lines(result, full),
         drive_lines(result),
         shape_lines(result),
@@ -58,6 +66,38 @@ def summary(result: Result, full: bool = False) -> str:
         quality_lines(result),
     ]
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
+
+
+def free_lines(names: Sequence[str], logs: Sequence[tuple[str, Sequence[FreeError]]]) -> list[str]:
+    """Errors of free simulations, log by log, held-out ones first."""
+    lines = []
+    for log, errors in logs:
+        if not errors:
+            continue
+        columns = [
+            (
+                "whole" if each.horizon is None else f"{each.horizon:g} s",
+                [*(number(1e3 * e, 3) for e in each.rms), number(each.overall_milli, 3)],
+            )
+            for each in errors
+        ]
+        lines += table("free sim. mrad", [*names, "overall"], columns)
+        lines += entry("  of", f"{log}: rms of the positions, begun anew after so long")
+    return lines
+
+
+def fitted_lines(result: Result) -> list[str]:
+    """Drives and loop that were fitted, with their error bars; result.json has the links, too."""
+    found = result.estimate.fitted
+    if found is None:
+        return []
+    links = {p.name for p in result.idim.parameters[: result.idim.inertial]}
+    own = [k for k, name in enumerate(found.names) if name not in links]
+    columns = [
+        ("value", [number(found.values[k], 4) for k in own]),
+        ("std", [number(found.std[k], 2) for k in own]),
+    ]
+    return table("fitted", [found.names[k] for k in own], columns)
 
 
 def log_words(samples: Samples) -> str:

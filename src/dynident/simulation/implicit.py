@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.core.jit import inner
+from dynident.simulation.law import linear_output, own_tangent, plain_torque
 from dynident.simulation.ports import DONE, NOT_POSITIVE, STUCK
 from dynident.simulation.state import drag, inverse_terms, sensitivities, solve_dense, tangent
 
@@ -16,13 +17,43 @@ SMALLEST_STEP = 1e-6
 
 
 @inner
-def implicit_stage(tree, plant, s, g, q, dq, memory, SQ, SV, SM, kq, kv):  # type: ignore[no-untyped-def]
+def answer(law, s, q, dq):  # type: ignore[no-untyped-def]
+    """Torques of a continuous law without states, at a motion and the stage's targets."""
+    for j in range(len(s.now)):
+        s.w[j, 3], s.w[j, 4] = q[j] + s.offset[j], dq[j]
+    linear_output(law.C, law.D, law.limit, s.w, s.zs, s.v, s.raw)
+    for j in range(len(s.now)):
+        s.now[j] = law.gain[j] * s.v[j] + s.push[j]
+
+
+@inner
+def answer_slope(law, s):  # type: ignore[no-untyped-def]
+    """Take the slopes of such a law from those of the plant's torque."""
+    for j in range(len(s.now)):
+        if s.v[j] == s.raw[j]:
+            s.K[j, j] -= law.gain[j] * law.D[j, 3]
+            s.D[j, j] -= law.gain[j] * law.D[j, 4]
+
+
+@inner
+def answer_tangent(law, s):  # type: ignore[no-untyped-def]
+    """What the loop's parameters do to such a law's torques at a given motion, into s.U."""
+    for j in range(len(s.now)):
+        for c in range(s.Sraw.shape[1]):
+            s.Sraw[j, c] = 0.0
+    own_tangent(law.parameter, law.D, s.late, s.Sraw)
+    plain_torque(law, s.v, s.raw, law.parameter, s.Sraw, s.u, s.U)
+
+
+@inner
+def implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, kv):  # type: ignore[no-untyped-def]
     """Solve ``ID(q + g dq', dq', ddq) = torques``, ``dq' = dq + g ddq``, for ddq (Newton).
 
-    On a fixed base; states of friction are held, s.guess is where the iteration starts. q, dq
-    become those of the stage, kq and kv its rates; SV and s.X the sensitivities of dq' and of
-    ddq.
+    On a fixed base; states of friction are held, s.guess is where the iteration starts. The
+    torques are held, or those of a continuous law without states. q, dq become those of the
+    stage, kq and kv its rates; SV and s.X the sensitivities of dq' and of ddq.
     """
+    continuous = law.hold == 0
     dof, n = len(dq), len(s.now)
     trial, step, q0, v0, M, K, D = s.trial, s.step, s.q0, s.v0, s.M, s.K, s.D
     previous = np.inf
@@ -36,6 +67,8 @@ def implicit_stage(tree, plant, s, g, q, dq, memory, SQ, SV, SM, kq, kv):  # typ
             q[i] = q0[i] + g * dq[i]
         inverse_terms(tree, plant.phi, plant.rotors, s, q, dq)
         drag(plant, s, q, dq, memory)
+        if continuous:
+            answer(law, s, q, dq)
         size = 0.0
         for i in range(dof):
             r = s.external[i] - s.tau[i]
@@ -55,6 +88,8 @@ def implicit_stage(tree, plant, s, g, q, dq, memory, SQ, SV, SM, kq, kv):  # typ
         for i in range(dof):
             kv[i] = trial[i]
         tangent(tree, plant, s, trial)
+        if continuous:
+            answer_slope(law, s)
         for i in range(dof):
             for j in range(dof):
                 M[i, j] += g * (D[i, j] + g * K[i, j])
@@ -70,8 +105,11 @@ def implicit_stage(tree, plant, s, g, q, dq, memory, SQ, SV, SM, kq, kv):  # typ
                 dq[i] = v0[i] + g * trial[i]
                 q[i] = q0[i] + g * dq[i]
                 kq[i] = dq[i]
-            if s.X.shape[1] and not differentiate(tree, plant, s, g, q, dq, SQ, SV, SM):
-                return NOT_POSITIVE, 0
+            if s.X.shape[1]:
+                if continuous:
+                    answer_tangent(law, s)
+                if not differentiate(tree, plant, s, g, q, dq, SQ, SV, SM):
+                    return NOT_POSITIVE, 0
             return DONE, -1
     worst = 0
     for i in range(dof):

@@ -87,9 +87,11 @@ def advance(tree, plant, law, a, b, c, substeps, h, inputs, state, s, start, sto
             # ---- a sampled controller looks and decides
             if hold > 0:
                 if (k * substeps + sub) % hold == 0:
-                    measure(q, noise, k, counts, joints, s.measured)
+                    measure(q, law.bias, noise, k, counts, joints, s.measured)
                     part = sub / substeps
-                    decide(tree, law, inputs, s, k, part, dq, z, SQ, SV, SZ, s.u)
+                    decide(
+                        tree, law, inputs, s, k, part, part, 1.0 / substeps, dq, z, SQ, SV, SZ, s.u
+                    )
                     next_state(law.A, law.B, law.antiwindup, s.w, z, s.v, s.raw, zs)
                     if columns and m:
                         state_tangent(
@@ -143,10 +145,14 @@ def advance(tree, plant, law, a, b, c, substeps, h, inputs, state, s, start, sto
                             add_matrix(factor, KZ[r, j], Zs[j])
                 if hold == 0:
                     for j in range(n):
-                        s.measured[j] = qs[joints + j]
+                        s.offset[j] = law.bias[j]
                         if len(noise):
-                            s.measured[j] += noise[k, j]
-                    decide(tree, law, inputs, s, k, part, dqs, zs, Qs, Vs, Zs, now)
+                            s.offset[j] += noise[k, j]
+                        s.measured[j] = qs[joints + j] + s.offset[j]
+                    decide(
+                        tree, law, inputs, s, k, part, sub / substeps, 1.0 / substeps, dqs, zs,
+                        Qs, Vs, Zs, now,
+                    )  # fmt: skip
                     if flowing:
                         next_state(law.A, law.B, law.antiwindup, s.w, zs, s.v, s.raw, kz[i])
                         if columns:
@@ -170,7 +176,7 @@ def advance(tree, plant, law, a, b, c, substeps, h, inputs, state, s, start, sto
                     configuration_rate(qs, dqs, kq[i])
                 if sample:
                     store(
-                        out, record, joints, first, q, dq, kv[0], now, noise, k, counts,
+                        out, record, joints, first, q, dq, kv[0], now, law.bias, noise, k, counts,
                         SQ, SV, s.X, U,
                     )  # fmt: skip
                 if implicit:
@@ -178,7 +184,7 @@ def advance(tree, plant, law, a, b, c, substeps, h, inputs, state, s, start, sto
                         interpolate(external, k, part, s.external)
                     copy_vector(kv[max(0, i - 1)], s.guess)
                     status, failed = implicit_stage(
-                        tree, plant, s, h * a[i, i], qs, dqs, memory, Qs, Vs, SM, kq[i], kv[i]
+                        tree, plant, law, s, h * a[i, i], qs, dqs, memory, Qs, Vs, SM, kq[i], kv[i]
                     )
                     if status != DONE:
                         runaway = fastest(dqs)

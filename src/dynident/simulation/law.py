@@ -6,11 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Integers
 from dynident.core.jit import inner, spliced
 from dynident.simulation.state import inverse_terms, model_tangent
 
 PLAIN, GRAVITY, COMPUTED_TORQUE = 0, 1, 2
+GAIN, BIAS, DELAY, SPEED = 0, 1, 2, 3
+"""Parameters of the loop itself that a motion is differentiated by."""
 
 
 class Law(NamedTuple):
@@ -29,6 +31,14 @@ class Law(NamedTuple):
     phi : ndarray, shape (bodies, 10)
     rotors : ndarray, shape (dof, dof)
         The model that compensates.
+    held : int
+        1 where targets are held from sample to sample; 0 where they move smoothly between.
+    late : float
+        Samples by which held targets come late.
+    bias : ndarray, shape (n,)
+        What the encoders read at zero [rad or m].
+    parameter : ndarray of int, shape (k, 3)
+        Loop parameters to differentiate by: GAIN, BIAS, DELAY or SPEED, the joint, the column.
     """
 
     A: Array
@@ -43,6 +53,10 @@ class Law(NamedTuple):
     compensation: int
     phi: Array
     rotors: Array
+    held: int
+    late: float
+    bias: Array
+    parameter: Integers
 
 
 @inner
@@ -157,37 +171,83 @@ def between(reference, i, k, part, period, j):  # type: ignore[no-untyped-def]
     )
 
 
+@inner
+def held_targets(reference, x, span, period, w, late):  # type: ignore[no-untyped-def]
+    """Mean over a step of targets that are held from sample to sample, at sample x on.
+
+    Targets that change within a step act as their mean over it, which is linear in their
+    delay from one sample to the next: `late` receives the derivatives by the delay [1/s].
+    """
+    last = reference.shape[1] - 1
+    cell = int(np.ceil(x)) - 1
+    share = min(1.0, (cell + 1 - x) / span)
+    slope = 0.0 if share >= 1.0 else 1.0 / (span * period)
+    before, after = min(max(cell, 0), last), min(max(cell + 1, 0), last)
+    for j in range(len(w)):
+        for i in range(3):
+            a, b = reference[i, before, j], reference[i, after, j]
+            w[j, i] = share * a + (1.0 - share) * b
+            late[j, i] = slope * (a - b)
+
+
+@inner
+def own_tangent(parameter, D, late, Sraw):  # type: ignore[no-untyped-def]
+    """Add what biases and the delay of the targets do to the outputs at a given motion."""
+    for c in range(len(parameter)):
+        kind, joint, column = parameter[c]
+        if kind == BIAS:
+            Sraw[joint, column] += D[joint, 3]
+        elif kind == DELAY:
+            for j in range(len(D)):
+                for i in range(3):
+                    Sraw[j, column] += D[j, i] * late[j, i]
+
+
+@inner
+def plain_torque(law, v, raw, parameter, Sraw, u, SU):  # type: ignore[no-untyped-def]
+    """``gain * v``, and its tangent: of outputs beyond their limits none but that by the gain."""
+    for j in range(len(v)):
+        u[j] = law.gain[j] * v[j]
+        factor = law.gain[j] if v[j] == raw[j] else 0.0
+        for c in range(SU.shape[1]):
+            SU[j, c] = factor * Sraw[j, c]
+    if SU.shape[1]:
+        for c in range(len(parameter)):
+            if parameter[c, 0] == GAIN:
+                SU[parameter[c, 1], parameter[c, 2]] += v[parameter[c, 1]]
+
+
 @spliced
-def decide(tree, law, inputs, s, k, part, dq, z, SQ, SV, SZ, u):  # type: ignore[no-untyped-def]
+def decide(tree, law, inputs, s, k, part, begin, span, dq, z, SQ, SV, SZ, u):  # type: ignore[no-untyped-def]
     """What the controllers read (s.measured is given), their outputs, and their torque u.
 
-    `part` is the share of sample k that has passed. Leaves s.w, s.v, s.raw, s.Snow.
+    `part` is the share of sample k that has passed; the step has begun at `begin` and has the
+    length `span`. Leaves s.w, s.late, s.v, s.raw, s.Snow.
     """
     n, columns = s.Snow.shape
     first = len(dq) - n
-    reference, forward, gain, w, v, raw = (
-        inputs.reference, inputs.forward, law.gain, s.w, s.v, s.raw,
-    )  # fmt: skip
-    for i in range(3):
-        for j in range(n):
-            w[j, i] = between(reference, i, k, part, inputs.period, j)
+    reference, forward, w, v, raw = inputs.reference, inputs.forward, s.w, s.v, s.raw
+    if law.held:
+        held_targets(reference, k + begin - law.late, span, inputs.period, w, s.late)
+    else:
+        for i in range(3):
+            for j in range(n):
+                w[j, i] = between(reference, i, k, part, inputs.period, j)
     for j in range(n):
         w[j, 3], w[j, 4] = s.measured[j], dq[first + j]
     linear_output(law.C, law.D, law.limit, w, z, v, raw)
     if columns:
         linear_tangent(law.C, law.D, v, raw, SQ, SV, SZ, first, s.Sraw)
+        own_tangent(law.parameter, law.D, s.late, s.Sraw)
     if law.compensation == PLAIN:
-        for j in range(n):
-            u[j] = gain[j] * v[j]
-            factor = gain[j] if v[j] == raw[j] else 0.0
-            for c in range(columns):
-                s.Snow[j, c] = factor * s.Sraw[j, c]
+        plain_torque(law, v, raw, law.parameter, s.Sraw, u, s.Snow)
     else:
         compensated(tree, law, s, s.measured, dq, SQ, SV, u, s.Snow)
     if len(forward):
         following = min(k + 1, len(forward) - 1)
         for j in range(n):
-            u[j] += forward[k, j] + part * (forward[following, j] - forward[k, j])
+            s.push[j] = forward[k, j] + part * (forward[following, j] - forward[k, j])
+            u[j] += s.push[j]
 
 
 @inner
@@ -199,10 +259,10 @@ def interpolate(signal, k, share, out):  # type: ignore[no-untyped-def]
 
 
 @inner
-def measure(q, noise, k, count, first, out):  # type: ignore[no-untyped-def]
-    """Joint positions as the encoder gives them: noise added, rounded to counts."""
+def measure(q, bias, noise, k, count, first, out):  # type: ignore[no-untyped-def]
+    """Joint positions as the encoder gives them: bias and noise added, rounded to counts."""
     for j in range(len(out)):
-        value = q[first + j]
+        value = q[first + j] + bias[j]
         if len(noise):
             value += noise[k, j]
         if count[j] > 0.0:

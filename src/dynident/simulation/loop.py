@@ -52,6 +52,12 @@ class Loop:
     q0, dq0 : ndarray, shapes (nq,) and (dof,), optional
         Where the robot starts; on the reference by default (a free-flying base at rest in
         the origin).
+    held : bool
+        Whether targets are held from sample to sample; else they move smoothly between.
+    bias : ndarray, shape (n,), optional
+        What the encoders read where the robot's positions are zero [rad or m].
+    lead : int
+        Rows of the reference from before the start, for targets that come late.
     """
 
     idim: Idim
@@ -67,6 +73,9 @@ class Loop:
     model: Array | None = None
     q0: Array | None = None
     dq0: Array | None = None
+    held: bool = False
+    bias: Array | None = None
+    lead: int = 0
 
     def __post_init__(self) -> None:
         idim, n = self.idim, self.idim.robot.n
@@ -86,10 +95,13 @@ class Loop:
             fastest = np.max(np.abs(self.reference.dq), axis=0)
             object.__setattr__(self, "width", WIDTH_SHARE * np.maximum(fastest, 1e-3))
         sampled = self.controller.rate is not None
-        if INTEGRATORS[self.integrator].implicit and (not sampled or idim.robot.floating):
+        stateless = self.controller.states == 0 and self.controller.compensation == "none"
+        if INTEGRATORS[self.integrator].implicit and (
+            idim.robot.floating or not (sampled or stateless)
+        ):
             raise InputError(
-                f"integrator {self.integrator!r} needs a sampled controller (give it a rate) and "
-                "a fixed base; ode1 to ode4 do not"
+                f"integrator {self.integrator!r} needs a fixed base, and a sampled controller "
+                "(give it a rate) or one without states; ode1 to ode4 do not"
             )
         if self.count is not None:
             count = np.asarray(self.count, dtype=float)
@@ -97,8 +109,14 @@ class Loop:
                 raise InputError(f"an encoder's counts need {n} finite values, positive or zero")
         if self.count is not None and np.any(self.count) and not sampled:
             raise InputError("an encoder's counts need a sampled controller: give it a rate")
-        if self.controller.delay > 0.0 and not sampled:
-            raise InputError("a delay needs a sampled controller: give it a rate")
+        if self.controller.delay > 0.0 and not sampled and not self.held:
+            raise InputError(
+                "a delay needs a sampled controller (give it a rate), or targets that are held"
+            )
+        if not 0 <= self.lead < len(self.reference.q) or (self.lead and sampled):
+            raise InputError("rows before the start are of a continuous controller's reference")
+        if self.bias is not None and np.shape(self.bias) != (n,):
+            raise InputError(f"encoder biases need {n} values, got {np.size(self.bias)}")
         if self.controller.compensation != "none":
             if self.model is None:
                 raise InputError(

@@ -109,9 +109,10 @@ class Scratch(NamedTuple):
     alone (own) and composite (C), what accelerations add (extra), B and T of `linearise`.
     Of the joint space: M, tau, the derivatives K, D, the regressor W, accelerations'
     sensitivities X, torques' U. Of the controllers: inputs w, outputs v, unlimited raw,
-    torques u. Of the drives: speed, sign, the elements' tables, sensitivities of a state after
-    its step (fresh). Of the stages: states (qs, dqs, zs), rates (kq, kv, kz), sensitivities of
-    both (Qs, Vs, Zs, KQ, KV, KZ).
+    torques u, the targets' derivatives by their delay (late), feed-forward torques (push), what
+    encoders read beside the position (offset). Of the drives: speed, sign, the elements' tables,
+    sensitivities of a state after its step (fresh). Of the stages: states (qs, dqs, zs), rates
+    (kq, kv, kz), sensitivities of both (Qs, Vs, Zs, KQ, KV, KZ).
     """
 
     R: Array
@@ -148,6 +149,9 @@ class Scratch(NamedTuple):
     u: Array
     now: Array
     measured: Array
+    late: Array
+    push: Array
+    offset: Array
     Sraw: Array
     Snow: Array
     speed: Array
@@ -182,7 +186,8 @@ def build_scratch(
         "M": (dof, dof), "tau": (dof,), "K": (dof, dof), "D": (dof, dof), "W": (dof, c),
         "X": (dof, c), "U": (dof, c), "still": (dof,), "guess": (dof,), "external": (dof,),
         "trial": (dof,), "step": (dof, 1), "q0": (dof,), "v0": (dof,), "w": (n, 5), "v": (n,),
-        "raw": (n,), "u": (n,), "now": (n,), "measured": (n,), "Sraw": (n, c), "Snow": (n, c),
+        "raw": (n,), "u": (n,), "now": (n,), "measured": (n,), "late": (n, 3), "push": (n,),
+        "offset": (n,), "Sraw": (n, c), "Snow": (n, c),
         "speed": (drives,), "sign": (drives,), "fresh": (states, c),
         "table": (e, most, BY_STATE + states + elements.shape.shape[1]),
         "zs": (n, m), "Zs": (n, m, c), "qs": (nq,), "dqs": (dof,), "Qs": (dof, c), "Vs": (dof, c),
@@ -193,14 +198,14 @@ def build_scratch(
 
 
 @inner
-def store(out, record, joints, first, q, dq, ddq, tau, noise, k, count, SQ, SV, X, U):  # type: ignore[no-untyped-def]
+def store(out, record, joints, first, q, dq, ddq, tau, bias, noise, k, count, SQ, SV, X, U):  # type: ignore[no-untyped-def]
     """Write one sample into the outputs that are wanted."""
     copy_vector(q, out.q[record])
     copy_vector(dq, out.dq[record])
     copy_vector(ddq, out.ddq[record])
     copy_vector(tau, out.tau[record])
     if len(out.measured):
-        measure(q, noise, k, count, joints, out.measured[record])
+        measure(q, bias, noise, k, count, joints, out.measured[record])
     if len(out.by_q):
         copy_matrix(SQ[first:], out.by_q[record])
     if len(out.by_dq):

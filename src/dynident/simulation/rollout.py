@@ -13,7 +13,16 @@ from dynident.core.text import nearest
 from dynident.simulation.controller import Controller
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.kernel import advance
-from dynident.simulation.law import COMPUTED_TORQUE, GRAVITY, PLAIN, Law
+from dynident.simulation.law import (
+    BIAS,
+    COMPUTED_TORQUE,
+    DELAY,
+    GAIN,
+    GRAVITY,
+    PLAIN,
+    SPEED,
+    Law,
+)
 from dynident.simulation.loop import Loop
 from dynident.simulation.plant import Plant, build_plant
 from dynident.simulation.ports import (
@@ -35,6 +44,27 @@ CODES = {
     "computed-torque": COMPUTED_TORQUE,
 }
 """What the kernel does for each of a controller's compensations."""
+
+
+KINDS = {"gain": GAIN, "bias": BIAS, "delay": DELAY, "speed": SPEED}
+"""Parameters of a loop that a motion can be differentiated by."""
+
+
+@dataclass(frozen=True)
+class LoopColumn:
+    """A parameter of the loop itself to differentiate by.
+
+    Attributes
+    ----------
+    kind : {"gain", "bias", "delay", "speed"}
+        The drive's torque per unit of output; what the encoder reads at zero [rad or m]; by how
+        much all held targets come late [s]; the joint's speed at the start [rad/s or m/s].
+    joint : int
+        Index of the joint; of a delay any.
+    """
+
+    kind: str
+    joint: int = 0
 
 
 @dataclass(frozen=True)
@@ -106,7 +136,8 @@ def rollout(
     for part in sensitive_rollout(loop, theta):
         parts.append(part.motion)
         if progress is not None:
-            progress("simulation", (part.start + len(part.motion.q)) / loop.samples)
+            done = loop.lead + part.start + len(part.motion.q)
+            progress("simulation", done / loop.samples)
     names = ("q", "dq", "ddq", "tau", "measured")
     return Motion(loop.rate, *(np.concatenate([getattr(p, n) for p in parts]) for n in names))
 
@@ -116,6 +147,7 @@ def sensitive_rollout(
     theta: Array,
     columns: Sequence[int] | Integers = (),
     wanted: Sequence[str] = SENSITIVITIES,
+    own: Sequence[LoopColumn] = (),
 ) -> Iterator[Stretch]:
     """Simulate, and differentiate the motion by parameters along the way.
 
@@ -131,6 +163,10 @@ def sensitive_rollout(
         Standard parameters to differentiate by, and after them the model's `shape_parameters`.
     wanted : sequence of str
         Which of `SENSITIVITIES` to hand out.
+    own : sequence of LoopColumn
+        Parameters of the loop, whose columns follow. Positions are the robot's: what an encoder
+        reads moves with its bias by one more. Of a robot that starts where its encoders read q0
+        the start moves with the bias.
 
     Yields
     ------
@@ -146,10 +182,10 @@ def sensitive_rollout(
     for name in wanted:
         if name not in SENSITIVITIES:
             raise InputError(f"sensitivity {name!r} is not known{nearest(name, SENSITIVITIES)}")
-    n, dof, c = robot.n, robot.dof, len(columns)
+    n, dof, c = robot.n, robot.dof, len(columns) + len(own)
     assert loop.width is not None
     plant = build_plant(idim, theta, loop.width, columns, loop.elements)
-    law = clocked(loop)
+    law = clocked(loop, own, len(columns))
     state = initial_state(loop, law, plant, c)
     inputs = Inputs(
         reference=np.ascontiguousarray([loop.reference.q, loop.reference.dq, loop.reference.ddq]),
@@ -165,7 +201,7 @@ def sensitive_rollout(
     if not len(plant.elements.gear):  # the kernel is compiled without them, and faster by a sixth
         acting = plant._replace(elements=None)  # type: ignore[arg-type]
     room = build_scratch(idim.tree.bodies, plant.elements, len(plant.gears), state, len(scheme.b))
-    for start in range(0, loop.samples, STRETCH):
+    for start in range(loop.lead, loop.samples, STRETCH):
         stop = min(start + STRETCH, loop.samples)
         rows = stop - start
         out = Outputs(
@@ -188,22 +224,47 @@ def sensitive_rollout(
                 "unstable, even where limits bound its motion"
             )
         motion = Motion(loop.rate, out.q, out.dq, out.ddq, out.tau, out.measured)
-        yield Stretch(start, motion, out.by_q, out.by_dq, out.by_ddq, out.by_tau)
+        yield Stretch(start - loop.lead, motion, out.by_q, out.by_dq, out.by_ddq, out.by_tau)
 
 
-def clocked(loop: Loop) -> Law:
-    """The controller on the integrator's clock."""
+def clocked(loop: Loop, own: Sequence[LoopColumn] = (), first: int = 0) -> Law:
+    """The controller on the integrator's clock, and which of its parameters are differentiated.
+
+    Raises
+    ------
+    InputError
+        For parameters of loops that are not differentiated by them.
+    """
     control, idim = loop.controller, loop.idim
+    fitted = any(each.kind != "speed" for each in own)
+    if fitted and (control.states or control.compensation != "none" or control.rate is not None):
+        raise InputError(
+            "gains, biases and delays are found for continuous controllers without states and "
+            "compensation: p, pd and p-p"
+        )
     hold, delay = loop.steps
+    late = control.delay * loop.rate if control.rate is None else 0.0
+    bias = np.zeros(idim.robot.n) if loop.bias is None else np.array(loop.bias, dtype=float)
+    parameter = np.array([(KINDS[each.kind], each.joint, first + k) for k, each in enumerate(own)])
     phi = np.zeros((idim.tree.bodies, 10))
     rotors = np.zeros((idim.tree.dof, idim.tree.dof))
     if loop.model is not None:
         model = build_plant(idim, loop.model, np.ones(idim.robot.n))
         phi, rotors = model.phi, model.rotors
     names = ("A", "B", "C", "D", "antiwindup", "gain", "limit")
-    arrays = (np.ascontiguousarray(getattr(control, name), dtype=float) for name in names)
-    compensation = CODES[control.compensation]
-    return Law(*arrays, hold, delay, compensation, phi, rotors)  # type: ignore[arg-type, call-arg]
+    arrays = {key: np.ascontiguousarray(getattr(control, key), dtype=float) for key in names}
+    return Law(
+        **arrays,
+        hold=hold,
+        delay=delay,
+        compensation=CODES[control.compensation],
+        phi=phi,
+        rotors=rotors,
+        held=int(loop.held),
+        late=late,
+        bias=bias,
+        parameter=parameter.astype(np.int64).reshape(-1, 3),
+    )
 
 
 def initial_state(loop: Loop, law: Law, plant: Plant, columns: int) -> State:
@@ -221,6 +282,13 @@ def initial_state(loop: Loop, law: Law, plant: Plant, columns: int) -> State:
     if not (np.all(np.isfinite(q)) and np.all(np.isfinite(dq))):
         raise InputError("the start holds values that are not finite")
     q = np.array(q, dtype=float)
+    q[len(q) - n :] -= law.bias
+    SQ, SV = np.zeros((2, dof, columns))
+    for kind, joint, column in law.parameter:
+        if kind == BIAS:
+            SQ[dof - n + joint, column] = -1.0
+        elif kind == SPEED:
+            SV[dof - n + joint, column] = 1.0
     if robot.floating:
         norm = float(np.linalg.norm(q[3:7]))
         if norm == 0.0:
@@ -233,8 +301,8 @@ def initial_state(loop: Loop, law: Law, plant: Plant, columns: int) -> State:
         ring=np.zeros((law.delay + 1, n)),
         at=np.zeros(1, dtype=np.int64),
         memory=plant.elements.rest.copy(),
-        SQ=np.zeros((dof, columns)),
-        SV=np.zeros((dof, columns)),
+        SQ=SQ,
+        SV=SV,
         SZ=np.zeros((n, m, columns)),
         SU=np.zeros((law.delay + 1, n, columns)),
         SM=np.zeros((*plant.elements.rest.shape, columns)),
@@ -287,7 +355,7 @@ def reason(loop: Loop, status: int, sample: int, velocity: int) -> str:
     robot = loop.idim.robot
     joint = velocity - (robot.dof - robot.n)
     name = robot.joint_names[joint] if joint >= 0 else robot.base_link
-    when = f"at t = {sample / loop.rate:.4f} s"
+    when = f"at t = {(sample - loop.lead) / loop.rate:.4f} s"
     if status == NOT_POSITIVE:
         return (
             f"the simulated mass matrix is not positive definite {when} ({name}): these "

@@ -7,6 +7,7 @@ from dataclasses import replace
 from dynident.api import EVERY_METHOD, identify
 from dynident.core.options import table
 from dynident.core.progress import Progress, Stopwatch, silent
+from dynident.estimators import TORQUE_FREE
 from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.options import SIMULATION, check_options, names_of
 from dynident.recording.prepare import Samples
@@ -38,7 +39,8 @@ def run_study(study: Study, progress: Progress = silent) -> Identification:
     fitted: list[Samples] = []
     held_out: list[Samples] = []
     for k, section in enumerate(study.log):
-        samples = study_samples(section, robot, study.prepare)
+        torque = chosen.method not in TORQUE_FREE
+        samples = study_samples(section, robot, study.prepare, torque)
         (fitted if section.use == "identify" else held_out).append(samples)
         progress("reading", (k + 1) / len(study.log))
     watch.lap("logs")

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from dynident.api import with_law
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.nearest import nearest_to_base
 from dynident.core.arrays import Array
@@ -19,12 +20,15 @@ from dynident.core.inertia import from_com, inertia_matrix, smallest_eigenvalue
 from dynident.core.schema import Name, Number, validated
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import Idim
+from dynident.estimators.closed_loop import FreeError, Simulation, free_errors
+from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident.results.figures import check_lowpass, model_figures
 from dynident.results.json import SCHEMA
 from dynident.results.repair import moved_words
 from dynident.results.result import ValidationFigures
 from dynident.results.urdf import standard_urdf
+from dynident.study.loop import build_simulation
 from dynident.study.study import LogSection, Study, listed, study_idim, study_robot, study_samples
 
 Finite = Annotated[Number, Field(gt=-1e30, lt=1e30)]
@@ -98,6 +102,7 @@ class Document(Part):
     settings: StoredSettings
     parameters: tuple[StoredParameter, ...]
     shape: tuple[StoredShape, ...] = ()
+    fitted: tuple[StoredShape, ...] = ()
     standard: tuple[StoredLink, ...] | None
     joints: tuple[StoredJoint, ...]
 
@@ -331,15 +336,45 @@ def stored_figures(
     """
     study, robot = stored.study, stored.idim.robot
     section = relocated(study.log[0], files)
-    samples = study_samples(section, robot, study.prepare)
+    simulates = bool(stored.document.fitted)
+    samples = study_samples(section, robot, study.prepare, torque=not simulates)
+    theta = stored.theta()
+    free: tuple[FreeError, ...] = ()
+    if simulates:
+        simulation = stored_loop(stored, samples)
+        samples = with_law(samples, simulation)
+        (free,) = free_errors(
+            Problem.of(stored.base, samples), simulation, stored.base.matrix @ theta
+        )
     problem = Problem.of(stored.base, samples)
     settings = stored.document.settings
     lowpass = lowpass_hz or settings.lowpass_hz
-    figures = model_figures(problem, stored.theta(), lowpass, settings.score)
+    figures = model_figures(problem, theta, lowpass, settings.score)
     return StoredFigures(
-        ValidationFigures(",".join(files), *figures),
+        ValidationFigures(",".join(files), *figures, free),
         (*stored.warnings, *samples.warnings, *check_lowpass(lowpass, [samples])),
     )
+
+
+def stored_loop(stored: StoredResult, samples: Samples) -> Simulation:
+    """The loop of a stored result on another log, gains, biases and delay as they were fitted.
+
+    Raises
+    ------
+    InputError
+        When its study has no controller any more.
+    """
+    study, n = stored.study, stored.idim.robot.n
+    if study.controller is None:
+        raise InputError(f"{stored.path}: settings.study: has no 'controller'; was it edited?")
+    simulation = build_simulation(
+        study.controller, study.reference, study.simulation, stored.idim.robot, (samples,)
+    ).of_encoders()
+    values = {each.name: each.value for each in stored.document.fitted}
+    gain = [values.get(f"gain{j + 1}", g) for j, g in enumerate(simulation.controller.gain)]
+    bias = [values.get(f"bias{j + 1}", 0.0) for j in range(n)]
+    delay = max(0.0, values.get("delay", simulation.controller.delay))
+    return simulation.tuned(np.array(gain), np.array(bias), delay)
 
 
 def relocated(section: LogSection, files: Sequence[str]) -> LogSection:

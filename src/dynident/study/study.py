@@ -340,7 +340,9 @@ def study_idim(study: Study, robot: Robot) -> Idim:
     return build_idim(robot, study.robot.friction, study.robot.rotor, elements=elements)
 
 
-def study_samples(section: LogSection, robot: Robot, settings: PrepareSection) -> Samples:
+def study_samples(
+    section: LogSection, robot: Robot, settings: PrepareSection, torque: bool = True
+) -> Samples:
     """Read and prepare one log of a study.
 
     Raises
@@ -350,7 +352,7 @@ def study_samples(section: LogSection, robot: Robot, settings: PrepareSection) -
     given = settings.model_dump(exclude_none=True)
     own = {"period": section.period, "warmup": section.warmup}
     given |= {key: value for key, value in own.items() if value is not None}
-    samples = prepare(study_recording(section, robot), **given)
+    samples = prepare(study_recording(section, robot, torque), **given)
     if section.keep is None:
         return samples
     first = 0 if section.rows is None else section.rows[0]
@@ -359,8 +361,8 @@ def study_samples(section: LogSection, robot: Robot, settings: PrepareSection) -
     return samples.only([(start - first, stop - first) for start, stop in section.keep])
 
 
-def study_recording(section: LogSection, robot: Robot) -> Recording:
-    """Read and mend one log of a study.
+def study_recording(section: LogSection, robot: Robot, torque: bool = True) -> Recording:
+    """Read and mend one log of a study; without torque only where that may be.
 
     Raises
     ------
@@ -375,6 +377,7 @@ def study_recording(section: LogSection, robot: Robot) -> Recording:
         side=section.side,
         name=section.name,
         stack=section.stack,
+        torque=torque,
         **asdict(section.clocking()),
     )
     recording = mend(recording, section.mending())

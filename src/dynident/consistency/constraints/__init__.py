@@ -18,7 +18,7 @@ from dynident.consistency.constraints.consistency import (
 )
 from dynident.consistency.constraints.regions import Box, Ellipsoid, Hull, Sphere
 from dynident.consistency.constraints.relations import EqualLinks, Payload, Symmetric
-from dynident.consistency.constraints.values import Bounds, Fixed, LinkMass, TotalMass
+from dynident.consistency.constraints.values import Belief, Bounds, Fixed, LinkMass, Tied, TotalMass
 from dynident.consistency.space import Space
 
 
@@ -33,6 +33,8 @@ class Constraint(Protocol):
 CONSTRAINTS: dict[str, type[Constraint]] = {
     "bounds": Bounds,
     "fixed": Fixed,
+    "tied": Tied,
+    "belief": Belief,
     "mass": LinkMass,
     "total-mass": TotalMass,
     "box": Box,
@@ -69,6 +71,7 @@ __all__ = [
     "CONSTRAINTS",
     "ON_BASE",
     "BasePositive",
+    "Belief",
     "Bounds",
     "Box",
     "Constraint",
@@ -83,6 +86,7 @@ __all__ = [
     "PseudoInertia",
     "Sphere",
     "Symmetric",
+    "Tied",
     "TotalMass",
     "described",
 ]

@@ -69,6 +69,60 @@ class Fixed:
 
 
 @dataclass(frozen=True)
+class Tied:
+    """Parameters, standard or base ones, that have one value.
+
+    Attributes
+    ----------
+    parameters : tuple of str
+        At least two, or a symbol that stands for that of every joint.
+    """
+
+    parameters: Names
+
+    def __post_init__(self) -> None:
+        keep(self, parameters=as_names("tied", "parameters", self.parameters))
+
+    def cones(self, space: Space) -> list[Cone]:
+        """One row a parameter but the first."""
+        first, *others = listed(self.parameters)
+        if not others:
+            raise InputError(f"constraint 'tied' needs at least two parameters, has {first}")
+        row = space.row(first)
+        return [exactly(space.row(name) - row, f"{name} = {first}", 0.0) for name in others]
+
+
+@dataclass(frozen=True)
+class Belief:
+    """Parameters that are about a value: rows beside those of the log, and no constraint.
+
+    Attributes
+    ----------
+    parameters : tuple of str
+    value, std : float
+        SI units.
+    """
+
+    parameters: Names
+    value: float
+    std: float
+
+    def __post_init__(self) -> None:
+        parameters = as_names("belief", "parameters", self.parameters)
+        value = as_number("belief", "value", self.value)
+        keep(
+            self,
+            parameters=parameters,
+            value=value,
+            std=as_number("belief", "std", self.std, positive=True),
+        )
+
+    def cones(self, space: Space) -> list[Cone]:
+        """None of them: methods with a prior of their own have no place for it."""
+        raise InputError("constraint 'belief' is of cloe with links = 'fixed'")
+
+
+@dataclass(frozen=True)
 class LinkMass:
     """Masses of links: known, or between bounds.
 

@@ -1,0 +1,301 @@
+"""Logs without torque: drives and loop fitted to encoders, the links as their file has them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dynident as di
+from dynident.cli import run
+from dynident.consistency.constraints import Belief, Bounds, Fixed, Tied
+from dynident.core.errors import ComputationError, InputError
+from dynident.estimators.encoder import Fitting
+from dynident.simulation.controller import pd, pid
+from dynident.simulation.loop import Loop
+from dynident.simulation.reference import Reference
+from dynident.simulation.rollout import LoopColumn, rollout, sensitive_rollout
+
+RATE = 200.0
+KP, KD = (80.0, 60.0, 40.0), (3.0, 2.5, 2.0)
+DRIVES = np.array(
+    [[0.15, 2.0, 1.0, 0.3], [0.12, 1.5, 0.8, -0.4], [0.08, 1.0, 0.5, 0.2]]
+)  # Ia fv fc off
+DELAY, BIAS = 0.0083, np.array([0.0, 0.02, -0.015])
+
+URDF = """<robot name="arm"><link name="base"/>
+{}</robot>"""
+LINK = """<link name="l{k}"><inertial><origin xyz="{c}"/><mass value="{m}"/>
+<inertia ixx="0.02" iyy="0.02" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="j{k}" type="revolute"><parent link="{parent}"/><child link="l{k}"/>
+<origin xyz="{at}"/><axis xyz="{axis}"/>
+<limit lower="-3" upper="3" effort="90" velocity="9"/></joint>
+"""
+
+
+def arm(tmp_path: Path) -> Path:
+    parts = [("base", "0 0 0", "0 1 0"), ("l1", "0.4 0 0", "0 1 0"), ("l2", "0.3 0 0", "1 0 0")]
+    text = "".join(
+        LINK.format(k=k, c="0.2 0.03 0.02", m=2.0 - 0.4 * k, parent=p, at=at, axis=axis)
+        for k, (p, at, axis) in enumerate(parts, start=1)
+    )
+    path = tmp_path / "arm.urdf"
+    path.write_text(URDF.format(text))
+    return path
+
+
+def targets(seconds: float, seed: int = 0) -> np.ndarray:
+    """Triangles that become faster, written every fourth sample."""
+    t = np.arange(int(seconds * RATE)) / RATE
+    phase = np.cumsum(0.4 + 1.1 * t / seconds) / RATE
+    wave = 2.0 * np.abs(2.0 * ((phase[:, None] + [0.0, 0.3, 0.6]) % 1.0) - 1.0) - 1.0
+    held = wave[(np.arange(len(t)) // 4) * 4]
+    return 0.5 * held + np.array([0.2, -0.3, 0.4]) + 0.0 * seed
+
+
+def twin(
+    tmp_path: Path, seconds: float = 8.0, **changes: object
+) -> tuple[di.Robot, Loop, np.ndarray]:
+    robot = di.load_robot(str(arm(tmp_path)))
+    model = di.build_idim(robot)
+    q = targets(seconds)
+    still = np.zeros_like(q)
+    loop = Loop(
+        model,
+        pd(KP, KD, delay=DELAY),
+        Reference(RATE, q, still, still),
+        "sdirk2",
+        1,
+        np.full(3, 0.03),
+        q0=q[0] + BIAS + 0.05,
+        dq0=np.zeros(3),
+        held=True,
+        bias=BIAS,
+    )
+    theta = np.concatenate([robot.nominal.ravel(), DRIVES.ravel()])
+    return robot, replace(loop, **changes), theta
+
+
+def log_of(loop: Loop, theta: np.ndarray, noise: float = 5e-5, seed: int = 0) -> di.Recording:
+    motion = rollout(loop, theta)
+    q = motion.measured + noise * np.random.default_rng(seed).normal(size=motion.q.shape)
+    return di.Recording("twin", RATE, q, np.zeros_like(q), qref=loop.reference.q, torque="none")
+
+
+def fitted(
+    tmp_path: Path, **options: object
+) -> tuple[di.Identification, dict[str, tuple[float, float]]]:
+    robot, loop, theta = twin(tmp_path)
+    problem = di.Problem(robot, di.prepare(log_of(loop, theta), bandwidth=10.0))
+    simulation = di.Simulation(pd(KP, KD), width=0.03)
+    found = di.identify(problem, "cloe", simulation=simulation, **options)
+    own = found.estimate.fitted
+    assert own is not None
+    return found, {n: (v, s) for n, v, s in zip(own.names, own.values, own.std, strict=True)}
+
+
+@pytest.mark.parametrize("integrator", ["sdirk2", "ode4"])
+@pytest.mark.parametrize("substeps", [1, 3])
+def test_a_motion_is_differentiated_by_gains_biases_and_delay(tmp_path, integrator, substeps):
+    _, loop, theta = twin(tmp_path, 2.0, integrator=integrator, substeps=substeps)
+    own = [LoopColumn("gain", 1), LoopColumn("bias", 1), LoopColumn("bias", 2), LoopColumn("delay")]
+    own += [LoopColumn("speed", 1)]
+    by = np.concatenate([part.by_q for part in sensitive_rollout(loop, theta, (), ("q",), own)])
+
+    def moved(kind: str, joint: int, step: float) -> np.ndarray:
+        control = loop.controller
+        if kind == "delay":
+            other = replace(loop, controller=replace(control, delay=control.delay + step))
+        elif kind == "gain":
+            gain = control.gain + step * (np.arange(3) == joint)
+            other = replace(loop, controller=replace(control, gain=gain))
+        elif kind == "speed":
+            other = replace(loop, dq0=step * (np.arange(3) == joint))
+        else:
+            other = replace(loop, bias=BIAS + step * (np.arange(3) == joint))
+        return rollout(other, theta).q
+
+    for k, each in enumerate(own):
+        quotient = (moved(each.kind, each.joint, 1e-6) - moved(each.kind, each.joint, -1e-6)) / 2e-6
+        np.testing.assert_allclose(by[:, :, k], quotient, atol=2e-6 * np.abs(quotient).max())
+
+
+def test_a_delay_of_whole_samples_is_that_of_the_targets(tmp_path):
+    _, loop, theta = twin(tmp_path, 2.0)
+    late = replace(loop, controller=pd(KP, KD, delay=2.0 / RATE))
+    shifted = np.vstack([loop.reference.q[:1], loop.reference.q[:1], loop.reference.q[:-2]])
+    still = np.zeros_like(shifted)
+    other = replace(loop, controller=pd(KP, KD), reference=Reference(RATE, shifted, still, still))
+    np.testing.assert_allclose(rollout(late, theta).q, rollout(other, theta).q, atol=1e-12)
+
+
+def test_rows_before_the_start_are_targets_that_are_still_to_come(tmp_path):
+    _, loop, theta = twin(tmp_path, 2.0)
+    whole = rollout(loop, theta)
+    a = 120
+    still = np.zeros_like(loop.reference.q[a - 5 :])
+    rest = replace(
+        loop,
+        reference=Reference(RATE, loop.reference.q[a - 5 :], still, still),
+        lead=5,
+        q0=whole.measured[a],
+        dq0=whole.dq[a],
+    )
+    np.testing.assert_allclose(rollout(rest, theta).q, whole.q[a:], atol=1e-9)
+
+
+def test_the_implicit_law_agrees_with_small_explicit_steps(tmp_path):
+    _, loop, theta = twin(tmp_path, 2.0)
+    fine = rollout(replace(loop, integrator="ode4", substeps=20), theta)
+    near = rollout(replace(loop, substeps=20), theta)
+    np.testing.assert_allclose(near.q, fine.q, atol=2e-5)
+
+
+def test_the_twins_drives_delay_and_biases_are_found(tmp_path):
+    _, values = fitted(tmp_path, loop="delay,bias", constraints=(Fixed("bias1", 0.0),))
+    for j in range(3):
+        for k, symbol in enumerate(("Ia", "fv")):
+            value, std = values[f"{symbol}{j + 1}"]
+            assert abs(value - DRIVES[j, k]) < 3.0 * std + 1e-3 * DRIVES[j, k]
+    assert abs(values["delay"][0] - DELAY) < 0.05 / RATE
+    for j in (1, 2):
+        value, std = values[f"bias{j + 1}"]
+        assert abs(value - BIAS[j]) < max(2e-4, 3.0 * std)
+
+
+def test_held_out_errors_of_free_simulation_come_first(tmp_path):
+    robot, loop, theta = twin(tmp_path, 9.0)
+    whole = di.prepare(log_of(loop, theta), bandwidth=10.0)
+    recording = log_of(loop, theta)
+    first, last = (
+        di.prepare(recording.rows(*part), bandwidth=10.0) for part in ((0, 1200), (1200, 1800))
+    )
+    problem = di.Problem(robot, first)
+    simulation = di.Simulation(pd(KP, KD), width=0.03)
+    found = di.identify(problem, "cloe", simulation=simulation, validation=[last])
+    (figures,) = found.validation
+    assert [each.horizon for each in figures.free] == [0.1, 1.0, None]
+    assert figures.free[-1].overall_milli < 2.0
+    assert found.summary().startswith("free sim. mrad")
+    assert whole.torque == "none"
+
+
+def test_known_values_ties_and_beliefs_hold(tmp_path):
+    constraints = (
+        Tied("fv"),
+        Fixed("off1", 0.3),
+        Bounds("fc", 0.6, 0.9),
+        Belief("Ia2", 0.05, 1e-4),
+    )
+    found, values = fitted(tmp_path, constraints=constraints)
+    assert values["fv1"][0] == pytest.approx(values["fv3"][0], rel=1e-6)
+    assert values["off1"] == pytest.approx((0.3, 0.0), abs=1e-6)
+    assert all(0.6 - 1e-6 <= values[f"fc{k}"][0] <= 0.9 + 1e-6 for k in (1, 2, 3))
+    assert values["Ia2"][0] == pytest.approx(0.05, abs=2e-2)
+    assert any("fc" in name for name in found.estimate.active)
+    assert found.estimate.prior == "Ia2 = 0.05 +- 0.0001"
+
+
+@pytest.mark.parametrize(
+    ("fitting", "words"),
+    [
+        ({"loop": "delay,slack"}, "'slack' is not known"),
+        ({"constraints": (Bounds("fw1", 0.0),)}, "'fw1' is not fitted"),
+        ({"constraints": (Bounds("bias1", 0.0),)}, "'bias1' is not fitted"),
+    ],
+)
+def test_what_is_not_fitted_is_refused(tmp_path, fitting, words):
+    with pytest.raises(InputError, match=words):
+        fitted(tmp_path, **fitting)
+
+
+def test_methods_that_fit_torque_refuse_logs_without(tmp_path):
+    robot, loop, theta = twin(tmp_path, 4.0)
+    problem = di.Problem(robot, di.prepare(log_of(loop, theta), bandwidth=10.0))
+    with pytest.raises(InputError, match="has no torque, which method wls fits; cloe fits"):
+        di.identify(problem, "wls")
+    with pytest.raises(InputError, match="the law of p, pd and p-p"):
+        di.identify(problem, "cloe", simulation=di.Simulation(pid(9.0, 1.0, 1.0, n=3)))
+
+
+def test_targets_that_never_move_and_chatter_are_refused(tmp_path):
+    robot, loop, theta = twin(tmp_path, 4.0)
+    problem = di.Problem(robot, di.prepare(log_of(loop, theta), bandwidth=10.0))
+    chatters = di.Simulation(pd(KP, KD), width=1e-4, integrator="ode3")
+    with pytest.raises(ComputationError, match="chatters"):
+        di.identify(problem, "cloe", simulation=chatters)
+    still = np.tile(loop.reference.q[:1], (len(loop.reference.q), 1))
+    log = replace(log_of(loop, theta), qref=still)
+    with pytest.raises(InputError, match="targets never move"):
+        di.identify(
+            di.Problem(robot, di.prepare(log, bandwidth=10.0)),
+            "cloe",
+            simulation=di.Simulation(pd(KP, KD)),
+        )
+
+
+def test_gains_of_zero_and_delays_beyond_the_log_are_refused(tmp_path):
+    robot, loop, theta = twin(tmp_path, 4.0)
+    problem = di.Problem(robot, di.prepare(log_of(loop, theta), bandwidth=10.0))
+    with pytest.raises(InputError, match="the gain on the target of j2 is zero: give kp"):
+        di.identify(problem, "cloe", simulation=di.Simulation(pd((80.0, 0.0, 40.0), KD)))
+    late = di.Simulation(pd(KP, KD, delay=5.0))
+    with pytest.raises(InputError, match="a delay of 5 s is longer than the log of 4 s"):
+        di.identify(problem, "cloe", simulation=late)
+
+
+def test_chatter_is_no_estimate_of_base_parameters_either(tmp_path):
+    robot, loop, theta = twin(tmp_path, 4.0)
+    motion = rollout(loop, theta)
+    still = np.zeros_like(motion.q)
+    reference = Reference(RATE, motion.q, motion.dq, still)
+    driven = rollout(replace(loop, reference=reference, held=False, bias=None,
+                             controller=pd(KP, KD)), theta)  # fmt: skip
+    log = di.Recording("driven", RATE, driven.q, driven.tau, qref=motion.q, dqref=motion.dq)
+    problem = di.Problem(robot, di.prepare(log, bandwidth=10.0))
+    simulation = di.Simulation(pd(KP, KD), width=1e-4)
+    with pytest.raises(ComputationError, match="chatters"):
+        di.identify(problem, "cloe", simulation=simulation)
+
+
+def test_from_the_command_line_alone(tmp_path, capsys):
+    _, loop, theta = twin(tmp_path, 6.0)
+    motion = rollout(loop, theta)
+    names = ["time", *(f"{s}_j{k}" for s in ("q", "qref") for k in (1, 2, 3))]
+    table = np.column_stack([np.arange(len(motion.q)) / RATE, motion.measured, loop.reference.q])
+    for name, rows in (("fit", slice(0, 800)), ("test", slice(800, 1200))):
+        np.savetxt(
+            tmp_path / f"{name}.csv",
+            table[rows],
+            delimiter=",",
+            header=",".join(names),
+            comments="",
+        )
+    study = tmp_path / "study.toml"
+    study.write_text(
+        '[robot]\nfile = "arm.urdf"\n[[log]]\nfiles = "fit.csv"\n'
+        f'[controller]\nkind = "pd"\nkp = {list(KP)}\nkd = {list(KD)}\n'
+        '[identify]\nmethod = "cloe"\n[simulation]\nwidth = 0.03\n'
+    )
+    assert run(["identify", str(study), "-o", str(tmp_path / "out")]) == 0
+    assert capsys.readouterr().out.startswith("free sim. mrad")
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert {row["name"] for row in result["fitted"]} >= {"Ia1", "fc3", "delay"}
+    assert result["free_simulation"][0]["horizon_s"] == 0.1
+    assert (tmp_path / "out" / "model.urdf").is_file()
+    stored = str(tmp_path / "out" / "result.json")
+    assert run(["validate", stored, str(tmp_path / "test.csv"), "--json"]) == 0
+    (log,) = json.loads(capsys.readouterr().out)["validation"]
+    assert log["free_simulation"][-1]["overall_rms_mrad"] < 2.0
+    study.write_text(study.read_text().replace('"cloe"', '"wls"'))
+    assert run(["identify", str(study)]) == 2
+    words = capsys.readouterr().err
+    assert "no column 'tau_j1'" in words
+    assert "without torques method cloe fits the positions" in words
+
+
+def test_options_are_said_once():
+    assert Fitting(loop=["delay", "bias"]).loop == "delay,bias"  # type: ignore[arg-type]
