@@ -592,9 +592,19 @@ def test_a_trajectory_begins_where_it_is_asked_to():
     np.testing.assert_allclose(found.trajectory.at(np.array([0.0]))[0], [0.5, -0.5], atol=2e-4)
 
 
+def test_knots_of_splines_may_be_searched():
+    fixed = excite(ROBOT, trajectory="spline", **{**QUICK, "starts": 1})
+    free = excite(ROBOT, trajectory="spline", free_knots=True, **{**QUICK, "starts": 3})
+    assert free.design.value <= fixed.design.value
+    assert free.design.certificate.ok
+    again = replace(free.trajectory, family=free.shape.family())
+    np.testing.assert_allclose(again.reference(100.0).q, free.trajectory.reference(100.0).q)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"free_knots": True}, "has no 'free_knots'"),
         ({"criterium": "d"}, "no option 'criterium'.*'criterion'"),
         ({"wanted": ("m9",), "criterion": "std"}, "no base parameter is called 'm9'"),
         ({"criterion": "std"}, "needs the base parameters that are wanted"),

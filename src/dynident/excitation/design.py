@@ -8,7 +8,7 @@ are put on the grid, and the search goes on. What still cannot be proved is shru
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -56,6 +56,8 @@ class Task:
     asked : Asked
     start : ndarray, shape (n,), optional
         Position at the first instant [rad or m].
+    redraw : callable, optional
+        Gives each start but the first a family of its own, from its random numbers.
     """
 
     experiment: Experiment
@@ -66,6 +68,7 @@ class Task:
     criterion: str
     asked: Asked
     start: Array | None = None
+    redraw: Callable[[np.random.Generator], Family] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -161,7 +164,10 @@ def design(
         words = f"start {k + 1} of {starts}"
         progress(words if best is None else f"{words}, best {best[0]:.4g}", k / starts)
         try:
-            found = searched(task, rng, iterations, max(seconds - spent, 0.3))
+            own = task
+            if k > 0 and task.redraw is not None:
+                own = replace(task, family=task.redraw(rng))
+            found = searched(own, rng, iterations, max(seconds - spent, 0.3))
         except KeyboardInterrupt:
             if best is None:
                 raise
@@ -179,6 +185,7 @@ def design(
             f"none of {starts} starts led to a trajectory within the limits; allow more time or "
             "starts, a smaller clearance, or another initial pose"
         )
+    task = replace(task, family=best[1].family)
     if polish:
         progress("polishing", 0.0)
         left = seconds - (time.monotonic() - begun)

@@ -163,6 +163,7 @@ def excite(
         aim.criterion,
         asked,
         start,
+        (lambda rng: shape.redrawn(rng).family()) if shape.free_knots else None,
     )
     found = design(
         task, budget.starts, budget.seed, budget.time, budget.iterations, budget.polish, progress
@@ -172,11 +173,19 @@ def excite(
         robot,
         found,
         predict(exact, fine_motion(found.trajectory)),
-        shape,
+        as_found(shape, found.trajectory.family),
         aim.periods,
         aim.rate,
         tuple(warnings),
     )
+
+
+def as_found(shape: Shape, family: Family) -> Shape:
+    """The shape with the knots that were found."""
+    if not shape.free_knots:
+        return shape
+    knots = tuple(family.parts[0].knots[1:-1].tolist())
+    return replace(shape, knots=knots, intervals=None, free_knots=None)
 
 
 def robot_limits(robot: Robot, bounds: Bounds) -> Limits:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import AfterValidator, Field
 
 from dynident.core.errors import InputError
@@ -56,6 +57,9 @@ class Shape(Options):
     knots: Annotated[tuple[Number, ...] | None, "of a spline, instead of equidistant ones [s]"] = (
         None
     )
+    free_knots: Annotated[
+        bool | None, "search the knots of a spline too: each start but the first draws its own"
+    ] = None
     points: Annotated[Count | None, "through which bang-bang and quintic motions lead; 8"] = None
     smoothing: Annotated[Share | None, "share of bang-bang's ramps of acceleration; 0.5"] = None
 
@@ -74,6 +78,8 @@ class Shape(Options):
             for option in options_of(Shape)
             if option.name != "trajectory" and getattr(self, option.name) is not None
         }
+        if self.trajectory == "spline":
+            given.pop("free_knots", None)
         for name in given:
             if name not in known:
                 raise InputError(
@@ -81,6 +87,12 @@ class Shape(Options):
                 )
         found: Family = maker(**given)
         return found
+
+    def redrawn(self, rng: np.random.Generator) -> Shape:
+        """With other knots: equidistant ones, each moved by up to a third of their distance."""
+        knots = self.family().parts[0].knots
+        moved = knots[1:-1] + rng.uniform(-1.0, 1.0, len(knots) - 2) * np.diff(knots)[0] / 3.0
+        return replace(self, knots=tuple(moved.tolist()), intervals=None)
 
 
 @dataclass(frozen=True)
