@@ -20,11 +20,15 @@ from dynident.dynamics.regressor import regressor_kernel
 from dynident.dynamics.tree import Tree
 from dynident.estimators.recursion import Rule, absorb, follow, solve
 from dynident.friction.kernel import BY_STATE, VALUE, At, address, consult
+from dynident.recording.causal import TURN_POINTS
 
 LOAD = 10
 """Parameters of a load."""
 ROTOR, WEIGHTED, LAW = 0, 1, 2
 """Kinds of a drive's columns."""
+TURNING = 0.05
+"""Distance of a filtered sign from 1 from which rows are in no test until the filter has settled:
+when a joint turns is known to half a sample, and its Coulomb friction is many times the noise."""
 LEARNT = 60.0
 """Time constant of what is learnt of the innovations [s]."""
 RELEASED = 3.0
@@ -57,6 +61,8 @@ class Model(NamedTuple):
         Columns of the last link's own parameters.
     load_std : ndarray, shape (LOAD,)
         What is believed of a load.
+    turnover : ndarray, shape (TURN_POINTS,)
+        What stands for the sign of a speed about the instant at which it changes.
     """
 
     kind: Integers
@@ -88,6 +94,7 @@ class Model(NamedTuple):
     floor: Array
     size: Array
     load_std: Array
+    turnover: Array
 
 
 class Sizes(NamedTuple):
@@ -120,11 +127,15 @@ class Pace(NamedTuple):
         Memory of directional forgetting [s].
     quantile : float
         Normal quantile of the test's threshold.
+    reach : float
+        From the instant at which a speed changes its sign to where `turnover` ends [s]; zero
+        where samples are not filtered.
     """
 
     period: float
     directional: float
     quantile: float
+    reach: float
 
 
 class Memory(NamedTuple):
@@ -142,6 +153,8 @@ class Memory(NamedTuple):
     kept_factor, kept_beta, kept_due : ndarray
         The recursion at the ends of the last two half windows, the older first.
     total : ndarray, shape (TOTALS,)
+    rest : ndarray of int, shape (n,)
+        Samples until each joint's rows are tested again, after it turned.
     """
 
     place: Integers
@@ -156,6 +169,7 @@ class Memory(NamedTuple):
     kept_beta: Array
     kept_due: Array
     total: Array
+    rest: Integers
 
 
 SAMPLES, MODE, IN_HALF, ROWS, ROWS_BEFORE, QUIET, MODE_AGE, COUNTS = 0, 1, 2, 3, 4, 5, 6, 7
@@ -178,9 +192,9 @@ def vectors(*parts: NamedTuple) -> tuple[Integers, Array]:
     )
 
 
-def memory_sizes(p: int) -> tuple[int, int]:
+def memory_sizes(p: int, n: int) -> tuple[int, int]:
     """Lengths of the two vectors of a memory."""
-    return 2 + 4 + COUNTS, 3 * (p * (p + 1) + 2 * p) + LOAD * (LOAD + 2) + TOTALS
+    return 2 + 4 + COUNTS + n, 3 * (p * (p + 1) + 2 * p) + LOAD * (LOAD + 2) + TOTALS
 
 
 @jit
@@ -204,7 +218,7 @@ def unpack_memory(whole, real, p):  # type: ignore[no-untyped-def]
     at += 2 * p
     return Memory(
         whole[:2], whole[2:6].reshape((2, 2)), whole[6 : 6 + COUNTS], R, beta, due, load_factor,
-        load_beta, kept_factor, kept_beta, kept_due, real[at : at + TOTALS],
+        load_beta, kept_factor, kept_beta, kept_due, real[at : at + TOTALS], whole[6 + COUNTS :],
     )  # fmt: skip
 
 
@@ -241,8 +255,8 @@ def unpack_model(whole, real):  # type: ignore[no-untyped-def]
     turn = whole[at : at + s.turns]
     at += s.turns
     load = whole[at : at + LOAD]
-    pace = Pace(real[0], real[1], real[2])
-    at = 3
+    pace = Pace(real[0], real[1], real[2], real[3])
+    at = 4
     rotation = real[at : at + 27 * b].reshape((b, 3, 3, 3))
     at += 27 * b
     translation = real[at : at + 3 * b].reshape((b, 3))
@@ -272,12 +286,24 @@ def unpack_model(whole, real):  # type: ignore[no-untyped-def]
         kind, parent, row, path, path_length, slot, start, stop, column, entry, law, first, turn,
         load, rotation, translation, axis, gravity, weight, turns, shape, gate, slow, sigma,
         memory, walk, floor, size, real[at : at + LOAD],
+        real[at + LOAD : at + LOAD + TURN_POINTS],
     )  # fmt: skip
     return s, pace, model
 
 
+@inner
+def turning(speed, acceleration, reach, turnover):  # type: ignore[no-untyped-def]
+    """The sign of a speed as a filter leaves it, that of ``speed / acceleration`` ago."""
+    if abs(speed) >= reach * abs(acceleration):
+        return np.sign(speed)
+    at = (speed / acceleration / reach + 1.0) * 0.5 * (len(turnover) - 1)
+    k = min(int(at), len(turnover) - 2)
+    value = turnover[k] + (at - k) * (turnover[k + 1] - turnover[k])
+    return value if acceleration > 0.0 else -value
+
+
 @jit
-def fill_rows(s, m, q, dq, ddq, tau, rows):  # type: ignore[no-untyped-def]
+def fill_rows(s, pace, m, q, dq, ddq, tau, rows):  # type: ignore[no-untyped-def]
     """``[X | y]`` of every joint in units of its sigma, shape (n, wide + 1)."""
     n = s.joints
     packed = np.empty((1, s.width))
@@ -305,7 +331,8 @@ def fill_rows(s, m, q, dq, ddq, tau, rows):  # type: ignore[no-untyped-def]
     none = np.empty(0)
     for f in range(s.laws):
         g = m.law[f, 1]
-        at = At(motion[1, g], motion[0, g], np.sign(motion[1, g]), 0.0, 0.0, 0.0, 0.0)
+        sign = turning(motion[1, g], motion[2, g], pace.reach, m.turnover)
+        at = At(motion[1, g], motion[0, g], sign, 0.0, 0.0, 0.0, 0.0)
         consult(m.law[f, 0], at, m.shape[f], none, table[f])
     for e in range(s.entries):
         g = m.entry[e, 1]
@@ -313,10 +340,10 @@ def fill_rows(s, m, q, dq, ddq, tau, rows):  # type: ignore[no-untyped-def]
             value = motion[2, g]
         elif m.entry[e, 0] == WEIGHTED:
             a, b, c = m.weight[e, 0], m.weight[e, 1], m.weight[e, 2]
-            sign = np.sign(motion[1, g])
+            sign = turning(motion[1, g], motion[2, g], pace.reach, m.turnover)
             value = b * motion[1, g] + c * sign
             if a != 0.0:
-                value += a * abs(sign) if c != 0.0 else a
+                value += a * abs(sign) if c != 0.0 and pace.reach == 0.0 else a
         else:
             value = table[m.entry[e, 2], m.entry[e, 3], VALUE]
         packed[0, m.entry[e, 4]] = value * m.weight[e, 3]
@@ -327,6 +354,22 @@ def fill_rows(s, m, q, dq, ddq, tau, rows):  # type: ignore[no-untyped-def]
         for k in range(m.start[j], m.stop[j]):
             rows[j, m.column[k]] = packed[0, k] * scale
         rows[j, s.wide] = tau[j] * scale
+
+
+@inner
+def turns_over(s, pace, m, dq, ddq, j):  # type: ignore[no-untyped-def]
+    """How far from 1 the filtered sign of what rubs on a joint is at most; 0 without a filter."""
+    away = 0.0
+    if pace.reach > 0.0:
+        for g in range(s.gears):
+            if m.turns[g, j] != 0.0:
+                speed, acceleration = 0.0, 0.0
+                for k in range(len(dq)):
+                    speed += m.turns[g, k] * dq[k]
+                    acceleration += m.turns[g, k] * ddq[k]
+                sign = turning(speed, acceleration, pace.reach, m.turnover)
+                away = max(away, abs(abs(sign) - 1.0))
+    return away
 
 
 @inner
@@ -434,7 +477,7 @@ def step(whole, real, memory_whole, memory_real, sample):  # type: ignore[no-unt
     memory = unpack_memory(memory_whole, memory_real, p)
     q, dq = sample[:n], sample[n : 2 * n]
     rows = np.empty((n, s.wide + 1))
-    fill_rows(s, m, q, dq, sample[2 * n : 3 * n], sample[3 * n :], rows)
+    fill_rows(s, pace, m, q, dq, sample[2 * n : 3 * n], sample[3 * n :], rows)
     count, total = memory.counts, memory.total
     moving = np.empty(n, np.int64)
     kept = 0
@@ -442,6 +485,11 @@ def step(whole, real, memory_whole, memory_real, sample):  # type: ignore[no-unt
         if moves(m, dq, j):
             moving[kept] = j
             kept += 1
+    for j in range(n):
+        if turns_over(s, pace, m, dq, sample[2 * n : 3 * n], j) > TURNING:
+            memory.rest[j] = int(pace.reach / pace.period) + 1
+        elif memory.rest[j] > 0:
+            memory.rest[j] -= 1
     squares = np.zeros(n)
     if count[MODE] == 0:
         work, row = np.empty((kept, p + 1)), np.empty(p + 1)
@@ -474,8 +522,9 @@ def step(whole, real, memory_whole, memory_real, sample):  # type: ignore[no-unt
             squares[i] = e * e
         solve(memory.load_factor, memory.load_beta)
     for i in range(kept):
-        total[SUM] += squares[i]
-    count[ROWS] += kept
+        if memory.rest[moving[i]] == 0:
+            total[SUM] += squares[i]
+            count[ROWS] += 1
     count[IN_HALF] += 1
     count[SAMPLES] += 1
     if count[IN_HALF] < s.half:

@@ -48,6 +48,7 @@ from dynident.estimators.recursion import (
     widest,
 )
 from dynident.estimators.recursive import Drift, Forgetting
+from dynident.recording.causal import TURN_POINTS, Turnover
 
 HEAVY, FAR = 50.0, 0.5
 """Size of what is believed of a load before it is seen [kg], [m]."""
@@ -189,6 +190,9 @@ class Tracker:
         A diffuse prior by default.
     knowledge : Knowledge, optional
         Follow a physically consistent set of standard parameters, too, by this prior.
+    turnover : Turnover, optional
+        Of the causal filter that the samples come from: what it leaves of Coulomb friction where a
+        joint turns. Of samples that no such filter has seen there is none.
 
     Raises
     ------
@@ -209,14 +213,18 @@ class Tracker:
         drop_below: NotNegatives = 0.0,
         start: Known | None = None,
         knowledge: Knowledge | None = None,
+        turnover: Turnover | None = None,
     ) -> None:
         refuse(base, sigma, rate)
         self.base, self.rate = base, float(rate)
         self.sigma = np.array(sigma, dtype=float)
         self.options = {**asdict(forgetting), **asdict(drift), **asdict(alarm)}
         slow = per_joint(drop_below, base.idim.robot.n, "drop_below")
-        self._model = model_vectors(base, self.sigma, self.rate, forgetting, drift, alarm, slow)
-        whole, real = memory_sizes(base.count)
+        turn = Turnover(0.0, np.zeros(TURN_POINTS)) if turnover is None else turnover
+        self._model = model_vectors(
+            base, self.sigma, self.rate, forgetting, drift, alarm, slow, turn
+        )
+        whole, real = memory_sizes(base.count, base.idim.robot.n)
         self._whole, self._real = np.zeros(whole, dtype=np.int64), np.zeros(real)
         self._memory: Memory = unpack_memory(self._whole, self._real, base.count)
         if start is None:
@@ -461,6 +469,7 @@ def model_vectors(
     drift: Drift,
     alarm: Alarm,
     slow: tuple[float, ...],
+    turnover: Turnover,
 ) -> tuple[Integers, Array]:
     """What a tracker is told, as two vectors."""
     idim, p = base.idim, base.count
@@ -494,11 +503,11 @@ def model_vectors(
         tree.rotation, tree.translation, tree.axis, tree.gravity, weight,
         np.array([gear.turns for gear in idim.gears]),
         shape, gate, np.array(slow), sigma,
-        fading.memory, walking.walk, fading.floor, size, load_std,
+        fading.memory, walking.walk, fading.floor, size, load_std, turnover.values,
     )  # fmt: skip
     sizes = Sizes(
         tree.bodies, tree.path.shape[1], n, packing.width, len(entry), len(idim.gears), len(law),
         shape.shape[1], p, len(columns), len(turns), 1, half, settle,
     )  # fmt: skip
-    pace = Pace(1.0 / rate, fading.directional, float(special.ndtri(1.0 - error)))
+    pace = Pace(1.0 / rate, fading.directional, float(special.ndtri(1.0 - error)), turnover.reach)
     return vectors(sizes, pace, model)

@@ -6,23 +6,50 @@ differentiated by the central differences of `differences`, for which two more s
 so do the others. Below the cutoff such a filter is a delay: every signal comes out as it was a lag
 ago, the same lag for all, and the model holds among them as it held then. What it does not do is
 what the parallel filter of the batch does: it filters the motion and not the regressor's columns,
-which for a motion well below the cutoff is the same.
+which for a motion well below the cutoff is the same. It is not for the sign of a speed: where a
+joint turns, Coulomb friction goes from one side to the other at once, and comes out of the filter
+as its step response. That is what `Turnover` has in place of the sign.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.compiled import compiled
 from dynident.core.errors import InputError
-from dynident.recording.filters import butterworth, edge
+from dynident.recording.filters import butterworth
 
 AHEAD = 2
 """Samples that central differences look ahead."""
 KEPT = 2 * AHEAD + 1
 SIGNALS = 4
 """Positions, velocities, accelerations and torques."""
+
+
+SETTLED = 1e-3
+"""Of a step, what is left where its response has settled."""
+
+
+@dataclass(frozen=True)
+class Turnover:
+    """What a filter makes of a sign that changes, about the instant at which it does.
+
+    Attributes
+    ----------
+    reach : float
+        So long before and after it the sign itself comes out [s].
+    values : ndarray, shape (TURN_POINTS,)
+        From -1 to 1, at even times from `-reach` to `reach`.
+    """
+
+    reach: float
+    values: Array
+
+
+TURN_POINTS = 129
 
 
 class CausalFilter:
@@ -51,7 +78,10 @@ class CausalFilter:
             )
         self.rate, self.measured = rate, measured
         self._sections = butterworth(cutoff, rate)
-        self.settling = edge(cutoff, rate) + KEPT
+        # ten periods of the cutoff are far more than a step needs
+        self._step = step_response(self._sections, int(np.ceil(10.0 * rate / cutoff)))
+        settled = int(np.flatnonzero(np.abs(self._step - 1.0) > SETTLED)[-1]) + 1
+        self.settling = settled + KEPT
         """Samples that feel the start."""
         width = SIGNALS * n
         self._state = np.zeros((len(self._sections), 2, width))
@@ -70,6 +100,18 @@ class CausalFilter:
         for b0, b1, b2, a1, a2 in self._sections:
             samples += (b1 + 2.0 * b2) / (b0 + b1 + b2) - (a1 + 2.0 * a2) / (1.0 + a1 + a2)
         return samples / self.rate
+
+    @property
+    def turnover(self) -> Turnover:
+        """What comes out where a speed changes its sign, the lag taken off."""
+        late = self.lag * self.rate - AHEAD
+        reach = max(late, self.settling - KEPT - late)
+        # a sign that changes between two samples does so half a sample before the second
+        at = np.linspace(-reach, reach, TURN_POINTS) + late - 0.5
+        known = np.concatenate([[0.0], self._step])
+        values = 2.0 * np.interp(at, np.arange(-1.0, len(self._step)), known) - 1.0
+        values[0], values[-1] = -1.0, 1.0
+        return Turnover(reach / self.rate, values)
 
     def push(self, sample: Array) -> Array | None:
         """Take in ``[q | dq | ddq | tau]``; the same as it was a lag ago.
@@ -115,6 +157,17 @@ class CausalFilter:
                 raise InputError("the state is not that of such a filter")
         for name, array in own.items():
             array[:] = state[name]
+
+
+def step_response(sections: Array, samples: int) -> Array:
+    """What comes out of second-order sections for a step, shape (samples,)."""
+    response = np.ones(samples)
+    for b0, b1, b2, a1, a2 in sections:
+        one = two = 0.0
+        for k, value in enumerate(response):
+            response[k] = b0 * value + one
+            one, two = b1 * value - a1 * response[k] + two, b2 * value - a2 * response[k]
+    return response
 
 
 @compiled(nogil=True, error_model="numpy")

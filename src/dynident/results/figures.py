@@ -165,20 +165,25 @@ def all_samples_figure(
     for log in logs:
         for run, inner in scored(log, lowpass_hz):
             measured = zero_phase_lowpass(log.tau[run], lowpass_hz, log.rate)[inner]
-            counted = moves(idim, log)[run][inner] if moving else np.ones(measured.shape)
-            squared_torque += np.sum(counted * measured**2, axis=0)
-            rows += np.sum(counted, axis=0)
+            kept = moves(idim, log)[run][inner] if moving else None
+            squared_torque += squares(measured, kept)
+            rows += len(measured) if kept is None else np.sum(kept, axis=0)
             motion = log.q[run], log.dq[run], log.ddq[run]
             conditions = idim.follow(*motion[:2], log.rate, conditions=beside(idim, log, run))
             for k, theta in enumerate(sets):
                 predicted = idim.torque(theta, *motion, conditions=conditions)
                 error = measured - zero_phase_lowpass(predicted, lowpass_hz, log.rate)[inner]
-                squared_error[k] += np.sum(counted * error**2, axis=0)
+                squared_error[k] += squares(error, kept)
     names = idim.robot.joint_names
     kind = MOVING if moving else ALL_SAMPLES
     return tuple(
         figure(names, squared, squared_torque, rows, kind, lowpass_hz) for squared in squared_error
     )
+
+
+def squares(signal: Array, kept: Booleans | None) -> Array:
+    """Sums of squares of the columns, of some of their samples."""
+    return np.asarray(np.sum(signal**2 if kept is None else kept * signal**2, axis=0))
 
 
 def moves(idim: Idim, log: Samples) -> Booleans:

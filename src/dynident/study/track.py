@@ -211,6 +211,7 @@ class Follower:
             drop_below=prepare.get("drop_below", 0.0),
             start=setting.start,
             knowledge=Knowledge() if options.consistent else None,
+            turnover=self.filter.turnover,
         )
         self.each = max(1, round(options.every * rate / self.step))
         self._setting = setting
