@@ -213,6 +213,24 @@ def test_held_out_errors_of_free_simulation_come_first(tmp_path):
     assert whole.torque == "none"
 
 
+def test_friction_that_changes_along_a_turn_is_noticed(tmp_path):
+    robot, loop, _ = twin(tmp_path)
+    drives = np.hstack([DRIVES, np.zeros((3, 2))])
+    drives[1, 4:] = [0.6, 0.2]
+    theta = np.concatenate([robot.nominal.ravel(), drives.ravel()])
+    uneven = replace(loop, idim=di.build_idim(robot, "uneven"), bias=None)
+    log = di.prepare(log_of(uneven, theta), bandwidth=10.0)
+    simulation = di.Simulation(pd(KP, KD), width=0.03)
+    plain = di.identify(di.Problem(robot, log), "cloe", simulation=simulation)
+    (words,) = (note for note in plain.warnings if "uneven" in note)
+    assert "j2 are those of friction that changes along a turn: try friction = 'uneven'" in words
+    right = di.identify(di.Problem(robot, log, friction="uneven"), "cloe", simulation=simulation)
+    assert not any("uneven" in note for note in right.warnings)
+    found = right.estimate.fitted
+    assert found is not None
+    assert found.values[found.names.index("fcs2")] == pytest.approx(0.6, abs=0.1)
+
+
 def test_known_values_ties_and_beliefs_hold(tmp_path):
     constraints = (
         Tied("fv"),
