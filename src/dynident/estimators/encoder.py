@@ -603,6 +603,9 @@ def minimised(
                 new, trial, close = x, here, True  # nothing but rounding and kinks is left
                 break
             damping = max(10.0 * damping, DAMPING)
+            if damping > LARGEST_DAMPING and len(history) > 1:
+                new, trial, close = x, here, True  # a kink of the motion: no step lowers the error
+                break
             if damping > LARGEST_DAMPING:
                 raise ComputationError(
                     "no step from the start lowers the error of the positions; check the gains, "
