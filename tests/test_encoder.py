@@ -334,6 +334,8 @@ def test_from_the_command_line_alone(tmp_path, capsys):
     assert {row["name"] for row in result["fitted"]} >= {"Ia1", "fc3", "delay"}
     assert result["free_simulation"][0]["horizon_s"] == 0.1
     assert (tmp_path / "out" / "model.urdf").is_file()
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert page.index("<h2>Free simulation</h2>") < page.index("<h2>Facts</h2>")
     stored = str(tmp_path / "out" / "result.json")
     assert run(["validate", stored, str(tmp_path / "test.csv"), "--json"]) == 0
     (log,) = json.loads(capsys.readouterr().out)["validation"]
