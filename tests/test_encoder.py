@@ -13,6 +13,7 @@ import dynident as di
 from dynident.cli import run
 from dynident.consistency.constraints import Belief, Bounds, Fixed, Tied
 from dynident.core.errors import ComputationError, InputError
+from dynident.estimators.closed_loop import auxiliary_model
 from dynident.estimators.encoder import Fitting
 from dynident.simulation.controller import pd, pid
 from dynident.simulation.loop import Loop
@@ -21,6 +22,7 @@ from dynident.simulation.rollout import LoopColumn, rollout, sensitive_rollout
 
 RATE = 200.0
 KP, KD = (80.0, 60.0, 40.0), (3.0, 2.5, 2.0)
+Z1 = Path(__file__).parents[1] / "examples" / "z1"
 DRIVES = np.array(
     [[0.15, 2.0, 1.0, 0.3], [0.12, 1.5, 0.8, -0.4], [0.08, 1.0, 0.5, 0.2]]
 )  # Ia fv fc off
@@ -166,6 +168,34 @@ def test_the_twins_drives_delay_and_biases_are_found(tmp_path):
         assert abs(value - BIAS[j]) < max(2e-4, 3.0 * std)
 
 
+def test_a_twin_of_the_measured_arm_gives_its_drives_back():
+    """Seven joints of `examples/z1` along the measured targets, drives and delay as told."""
+    robot = di.load_robot(str(Z1 / "z1.urdf"))
+    log = di.read_log(Z1 / "z1.csv", robot, torque=False).rows(0, 1000)
+    samples = di.prepare(log, bandwidth=10.0)
+    n, rng = robot.n, np.random.default_rng(0)
+    drives = np.column_stack([
+        rng.uniform(0.1, 0.3, n), rng.uniform(3.0, 7.0, n), rng.uniform(1.5, 4.0, n),
+        rng.uniform(-1.0, 1.0, n),
+    ])  # fmt: skip
+    theta = np.concatenate([robot.nominal.ravel(), drives.ravel()])
+    simulation = di.Simulation(pd([80.0, 120.0, 120.0, *[80.0] * 4], 2.5), width=0.05)
+    tuned = simulation.of_encoders().tuned(np.ones(n), np.zeros(n), DELAY)
+    loop = auxiliary_model(di.Problem(robot, samples), tuned).loops[0][0][2]
+    motion = rollout(loop, theta)
+    q = motion.measured + 2e-5 * rng.normal(size=motion.q.shape)
+    other = di.Recording("twin", RATE, q, np.zeros_like(q), qref=log.qref, torque="none")
+    problem = di.Problem(robot, di.prepare(other, bandwidth=10.0))
+    found = di.identify(problem, "cloe", simulation=simulation).estimate.fitted
+    assert found is not None
+    values = dict(zip(found.names, zip(found.values, found.std, strict=True), strict=True))
+    assert abs(values["delay"][0] - DELAY) < 0.05 / RATE
+    for j in range(n):
+        for k, symbol in enumerate(("Ia", "fv")):
+            value, std = values[f"{symbol}{j + 1}"]
+            assert abs(value - drives[j, k]) < 3.0 * std + 1e-3 * drives[j, k]
+
+
 def test_held_out_errors_of_free_simulation_come_first(tmp_path):
     robot, loop, theta = twin(tmp_path, 9.0)
     whole = di.prepare(log_of(loop, theta), bandwidth=10.0)
@@ -181,6 +211,24 @@ def test_held_out_errors_of_free_simulation_come_first(tmp_path):
     assert figures.free[-1].overall_milli < 2.0
     assert found.summary().startswith("free sim. mrad")
     assert whole.torque == "none"
+
+
+def test_friction_that_changes_along_a_turn_is_noticed(tmp_path):
+    robot, loop, _ = twin(tmp_path)
+    drives = np.hstack([DRIVES, np.zeros((3, 2))])
+    drives[1, 4:] = [0.6, 0.2]
+    theta = np.concatenate([robot.nominal.ravel(), drives.ravel()])
+    uneven = replace(loop, idim=di.build_idim(robot, "uneven"), bias=None)
+    log = di.prepare(log_of(uneven, theta), bandwidth=10.0)
+    simulation = di.Simulation(pd(KP, KD), width=0.03)
+    plain = di.identify(di.Problem(robot, log), "cloe", simulation=simulation)
+    (words,) = (note for note in plain.warnings if "uneven" in note)
+    assert "j2 are those of friction that changes along a turn: try friction = 'uneven'" in words
+    right = di.identify(di.Problem(robot, log, friction="uneven"), "cloe", simulation=simulation)
+    assert not any("uneven" in note for note in right.warnings)
+    found = right.estimate.fitted
+    assert found is not None
+    assert found.values[found.names.index("fcs2")] == pytest.approx(0.6, abs=0.1)
 
 
 def test_known_values_ties_and_beliefs_hold(tmp_path):
@@ -286,6 +334,8 @@ def test_from_the_command_line_alone(tmp_path, capsys):
     assert {row["name"] for row in result["fitted"]} >= {"Ia1", "fc3", "delay"}
     assert result["free_simulation"][0]["horizon_s"] == 0.1
     assert (tmp_path / "out" / "model.urdf").is_file()
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert page.index("<h2>Free simulation</h2>") < page.index("<h2>Facts</h2>")
     stored = str(tmp_path / "out" / "result.json")
     assert run(["validate", stored, str(tmp_path / "test.csv"), "--json"]) == 0
     (log,) = json.loads(capsys.readouterr().out)["validation"]

@@ -26,7 +26,7 @@ from dynident.core.options import InPython, Options
 from dynident.core.schema import OneOf
 from dynident.core.text import nearest
 from dynident.dynamics.base import BaseParameters
-from dynident.dynamics.idim import Idim
+from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators.closed_loop import Simulation, auxiliary_model, stiffness_warnings
 from dynident.estimators.covariance import ErrorBars, Scores, Spread, named, spread_of
 from dynident.estimators.estimate import Estimate, Fitted, Shape
@@ -59,6 +59,9 @@ START = 1e-2
 """Drives' parameters that have to be positive start from so much at least, in SI units."""
 MOST_STARTS = 60
 """Speeds at the starts of runs that are fitted beside all else; of more they are as read."""
+EVEN, UNEVEN = "coulomb-viscous", 0.6
+"""Friction whose errors are looked at for another that changes along a turn, and the share of a
+joint's error that the latter has to leave to be named."""
 START_DELAY = 1.0
 """Of the targets, where the iterations start [samples]."""
 
@@ -600,6 +603,9 @@ def minimised(
                 new, trial, close = x, here, True  # nothing but rounding and kinks is left
                 break
             damping = max(10.0 * damping, DAMPING)
+            if damping > LARGEST_DAMPING and len(history) > 1:
+                new, trial, close = x, here, True  # a kink of the motion: no step lowers the error
+                break
             if damping > LARGEST_DAMPING:
                 raise ComputationError(
                     "no step from the start lowers the error of the positions; check the gains, "
@@ -628,6 +634,41 @@ def refuse_chatter(problem: Problem, simulation: Simulation, unknowns: Unknowns,
     chatter = stiffness_warnings(auxiliary_model(here, tuned), unknowns.theta(x))
     if chatter:
         raise ComputationError(chatter[0])
+
+
+def uneven_words(
+    problem: Problem, simulation: Simulation, unknowns: Unknowns, x: Array
+) -> tuple[str, ...]:
+    """Joints whose error friction that changes along a turn would take away, in words.
+
+    The columns of that friction at an estimate without it are a linear problem: one rollout.
+    """
+    idim, n = problem.idim, problem.robot.n
+    if idim.friction != EVEN or idim.elements:
+        return ()
+    other = build_idim(problem.robot, "uneven", idim.rotor)
+    names = Unknowns(other, unknowns.own, np.zeros(0), unknowns.first, unknowns.runs).names
+    values = dict(zip(unknowns.names, x, strict=True))
+    wider = np.array([values.get(name, 0.0) for name in names])
+    base = replace(problem.base, idim=other)
+    found = linearised(
+        Problem.of(base, problem.samples),
+        simulation,
+        replace(unknowns, idim=other, unit=np.ones(len(names))),
+        wider,
+    )
+    rows = found.system(found.rms())
+    norms = np.maximum(np.linalg.norm(rows[:, :-1], axis=0), 1e-12)
+    step = np.linalg.lstsq(rows[:, :-1] / norms, rows[:, -1], rcond=1e-8)[0] / norms
+    left = np.array([np.linalg.norm(g.factor @ np.append(-step, 1.0)) for g in found.factors])
+    share = left / np.sqrt(found.squares())
+    joints = [f"{problem.robot.joint_names[j]}" for j in range(n) if share[j] < UNEVEN]
+    if not joints:
+        return ()
+    return (
+        f"the errors of {', '.join(joints)} are those of friction that changes along a turn: try "
+        "friction = 'uneven'",
+    )
 
 
 def concluded(
@@ -699,7 +740,7 @@ def concluded(
         certificate=found.solution.certificate,
         active=held,
         prior=free.words or None,
-        warnings=simulation.warnings,
+        warnings=(*simulation.warnings, *uneven_words(problem, simulation, unknowns, x)),
         history=(base.matrix @ np.array([unknowns.theta(each) for each in found.history]).T).T,
         singular_values=np.asarray(np.linalg.svd(A, compute_uv=False)),
         shape=shape if len(shape.names) else None,

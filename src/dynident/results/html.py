@@ -123,6 +123,8 @@ def html_report(result: Result, series: Sequence[Series]) -> str:
             subtitle=f"dynamic model identified by {result.method} from "
             + counted(len(result.samples), "log"),
             verdict=verdict(result, rows),
+            free=free_table(result),
+            fitted=fitted_table(result),
             facts=facts(result),
             errors=error_table(result),
             torques=[(log_title(result, s.name), torque_figures(result.robot, s)) for s in series],
@@ -470,6 +472,38 @@ def standard_table(result: Result) -> Table | None:
         Group("from data [%]", 3),
     )
     return Table(columns, tuple(rows), ("link",), groups)
+
+
+def free_table(result: Result) -> Table | None:
+    """Errors of free simulations, held-out logs first, where drives were fitted to positions."""
+    logs = [
+        *((f"held-out {each.log}", each.free) for each in result.validation),
+        *((each.log, each.free) for each in result.simulated),
+    ]
+    rows = [
+        Row((
+            f"{log}, " + ("whole" if e.horizon is None else f"{e.horizon:g} s"),
+            *(number(1e3 * rms, 3) for rms in e.rms),
+            number(e.overall_milli, 3),
+        ))
+        for log, errors in logs
+        for e in errors
+    ]  # fmt: skip
+    columns = ("log and horizon", *result.robot.joint_names, "overall")
+    return Table(columns, tuple(rows), columns[:1]) if rows else None
+
+
+def fitted_table(result: Result) -> Table | None:
+    """What was fitted of drives, loop and links to positions, with error bars."""
+    found = result.estimate.fitted
+    if found is None:
+        return None
+    rows = zip(found.names, found.units, found.values, found.std, strict=True)
+    return Table(
+        ("parameter", "value", "std", "unit"),
+        tuple(Row((n, number(v, 4), number(s, 2), unit)) for n, unit, v, s in rows),
+        ("parameter", "unit"),
+    )
 
 
 def drives(result: Result) -> Table | None:
