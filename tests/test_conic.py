@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 from dynident.conic.active_set import Face, Linearised, linearise
 from dynident.conic.cones import Definite, Equal, Positive, names_of, smat, svec, violation
 from dynident.conic.infeasible import feasible, nearest_possible
+from dynident.conic.interior import STEPS, Form
 from dynident.conic.solve import compressed, solve_cone_problem
 from dynident.consistency.constraints import Bounds, Fixed, LinkMass, TotalMass
 from dynident.consistency.feasible_set import build_feasible_set
@@ -560,3 +561,21 @@ def test_a_proof_says_how_far_away_an_answer_would_be():
     assert nearest_possible([above, below], np.array([-1.0, -1.0])) == 0.0
     far = Positive(("1e-7 x > 1",), np.array([[1e-7]]), np.array([1.0]))
     assert nearest_possible([far], np.array([1.0])) == pytest.approx(1e7)
+
+
+@pytest.mark.parametrize("state", [129, 151, 168, 212, 293])
+def test_the_solver_ends_before_its_numbers_underflow(state, capfd):
+    """No point satisfies these, or only one far away; after 150 steps the solver would panic."""
+    rng = np.random.default_rng(state)
+    bases = rng.normal(size=(3, 3, 4, 4))
+    bases = bases + bases.transpose(0, 1, 3, 2)
+    sizes = [10.0 ** rng.uniform(-3.0, 3.0, (3, 1, 1)) for _ in bases]
+    floor = 1e-9 * np.eye(4)
+    cones = [Definite(f"c{k}", b * s, floor) for k, (b, s) in enumerate(zip(bases, sizes))]
+    R = rng.normal(size=(3, 3)) * 10.0 ** rng.uniform(-3.0, 3.0, 3)
+    form = Form(R, rng.normal(size=3), cones, np.zeros(3))
+    for unit in (3.0, 30.0):
+        outcome = form.solve(unit, careful=False)
+        assert outcome is not None
+        assert outcome.iterations <= STEPS
+    assert capfd.readouterr().err == ""

@@ -15,6 +15,10 @@ INFEASIBLE = "PrimalInfeasible"
 TOLERANCE = 1e-9
 PRECISE = 1e4
 """Length of the longest column of R that the criterion is scaled down to."""
+STEPS = 100
+"""Of the solver at most. Where no point satisfies the constraints and no proof of it is found, it
+goes on, a hundred times closer to the boundary with each, until its numbers underflow and it
+panics; a problem that can be solved takes a tenth to a half of these."""
 LARGE = 200
 """Unknowns above which Clarabel's supernodal factorisation is the faster one."""
 
@@ -86,6 +90,7 @@ class Form:
         settings.chordal_decomposition_enable = False
         settings.equilibrate_enable = settings.iterative_refinement_enable = careful
         settings.direct_solve_method = "faer" if self.unknowns > LARGE else "qdldl"
+        settings.max_iter = STEPS
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
         q = self.linear(unit)
         return clarabel.DefaultSolver(self.P, q, self.A, self.b / unit, self.kinds, settings)

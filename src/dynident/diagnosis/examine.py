@@ -193,7 +193,7 @@ def examine(
     )
     if any(found) or not held_out or not apart_by(snapshots)[1]:
         return found
-    return (*found, *(look(snapshot, (), thorough) for snapshot in snapshots[len(logs) :]))
+    return (*found, *(look(snapshot, (), thorough=True) for snapshot in snapshots[len(logs) :]))
 
 
 def apart_by(snapshots: Sequence[Snapshot]) -> tuple[float, bool]:
