@@ -79,8 +79,7 @@ def test_predicted_information_is_that_of_the_samples() -> None:
     whole = every_sample(problem(found, recorded(found, found.trajectory, 0)))
     A = whole.factors.weighted(np.array(SIGMA)).A
     std = np.sqrt(np.diag(np.linalg.inv(A.T @ A)))
-    # 3 % of the log are the filters' edges, which are dropped
-    np.testing.assert_allclose(std, found.prediction.std, rtol=0.06)
+    np.testing.assert_allclose(std, found.prediction.std, rtol=0.02)
 
 
 @pytest.mark.parametrize("encoder", [0.0, 1e-5])

@@ -115,7 +115,7 @@ def design(
     starts: int = 4,
     seed: int = 0,
     seconds: float = 30.0,
-    iterations: int = 150,
+    iterations: int = 300,
     progress: Progress = silent,
 ) -> Design:
     """Find a trajectory.
