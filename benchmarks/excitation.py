@@ -3,7 +3,8 @@
 Writes docs/figures/excitation.md. Run from the top of the project:
 python benchmarks/excitation.py [--quick] [--long] [PART ...]
 Parts: six tx40 seven ur10 talos montecarlo loop, and long (many starts, minutes), which runs when
-it is named or with --long. Parts that do not run keep their place on the page as it is.
+it is named or with --long. Parts that do not run keep their place on the page as it is; --quick
+prints a short form of each and writes nothing.
 """
 
 from __future__ import annotations
@@ -573,7 +574,7 @@ def long(quick: bool) -> list[str]:
     )
     task = short.design.task
     begun = time.process_time()
-    best = design(task, 2 if quick else 16, 1000, ENDLESS, 20 if quick else 500)
+    best = design(task, 2 if quick else 12, 1000, ENDLESS, 20 if quick else 500)
     seconds = time.process_time() - begun
     exact = replace(task.experiment, width=None)
     dets = [
@@ -623,8 +624,8 @@ def ur10(quick: bool) -> list[str]:
             criterion=criterion,
             collision=collision,
             sigma=(1.0,) * 6,
-            starts=1,
-            iterations=40 if quick else 150,
+            starts=1 if quick else 3,
+            iterations=40 if quick else 300,
             **sheet,
         )
         watched = "watched" if collision else "not watched"
@@ -636,8 +637,8 @@ def ur10(quick: bool) -> list[str]:
         *markdown([*head, "certificate"], rows),
         "",
         f"{found.prediction.base.count} columns (`coulomb-viscous`, no rotors), five harmonics, "
-        "one start; ranges, speeds and torques of the UR10e's data sheet (torques less a fifth), "
-        f"accelerations up to {ACCELERATION:g} rad/s², bodies and shapes of the UR10 of "
+        "three starts; ranges, speeds and torques of the UR10e's data sheet (torques less a "
+        f"fifth), accelerations up to {ACCELERATION:g} rad/s², bodies and shapes of the UR10 of "
         "example-robot-data. All joints' torques weigh alike.",
     ]
 
@@ -656,7 +657,7 @@ def talos(quick: bool) -> list[str]:
         "coulomb-viscous",
         acceleration=ACCELERATION,
         starts=1,
-        iterations=15 if quick else 150,
+        iterations=15 if quick else 300,
     )
     clearance = found.design.task.clearance
     assert clearance is not None
