@@ -462,13 +462,7 @@ def violations(task: Task, trajectory: Trajectory) -> tuple[float, float]:
 
 def compared(robot: Robot, quick: bool, **options: Any) -> tuple[list[str], list[list[str]]]:
     """Our search, then the others from the same start, in the same time."""
-    found, spent = designed(
-        robot,
-        "coulomb-viscous",
-        starts=1 if quick else 2,
-        iterations=40 if quick else 300,
-        **options,
-    )
+    found, spent = designed(robot, "coulomb-viscous", iterations=40 if quick else 300, **options)
     task = found.design.task
     n = len(task.names)
     program = program_of(task, task.limits, task.family.grid(task.step))
@@ -531,7 +525,10 @@ def seven(quick: bool) -> list[str]:
     head = ["search", "value", "log det M", "columns", "broken", "seconds", "how it ended"]
     for robot in arms:
         drawn = has_shapes(robot)
-        words, rows = compared(robot, quick, acceleration=ACCELERATION, collision=drawn)
+        starts = 1 if quick else 2 if drawn else 8  # without shapes a start takes a second
+        words, rows = compared(
+            robot, quick, starts=starts, acceleration=ACCELERATION, collision=drawn
+        )
         if not drawn:
             words[0] += " Its meshes are not here: without collisions."
         lines += [*words, "", *markdown(head, rows), ""]
