@@ -388,7 +388,7 @@ EXCITE_FLAGS = (
     Flag(
         "iterations",
         "whole number",
-        "From each start, at most; 150.",
+        "From each start, at most; 300.",
     ),
     Flag(
         "seed",

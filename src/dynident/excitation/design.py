@@ -120,7 +120,7 @@ def design(
     starts: int = 4,
     seed: int = 0,
     seconds: float = 30.0,
-    iterations: int = 150,
+    iterations: int = 300,
     polish: bool = False,
     progress: Progress = silent,
 ) -> Design:

@@ -166,7 +166,7 @@ class Budget(Options):
 
     starts: Annotated[Count, "random motions from which the search begins"] = 4
     time: Annotated[Positive, "after which no further step is begun [s]"] = 60.0
-    iterations: Annotated[Count, "from each start, at most"] = 150
+    iterations: Annotated[Count, "from each start, at most"] = 300
     seed: Annotated[Annotated[int, Field(strict=True, ge=0)], "of the starts"] = 0
     polish: Annotated[
         bool, "polish by CMA-ES afterwards, for criteria with kinks (needs the package cma)"
