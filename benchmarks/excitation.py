@@ -470,7 +470,7 @@ def compared(robot: Robot, quick: bool, **options: Any) -> tuple[list[str], list
 
     def line(name: str, C: Array, how: str, seconds: float) -> list[str]:
         trajectory = Trajectory(task.family, C.reshape(-1, n))
-        M = information.information(fine_motion(trajectory, task.step))
+        M = information.information(fine_motion(trajectory))
         over, lack = violations(task, trajectory)
         logdet = float(np.linalg.slogdet(M)[1])
         value = task.value(trajectory)
@@ -575,7 +575,7 @@ def long(quick: bool) -> list[str]:
     seconds = time.process_time() - begun
     exact = replace(task.experiment, width=None)
     dets = [
-        float(np.linalg.slogdet(exact.information(fine_motion(each, task.step)))[1])
+        float(np.linalg.slogdet(exact.information(fine_motion(each)))[1])
         for each in (short.trajectory, best.trajectory)
     ]
     rows = [
