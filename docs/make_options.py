@@ -186,6 +186,8 @@ def values(option: Option) -> str:
     """What it may be."""
     kinds = bases(option.type)
     words = [f"`{choice}`" for choice in choices(option.type)]
+    if kinds == {tuple}:
+        return ", ".join([*words, "a list"])
     return ", ".join([*words, *(said for kind, said in VALUES.items() if kind in kinds)])
 
 
@@ -323,7 +325,23 @@ def flag_row(option: Option, before: str, value: str = "") -> tuple[str, str, st
     text += f" ({known})" if known and known not in text else ""
     text += f"; {value}" if value and value not in ("false", "true") else ""
     text = text if before else text[0].upper() + text[1:]
-    return option.name, KINDS[frozenset(bases(option.type))], f"{text}."
+    return option.name, kind_of(option), f"{text}."
+
+
+def kind_of(option: Option) -> str:
+    """The kind of a flag."""
+    kinds = frozenset(bases(option.type))
+    return "numbers" if kinds == {tuple} and inner(option.type) <= {float} else KINDS[kinds]
+
+
+def inner(kind: Any) -> set[Any]:
+    """Plain types of what a list may hold."""
+    if get_origin(kind) is tuple:
+        return set().union(*(bases(part) for part in get_args(kind) if part is not ...))
+    if get_origin(kind) in (Union, types.UnionType, Annotated):
+        parts = get_args(kind)[:1] if get_origin(kind) is Annotated else get_args(kind)
+        return set().union(*(inner(part) for part in parts))
+    return set()
 
 
 def selecting_rows() -> tuple[tuple[str, str, str], ...]:

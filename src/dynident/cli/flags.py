@@ -253,7 +253,7 @@ EXCITE_FLAGS = (
     ),
     Flag(
         "knots",
-        "words",
+        "numbers",
         "Of a spline, instead of equidistant ones [s].",
     ),
     Flag(
@@ -293,7 +293,7 @@ EXCITE_FLAGS = (
     ),
     Flag(
         "base_wrench",
-        "words",
+        "numbers",
         "Three forces and three moments that the base, a table or a vehicle, bears [N, Nm].",
     ),
     Flag(
@@ -338,7 +338,7 @@ EXCITE_FLAGS = (
     ),
     Flag(
         "load_centre",
-        "words",
+        "numbers",
         "Where it is, in the last link's joint frame [m]; [0.0, 0.0, 0.0].",
     ),
     Flag(
