@@ -699,6 +699,7 @@ def test_the_command_refuses_in_one_line(tmp_path, capfd):
         (["excite", robot, "--harmonics", "0"], "harmonics"),
         (["excite", robot, "--speed", "fast"], "numbers with commas"),
         (["excite", robot, "--criterion", "f"], "criterion"),
+        (["excite", robot, "--base-wrench", "1,2"], "base_wrench"),
         (["excite", str(tmp_path / "no.urdf")], "no.urdf"),
         (["excite", robot, "--trajectory", "spline", "--ramp", "1"], "has no 'ramp'"),
     ]

@@ -22,7 +22,7 @@ from dynident.excitation.criteria import Asked
 from dynident.excitation.design import Design, Task, design
 from dynident.excitation.information import Experiment, Motion, quadrature
 from dynident.excitation.limits import Limits, Nominal, limits_of, loaded
-from dynident.excitation.options import FAMILIES, Aim, Bounds, Budget, Shape
+from dynident.excitation.options import FAMILIES, Aim, Bounds, Shape
 from dynident.excitation.prediction import Prediction, predict, with_friction
 from dynident.excitation.trajectories import Family, Trajectory
 from dynident.robot.model import Robot
@@ -153,7 +153,8 @@ def excite(
     )
     # the search sees all rows: which of them are slow is no smooth question
     smooth = replace(experiment, drop_below=None)
-    asked, smooth = asked_of(smooth, family, limits, aim, budget)
+    typical = typical_scale(smooth, family, limits, budget.seed)
+    asked, smooth = asked_of(smooth, typical, aim)
     task = Task(
         smooth,
         family,
@@ -172,7 +173,7 @@ def excite(
     return Excitation(
         robot,
         found,
-        predict(exact, fine_motion(found.trajectory)),
+        predict(exact, fine_motion(found.trajectory), typical),
         as_found(shape, found.trajectory.family),
         aim.periods,
         aim.rate,
@@ -247,13 +248,10 @@ def fine_motion(trajectory: Trajectory) -> Motion:
     return Motion(q, dq, ddq, duration)
 
 
-def asked_of(
-    experiment: Experiment, family: Family, limits: Limits, aim: Aim, budget: Budget
-) -> tuple[Asked, Experiment]:
+def asked_of(experiment: Experiment, typical: Array, aim: Aim) -> tuple[Asked, Experiment]:
     """What the criterion sees beside the information, and the experiment with its prior."""
     base = experiment.base
     count = base.count
-    typical = typical_scale(experiment, family, limits, budget.seed)
     ones = np.ones(count)
     if aim.criterion in ("condition", "column-condition"):
         return Asked(ones), experiment

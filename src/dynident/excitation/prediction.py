@@ -35,7 +35,7 @@ class Prediction:
         the joint that it moves most.
     unscaled, columns, physical : float
         Condition numbers of the weighted regressor: in SI units, with each column over its
-        norm, and with each column times the parameter's nominal value.
+        norm, and with each column times the parameter's nominal value, or what is typical of it.
     """
 
     base: BaseParameters
@@ -71,7 +71,7 @@ class Prediction:
         )
 
 
-def predict(experiment: Experiment, motion: Motion) -> Prediction:
+def predict(experiment: Experiment, motion: Motion, typical: Array) -> Prediction:
     """What an experiment will know.
 
     Parameters
@@ -79,6 +79,8 @@ def predict(experiment: Experiment, motion: Motion) -> Prediction:
     experiment : Experiment
         With the exact sign of Coulomb friction (no width), and the rows that will be fitted.
     motion : Motion
+    typical : ndarray, shape (count,)
+        Sizes of the parameters that have no nominal value.
     """
     base = experiment.base
     M = experiment.information(motion)
@@ -93,7 +95,7 @@ def predict(experiment: Experiment, motion: Motion) -> Prediction:
     std[seen] = np.where(np.isnan(variances), np.inf, np.sqrt(np.abs(variances)) / unit[seen])
     nominal = base.matrix @ with_friction(base)
     rows = float(np.sum(motion.duration) * experiment.rate * experiment.repeats)
-    physical = np.where(np.abs(nominal) > 0.0, np.abs(nominal), std)
+    physical = np.where(np.abs(nominal) > 0.0, np.abs(nominal), typical)
     return Prediction(
         base,
         nominal,
