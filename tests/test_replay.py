@@ -24,6 +24,7 @@ from dynident.excitation.clearance import OBSTACLES, Obstacle, build_clearance
 from dynident.excitation.design import Design, Task
 from dynident.excitation.excite import Excitation, excite
 from dynident.excitation.limits import limits_of
+from dynident.excitation.options import Shape
 from dynident.excitation.trajectories import Trajectory, fourier
 from dynident.results.raster import fill
 from dynident.results.replay import MOST_FRAMES, apart, frame_times, replay_page, still
@@ -66,7 +67,9 @@ def excitation(
     clearance = build_clearance(robot, obstacles) if watched else None
     certificate = certify(trajectory, limits, None, clearance, robot.joint_names, 0.5)
     task = Task(None, family, limits, None, clearance, "d", None)
-    return Excitation(robot, Design(task, trajectory, 0.0, certificate, (), ""), None, 1, 1000.0)
+    return Excitation(
+        robot, Design(task, trajectory, 0.0, certificate, (), ""), None, Shape(), 1, 1000.0
+    )
 
 
 @cache
@@ -239,7 +242,7 @@ def test_a_urdf_without_its_meshes_is_a_stick_figure_that_names_them():
 
 def test_a_designed_trajectory_of_a_stick_figure_is_played_and_drawn():
     robot = load_robot(EXAMPLES / "tx40" / "tx40_dh.toml")
-    found = excite(robot, acceleration=15.0, starts=1, iterations=2, time=5.0)
+    found = excite(robot, acceleration=15.0, starts=1, iterations=2, time=5.0, collision=False)
     text = replay_page(found)
     assert "A stick figure" in text
     assert data_of(text)["nearest"] is None
