@@ -336,8 +336,11 @@ def build_clearance(
     advice = "so nothing is known of its shape; go without collisions (--no-collision)"
     path, root, model, carriers = urdf_model(robot, advice)
     links = {f.name for f in model.frames if f.type == pin.FrameType.BODY}
-    keep_geometry(root, links, path)
-    drawn = shapes(model, root, path)
+    try:
+        keep_geometry(root, links, path)
+        drawn = shapes(model, root, path)
+    except InputError as error:
+        raise InputError(f"{error}; or go without collisions (--no-collision)") from error
     if not drawn:
         raise InputError(f"{path}: no link has any geometry, {advice}")
     placements = joint_placements(model, robot)
