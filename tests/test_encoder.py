@@ -231,6 +231,46 @@ def test_friction_that_changes_along_a_turn_is_noticed(tmp_path):
     assert found.values[found.names.index("fcs2")] == pytest.approx(0.6, abs=0.1)
 
 
+def test_a_study_that_says_nothing_of_friction_gets_it_along_a_turn(tmp_path, capsys):
+    robot, loop, _ = twin(tmp_path)
+    drives = np.hstack([DRIVES, np.zeros((3, 2))])
+    drives[1, 4:] = [0.6, 0.2]
+    theta = np.concatenate([robot.nominal.ravel(), drives.ravel()])
+    log = log_of(replace(loop, idim=di.build_idim(robot, "uneven"), bias=None), theta)
+    names = [f"{signal}_j{j}" for signal in ("q", "qref") for j in (1, 2, 3)]
+    time = np.arange(len(log.q)) / RATE
+    table = np.column_stack([time, log.q, log.qref])
+    np.savetxt(
+        tmp_path / "log.csv", table, delimiter=",", header=",".join(["time", *names]), comments=""
+    )
+    study = tmp_path / "study.toml"
+    text = f"""
+[robot]
+file = "arm.urdf"
+[[log]]
+files = "log.csv"
+[controller]
+kind = "pd"
+kp = {list(KP)}
+kd = {list(KD)}
+[simulation]
+width = 0.03
+[identify]
+method = "cloe"
+"""
+    study.write_text(text)
+    assert run(["identify", str(study), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert "j2 is 'uneven'" in found["warnings"][0]
+    assert "fcs2" in found["joints"][1]["friction"]
+    assert "fcs3" not in found["joints"][2]["friction"]
+    study.write_text(text.replace('"arm.urdf"', '"arm.urdf"\nfriction = "coulomb-viscous"'))
+    assert run(["identify", str(study), "--json"]) == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert any("try friction = 'uneven'" in words for words in plain["warnings"])
+    assert plain["free_simulation"] != found["free_simulation"]
+
+
 def test_known_values_ties_and_beliefs_hold(tmp_path):
     constraints = (
         Tied("fv"),

@@ -636,10 +636,10 @@ def refuse_chatter(problem: Problem, simulation: Simulation, unknowns: Unknowns,
         raise ComputationError(chatter[0])
 
 
-def uneven_words(
+def uneven_joints(
     problem: Problem, simulation: Simulation, unknowns: Unknowns, x: Array
 ) -> tuple[str, ...]:
-    """Joints whose error friction that changes along a turn would take away, in words.
+    """Joints whose error friction that changes along a turn would take away.
 
     The columns of that friction at an estimate without it are a linear problem: one rollout.
     """
@@ -662,7 +662,11 @@ def uneven_words(
     step = np.linalg.lstsq(rows[:, :-1] / norms, rows[:, -1], rcond=1e-8)[0] / norms
     left = np.array([np.linalg.norm(g.factor @ np.append(-step, 1.0)) for g in found.factors])
     share = left / np.sqrt(found.squares())
-    joints = [f"{problem.robot.joint_names[j]}" for j in range(n) if share[j] < UNEVEN]
+    return tuple(problem.robot.joint_names[j] for j in range(n) if share[j] < UNEVEN)
+
+
+def uneven_words(joints: Sequence[str]) -> tuple[str, ...]:
+    """What is said of them."""
     if not joints:
         return ()
     return (
@@ -725,6 +729,7 @@ def concluded(
         gains,
         biases,
         delay,
+        uneven_joints(problem, simulation, unknowns, x),
     )
     a, b = unknowns.linear, len(unknowns.columns)
     shape = Shape(unknowns.names[a:b], x[a:b], fitted.std[a:b])
@@ -740,7 +745,7 @@ def concluded(
         certificate=found.solution.certificate,
         active=held,
         prior=free.words or None,
-        warnings=(*simulation.warnings, *uneven_words(problem, simulation, unknowns, x)),
+        warnings=(*simulation.warnings, *uneven_words(fitted.uneven)),
         history=(base.matrix @ np.array([unknowns.theta(each) for each in found.history]).T).T,
         singular_values=np.asarray(np.linalg.svd(A, compute_uv=False)),
         shape=shape if len(shape.names) else None,

@@ -57,6 +57,8 @@ class Fitted:
         Of the loop, fitted or not.
     delay : float
         Of its targets [s].
+    uneven : tuple of str
+        Joints whose errors friction that changes along a turn would take away.
     """
 
     names: tuple[str, ...]
@@ -66,6 +68,7 @@ class Fitted:
     gain: Array
     bias: Array
     delay: float
+    uneven: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

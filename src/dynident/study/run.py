@@ -22,6 +22,9 @@ from dynident.study.study import Study, anywhere, study_robot, study_samples
 def run_study(study: Study, progress: Progress = silent) -> Identification:
     """Run a study from its files to the result.
 
+    Where drives are fitted to encoders and the study says nothing of friction, joints whose
+    friction changes along a turn get that friction, which the result says.
+
     Raises
     ------
     InputError, ComputationError
@@ -63,6 +66,17 @@ def run_study(study: Study, progress: Progress = silent) -> Identification:
     )
     stages = {k: v for k, v in result.timings.items() if k != "total"}
     timings = {**watch.laps, **stages, "total": watch.total()["total"]}
+    uneven = () if result.estimate.fitted is None else result.estimate.fitted.uneven
+    if uneven and "friction" not in study.robot.model_fields_set:
+        kinds = ["uneven" if name in uneven else study.robot.friction for name in robot.joint_names]
+        own = study.robot.model_copy(update={"friction": ",".join(kinds)})
+        again = run_study(study.model_copy(update={"robot": own}), progress)
+        words = (
+            f"friction of {', '.join(uneven)} is 'uneven', as the errors of "
+            f"{study.robot.friction!r} were those of friction that changes along a turn; give "
+            "[robot] friction for another"
+        )
+        return replace(again, warnings=(words, *again.warnings))
     settings = {
         **result.settings,
         "study": anywhere(study).model_dump(mode="json", exclude_none=True),
