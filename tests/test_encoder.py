@@ -262,8 +262,8 @@ method = "cloe"
     assert run(["identify", str(study), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert "j2 is 'uneven'" in found["warnings"][0]
-    assert "fcs2" in found["joints"][1]["friction"]
-    assert "fcs3" not in found["joints"][2]["friction"]
+    assert "fcs" in found["joints"][1]["friction"]
+    assert "fcs" not in found["joints"][2]["friction"]
     study.write_text(text.replace('"arm.urdf"', '"arm.urdf"\nfriction = "coulomb-viscous"'))
     assert run(["identify", str(study), "--json"]) == 0
     plain = json.loads(capsys.readouterr().out)
