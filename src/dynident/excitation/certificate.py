@@ -59,7 +59,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Proof:
     """All limits of a trajectory.
 
     Attributes
@@ -103,7 +103,7 @@ def certify(
     clearance: Clearance | None,
     names: tuple[str, ...],
     step: float,
-) -> Certificate:
+) -> Proof:
     """Prove, limit by limit, what a trajectory keeps.
 
     Parameters
@@ -132,7 +132,7 @@ def certify(
         kept += found
     if clearance is not None:
         kept += _distances(trajectory, limits, clearance, times, orders)
-    return Certificate(tuple(kept), points, fine)
+    return Proof(tuple(kept), points, fine)
 
 
 def _derivative(

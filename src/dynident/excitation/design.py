@@ -17,7 +17,7 @@ from dynident.core.arrays import Array, Integers
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.progress import Progress, silent
 from dynident.core.threads import one_thread
-from dynident.excitation.certificate import FINER, Certificate, certify
+from dynident.excitation.certificate import FINER, Proof, certify
 from dynident.excitation.clearance import Clearance
 from dynident.excitation.criteria import CRITERIA, Asked
 from dynident.excitation.information import Experiment, Motion, quadrature
@@ -99,7 +99,7 @@ class Design:
     trajectory : Trajectory
     value : float
         Of the criterion.
-    certificate : Certificate
+    certificate : Proof
     history : tuple of (float, float)
         Seconds and best value so far, at the end of each start.
     stopped : str
@@ -109,7 +109,7 @@ class Design:
     task: Task
     trajectory: Trajectory
     value: float
-    certificate: Certificate
+    certificate: Proof
     history: tuple[tuple[float, float], ...]
     stopped: str
 
@@ -153,7 +153,7 @@ def design(
     compiled(task)
     begun = time.monotonic()
     rng = np.random.default_rng(seed)
-    best: tuple[float, Trajectory, Certificate] | None = None
+    best: tuple[float, Trajectory, Proof] | None = None
     history: list[tuple[float, float]] = []
     stopped = f"all {starts} starts were searched"
     for k in range(starts):
@@ -195,8 +195,8 @@ def design(
 
 
 def polished(
-    task: Task, best: tuple[float, Trajectory, Certificate], seed: int, seconds: float
-) -> tuple[float, Trajectory, Certificate]:
+    task: Task, best: tuple[float, Trajectory, Proof], seed: int, seconds: float
+) -> tuple[float, Trajectory, Proof]:
     """What CMA-ES makes of a trajectory (Hansen 2016): no worse, and proved likewise.
 
     Limits are penalties on the search's grid, a little narrower than they are.
@@ -245,7 +245,7 @@ def compiled(task: Task) -> None:
 
 def searched(
     task: Task, rng: np.random.Generator, iterations: int, seconds: float
-) -> tuple[Trajectory, Certificate] | None:
+) -> tuple[Trajectory, Proof] | None:
     """From one random start to a trajectory that is proved to keep the limits, or None."""
     begun = time.monotonic()
     shares = np.ones((4, len(task.names)))
@@ -277,8 +277,8 @@ def searched(
 
 
 def nearly_kept(
-    task: Task, trajectory: Trajectory, certificate: Certificate
-) -> tuple[Trajectory, Certificate] | None:
+    task: Task, trajectory: Trajectory, certificate: Proof
+) -> tuple[Trajectory, Proof] | None:
     """The trajectory a little smaller, where that is all that is missing."""
     worst = max(each.share for each in certificate.kept)
     return shrunk(task, trajectory, (0.999 / worst, 0.997 / worst)) if worst < 1.01 else None
@@ -323,7 +323,7 @@ def excess(program: Program, C: Array) -> float:
     return float(np.max(np.maximum(program.low - c, c - program.high) / program.unit))
 
 
-def proved(task: Task, trajectory: Trajectory) -> Certificate:
+def proved(task: Task, trajectory: Trajectory) -> Proof:
     """The certificate of a trajectory under the task's own limits."""
     return certify(trajectory, task.limits, task.nominal, task.clearance, task.names, task.step)
 
@@ -332,7 +332,7 @@ def shrunk(
     task: Task,
     trajectory: Trajectory,
     shares: Sequence[float] = (0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1),
-) -> tuple[Trajectory, Certificate] | None:
+) -> tuple[Trajectory, Proof] | None:
     """The trajectory about its first position, small enough to keep the limits, or None."""
     C = trajectory.C
     still = resting(task, C)
