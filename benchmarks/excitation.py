@@ -392,7 +392,7 @@ def plain(task: Task, program: Program, z: Array) -> Any:
     C = z.reshape(family.count, n)
     trajectory = Trajectory(family, C)
     times = family.grid(task.step)
-    middles, duration = quadrature(trajectory, task.step)
+    middles, duration = quadrature(trajectory.family, task.step)
     q, dq, ddq = (trajectory.at(middles, k) for k in range(3))
     motion = Motion(q, dq, ddq, duration)
     f, _ = CRITERIA[task.criterion](task.experiment.information(motion), task.asked)

@@ -206,7 +206,7 @@ def test_criteria_have_the_slopes_of_differences(criterion, friction):
 def motion_times(trajectory):
     from dynident.excitation.information import quadrature
 
-    return quadrature(trajectory, 0.1)[0]
+    return quadrature(trajectory.family, 0.1)[0]
 
 
 def test_the_information_is_that_of_weighted_rows():

@@ -251,11 +251,11 @@ def _distances(
     start, length = times[:-1], np.diff(times)
     ends = np.minimum(d[:-1], d[1:])
     low = np.full(len(clearance.pairs), np.inf)
-    for _ in range(HALVINGS + 1):
+    for halvings in range(HALVINGS + 1):
         sure = ends - 0.5 * length[:, None] * rates(start + 0.5 * length, length)
         open_ = np.any(sure < least, axis=1) & ~np.any(ends < least, axis=1)
         low = np.minimum(low, sure[~open_].min(axis=0, initial=np.inf))
-        if not 0 < open_.sum() <= MOST_OPEN or _ == HALVINGS:
+        if not 0 < open_.sum() <= MOST_OPEN or halvings == HALVINGS:
             break
         a, h = start[open_], 0.5 * length[open_]
         middle = clearance.distances(trajectory.at(a + h))

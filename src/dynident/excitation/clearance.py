@@ -20,6 +20,7 @@ from dynident.core.text import nearest
 from dynident.robot.geometry import (
     joint_placements,
     keep_geometry,
+    locked_configuration,
     moving_joints,
     placed,
     shapes,
@@ -360,13 +361,7 @@ def build_clearance(
         owner.append(body)
         names.append(model.frames[each.parentFrame].name)
         radius.append(float(np.max(np.linalg.norm(points, axis=1))))
-    known = [*dict.fromkeys(names), *(obstacle.name for obstacle in obstacles)]
-    for pair in ignore:
-        for name in pair:
-            if name not in known:
-                raise InputError(
-                    f"{path}: nothing is called {name!r} that could collide{nearest(name, known)}"
-                )
+    refuse_unknown(path, names, obstacles, ignore)
     ignored = {frozenset(pair) for pair in ignore}
     parents = [joint.parent - 1 for joint in robot.joints]
     pairs: list[tuple[int, int, Pair]] = []
@@ -379,12 +374,6 @@ def build_clearance(
                     reach = reaches(robot, a, radius[i]), reaches(robot, b, radius[k])
                     pairs.append((k, i, Pair((names[k], names[i]), difference(*reach))))
     for obstacle in obstacles:
-        for link in obstacle.links:
-            if link not in names:
-                raise InputError(
-                    f"obstacle {obstacle.name}: no link with a shape is called {link!r}"
-                    f"{nearest(link, names)}"
-                )
         for shape, where in obstacle.shapes:
             index = geometry.addGeometryObject(
                 pin.GeometryObject(
@@ -396,12 +385,7 @@ def build_clearance(
                 if chosen and frozenset((names[i], obstacle.name)) not in ignored:
                     alone, _ = reaches(robot, owner[i], radius[i])
                     pairs.append((i, index, Pair((names[i], obstacle.name), alone)))
-    rest = pin.neutral(model)
-    for name, value in robot.locked.items():
-        joint = model.joints[model.getJointId(name)]
-        rest[joint.idx_q : joint.idx_q + joint.nq] = (
-            value if joint.nq == 1 else (np.cos(value), np.sin(value))
-        )
+    rest = locked_configuration(model, robot)
     joints = [model.joints[j] for j in moving[first:]]
     places = tuple((joint.idx_q, joint.nq) for joint in joints)
     columns = np.array([joint.idx_v for joint in joints])
@@ -437,6 +421,33 @@ def build_clearance(
     order = np.argsort(distances[:, ~always].min(axis=0), kind="stable")
     near = int(np.sum(distances[:, ~always].min(axis=0) < NEAR))
     return watching([free[k] for k in order], stuck, near) if free else None
+
+
+def refuse_unknown(
+    path: Path,
+    names: Sequence[str],
+    obstacles: Sequence[Obstacle],
+    ignore: Sequence[tuple[str, str]],
+) -> None:
+    """Refuse names that no link and no obstacle has.
+
+    Raises
+    ------
+    InputError
+    """
+    known = [*dict.fromkeys(names), *(obstacle.name for obstacle in obstacles)]
+    for name in (name for pair in ignore for name in pair):
+        if name not in known:
+            raise InputError(
+                f"{path}: nothing is called {name!r} that could collide{nearest(name, known)}"
+            )
+    for obstacle in obstacles:
+        for link in obstacle.links:
+            if link not in names:
+                raise InputError(
+                    f"obstacle {obstacle.name}: no link with a shape is called {link!r}"
+                    f"{nearest(link, names)}"
+                )
 
 
 def reaches(robot: Robot, body: int, radius: float) -> tuple[Array, frozenset[int]]:

@@ -20,7 +20,7 @@ from dynident.core.threads import one_thread
 from dynident.excitation.certificate import FINER, Proof, certify
 from dynident.excitation.clearance import Clearance
 from dynident.excitation.criteria import CRITERIA, Asked
-from dynident.excitation.information import Experiment, Motion, quadrature
+from dynident.excitation.information import Experiment, Motion, motion_of, quadrature
 from dynident.excitation.interior import Program, minimise
 from dynident.excitation.limits import Limits, Nominal
 from dynident.excitation.trajectories import Family, Trajectory
@@ -83,9 +83,7 @@ class Task:
     def value(self, trajectory: Trajectory) -> float:
         """The criterion of a trajectory, Coulomb friction with its exact sign."""
         exact = replace(self.experiment, width=None)
-        times, duration = quadrature(trajectory, 0.25 * self.step)
-        q, dq, ddq = (trajectory.at(times, order) for order in range(3))
-        motion = Motion(q, dq, ddq, duration)
+        motion = motion_of(trajectory, 0.25 * self.step)
         return CRITERIA[self.criterion](exact.information(motion), self.asked)[0]
 
 
@@ -473,7 +471,7 @@ def program_of(task: Task, limits: Limits, hard: Array) -> Program:
     apart = np.full(len(hard) if watched else 0, limits.clearance + PROVABLE * 0.5)
     At = [family.values(hard, order) for order in range(3)]
     seen = task.clearance.unseen(len(hard)) if task.clearance is not None else None
-    middles, duration = quadrature(Trajectory(family, np.zeros((family.count, n))), task.step)
+    middles, duration = quadrature(family, task.step)
     Psi = [family.values(middles, order) for order in range(3)]
     criterion = CRITERIA[task.criterion]
 

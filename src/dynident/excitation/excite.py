@@ -20,7 +20,7 @@ from dynident.dynamics.idim import Attached, build_idim
 from dynident.excitation.clearance import Clearance, Obstacle, build_clearance
 from dynident.excitation.criteria import Asked
 from dynident.excitation.design import Design, Task, design
-from dynident.excitation.information import Experiment, Motion, quadrature
+from dynident.excitation.information import Experiment, Motion, motion_of
 from dynident.excitation.limits import Limits, Nominal, limits_of, loaded
 from dynident.excitation.options import FAMILIES, Aim, Bounds, Shape
 from dynident.excitation.prediction import Prediction, predict, with_friction
@@ -243,9 +243,7 @@ def noise(robot: Robot, limits: Limits, aim: Aim, warnings: list[str]) -> Array:
 
 def fine_motion(trajectory: Trajectory) -> Motion:
     """A motion on a grid on which signs of speeds are as good as exact."""
-    times, duration = quadrature(trajectory, 0.015 * trajectory.family.quickest)
-    q, dq, ddq = (trajectory.at(times, order) for order in range(3))
-    return Motion(q, dq, ddq, duration)
+    return motion_of(trajectory, 0.015 * trajectory.family.quickest)
 
 
 def asked_of(experiment: Experiment, typical: Array, aim: Aim) -> tuple[Asked, Experiment]:

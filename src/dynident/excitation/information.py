@@ -19,7 +19,7 @@ from dynident.core.errors import InputError
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.contraction import contract
 from dynident.dynamics.idim import Packing
-from dynident.excitation.trajectories import Trajectory
+from dynident.excitation.trajectories import Family, Trajectory
 from dynident.friction.kernel import BY_POSITION, BY_SPEED
 from dynident.friction.model import Signals
 
@@ -43,14 +43,14 @@ class Motion:
 
 def motion_of(trajectory: Trajectory, step: float) -> Motion:
     """The instants of a trajectory's main part, no further apart than a step [s]."""
-    times, duration = quadrature(trajectory, step)
+    times, duration = quadrature(trajectory.family, step)
     q, dq, ddq = (trajectory.at(times, order) for order in range(3))
     return Motion(q, dq, ddq, duration)
 
 
-def quadrature(trajectory: Trajectory, step: float) -> tuple[Array, Array]:
+def quadrature(family: Family, step: float) -> tuple[Array, Array]:
     """Middles of equal stretches of the main part, and how long these are [s]."""
-    part = trajectory.family.parts[trajectory.family.main]
+    part = family.parts[family.main]
     length = part.stop - part.start
     count = int(np.ceil(length / step))
     times = np.asarray(part.start + (np.arange(count) + 0.5) * (length / count))

@@ -30,9 +30,6 @@ class Prediction:
         Values by the robot's file; friction and rotors that it does not state are zero.
     std : ndarray, shape (count,)
         Standard deviations; infinite where the motion tells nothing.
-    moved : ndarray, shape (count,)
-        Root mean square torque that one standard deviation of each moves, over the noise of
-        the joint that it moves most.
     unscaled, columns, physical : float
         Condition numbers of the weighted regressor: in SI units, with each column over its
         norm, and with each column times the parameter's nominal value, or what is typical of it.
@@ -41,7 +38,6 @@ class Prediction:
     base: BaseParameters
     nominal: Array
     std: Array
-    moved: Array
     unscaled: float
     columns: float
     physical: float
@@ -94,13 +90,11 @@ def predict(experiment: Experiment, motion: Motion, typical: Array) -> Predictio
     variances = (vectors**2 / np.where(enough, values, np.nan)).sum(axis=1)
     std[seen] = np.where(np.isnan(variances), np.inf, np.sqrt(np.abs(variances)) / unit[seen])
     nominal = base.matrix @ with_friction(base)
-    rows = float(np.sum(motion.duration) * experiment.rate * experiment.repeats)
     physical = np.where(np.abs(nominal) > 0.0, np.abs(nominal), typical)
     return Prediction(
         base,
         nominal,
         std,
-        np.where(np.isfinite(std), std * size / np.sqrt(rows), np.inf),
         condition_number(M),
         condition_number(scaled),
         condition_number(M * np.outer(physical, physical)),

@@ -398,17 +398,9 @@ def bang_bang(duration: Positive = 10.0, points: Count = 8, smoothing: float = 0
     edges = np.cumsum([0.0, rise, flat, rise, rise, flat, rise])
     height = 1.0 / ((rise + flat) * 0.5 * move)  # so that the way is one
     jerk = height / rise * np.array([1.0, 0.0, -1.0, -1.0, 0.0, 1.0])
-    return from_steps("bang-bang", points, move, edges[flat_edges(edges)], jerk[kept_pieces(edges)])
-
-
-def flat_edges(edges: Array) -> Array:
-    """Which edges end a piece of some length."""
-    return np.concatenate([[True], np.diff(edges) > 1e-12 * edges[-1]])
-
-
-def kept_pieces(edges: Array) -> Array:
-    """Which pieces have a length."""
-    return np.asarray(np.diff(edges) > 1e-12 * edges[-1])
+    lasting = np.diff(edges) > 1e-12 * move  # without flats there are four pieces
+    edges = edges[np.concatenate([[True], lasting])]
+    return from_steps("bang-bang", points, move, edges, jerk[lasting])
 
 
 def from_steps(kind: str, points: int, move: float, edges: Array, jerk: Array) -> Family:

@@ -43,8 +43,6 @@ SCRIPT, SIX = "trajectory.script", 6
 """A program for one make of robots, which have so many joints."""
 INSTANTS = 400
 """Of a curve."""
-SHOWN = 100.0
-"""Standard deviations beyond are drawn at the edge [%]."""
 
 
 def excitation_files(found: Excitation, obstacles: Sequence[Obstacle] = ()) -> dict[str, str]:

@@ -145,16 +145,23 @@ def joint_placements(model: pin.Model, robot: Robot) -> list[pin.SE3]:
     """Placements of all joints in the base frame, locked ones at their values."""
     import pinocchio as pin
 
-    q = pin.neutral(model)
+    data = model.createData()
+    pin.forwardKinematics(model, data, locked_configuration(model, robot))
+    return list(data.oMi)
+
+
+def locked_configuration(model: pin.Model, robot: Robot) -> Array:
+    """The model's configuration with all joints at zero, but for the locked ones."""
+    import pinocchio as pin
+
+    q = np.asarray(pin.neutral(model))
     for name, value in robot.locked.items():
         joint = model.joints[model.getJointId(name)]
         # continuous joints are (cos, sin)
         q[joint.idx_q : joint.idx_q + joint.nq] = (
             value if joint.nq == 1 else (np.cos(value), np.sin(value))
         )
-    data = model.createData()
-    pin.forwardKinematics(model, data, q)
-    return list(data.oMi)
+    return q
 
 
 def keep_geometry(root: etree._Element, members: set[str], path: Path) -> None:

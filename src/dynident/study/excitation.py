@@ -15,9 +15,8 @@ from dynident.core.schema import Name, Spec, one_of
 from dynident.excitation.clearance import OBSTACLES, Obstacle
 from dynident.excitation.options import FAMILIES, Shape
 from dynident.excitation.trajectories import Trajectory
+from dynident.results.trajectory import SCHEMA
 from dynident.simulation.reference import Reference
-
-SCHEMA = "dynident.trajectory/1"
 
 
 class ObstacleKind(Spec):
