@@ -15,6 +15,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.recording import checks
 from dynident.recording.clock import Clocking
+from dynident.recording.floating import Floating, floating_columns
 from dynident.recording.readers import Table, read_tables
 from dynident.recording.recording import Recording
 from dynident.recording.signals import (
@@ -55,6 +56,7 @@ def read_log(
     bridge: float | None = None,
     bad_rows: Literal["refuse", "cut"] = "refuse",
     torque: bool = True,
+    floating: Floating | None = None,
 ) -> Recording:
     """Read one log of a robot's motion from one or several files.
 
@@ -102,6 +104,8 @@ def read_log(
         time stamps repeat or go backward.
     torque : bool
         Whether a log without any column of torque or current is refused.
+    floating : Floating, optional
+        Of robots on floating bases, or with contacts: how their columns are meant.
 
     Returns
     -------
@@ -124,9 +128,13 @@ def read_log(
     if not paths:
         raise InputError(f"{label or 'log'}: no files")
     checks.refuse_unknown(label, "stack", (stack,), ("side", "time"))
-    request = Request(label, robot.joint_names, robot, rate, units or {}, side, clocking)
+    wanted = Floating() if floating is None else floating
+    names = robot.joint_names
+    request = Request(label, names, robot, rate, units or {}, side, clocking, floating=wanted)
+    torque = torque and wanted.equations != "base"
     mapping = _Mapping(request, robot, columns or {}, torque)
-    checks.refuse_unknown(label, "columns", mapping.columns, SIGNALS)
+    known = (*SIGNALS, *floating_columns(robot))
+    checks.refuse_unknown(label, "columns", mapping.columns, known)
     groups = [paths] if stack == "side" else [[path] for path in paths]
     pieces = [sampled(_places(group, mapping), request) for group in groups]
     return recorded(pieces, request)
@@ -292,7 +300,40 @@ def _spots(
         if distinct < len(spots) and not (signal == "temp" and distinct == 1):
             raise InputError(f"{checks.called(tables)}: columns.{signal} names a column twice")
         found[signal] = spots
+    for signal, columns_of in floating_columns(robot).items():
+        spots = _floating_spots(tables, signal, columns_of, mapping, used)
+        if spots:
+            found[signal] = spots
     return found, tuple(warnings)
+
+
+def _floating_spots(
+    tables: Sequence[Table],
+    signal: str,
+    names: Sequence[str],
+    mapping: _Mapping,
+    used: Sequence[Spot],
+) -> list[Spot]:
+    """Columns of a base's or a contact's signal; none where the log has none of them."""
+    known = {column for table in tables for column in table.names or ()}
+    present = [name for name in names if name in known]
+    if signal not in mapping.columns and len(present) < len(names):
+        if present:
+            missing = next(name for name in names if name not in known)
+            point = "; a point has no moments: kind = 'point'" if missing[:2] == "mx" else ""
+            raise InputError(
+                f"{checks.called(tables)}: has {present[0]} but no {missing}{point}; name all "
+                f"{len(names)} columns in columns.{signal}, or leave {present[0]} out"
+            )
+        return []
+    wanted = _listed(mapping.columns.get(signal, names))
+    spots = [spot for c in wanted for spot in _find(tables, c, signal, mapping, used)]
+    if len(spots) != len(names):
+        raise InputError(
+            f"{checks.called(tables)}: columns.{signal} names {len(spots)} columns, not "
+            f"{len(names)} ({', '.join(names)})"
+        )
+    return spots
 
 
 def _find(

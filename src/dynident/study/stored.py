@@ -19,6 +19,7 @@ from dynident.core.errors import InputError
 from dynident.core.inertia import from_com, inertia_matrix, smallest_eigenvalue
 from dynident.core.schema import Name, Number, validated
 from dynident.dynamics.base import BaseParameters, base_parameters
+from dynident.dynamics.equations import PLAIN, Observed
 from dynident.dynamics.idim import Idim
 from dynident.estimators.closed_loop import FreeError, Simulation, free_errors
 from dynident.recording.prepare import Samples
@@ -28,6 +29,7 @@ from dynident.results.json import SCHEMA
 from dynident.results.repair import moved_words
 from dynident.results.result import ValidationFigures
 from dynident.results.urdf import standard_urdf
+from dynident.robot.model import Equations
 from dynident.study.loop import build_simulation
 from dynident.study.study import LogSection, Study, listed, study_idim, study_robot, study_samples
 
@@ -86,10 +88,24 @@ class StoredJoint(Part):
         return {symbol: value for symbol, value in every.items() if value is not None}
 
 
+class StoredObserved(Part):
+    """What a kind of log could show."""
+
+    equations: Equations
+    still: bool
+    locked: tuple[tuple[int, Finite], ...]
+    free: tuple[tuple[Name, ...], ...]
+
+    def observed(self) -> Observed:
+        """As the model has it."""
+        return Observed(self.equations, self.still, self.locked, self.free)
+
+
 class StoredSettings(Part):
     """What shaped the result."""
 
     study: dict[str, Any]
+    observed: tuple[StoredObserved, ...] = ()
     sigma: tuple[Finite, ...] | None = None
     lowpass_hz: Annotated[Number, Field(gt=0.0)]
     score: Literal["all", "moving"] = "all"
@@ -288,14 +304,15 @@ def read_result(path: Path) -> StoredResult:
             f"{path}: its robot {section.file} is gone; put the file back or edit "
             "settings.study.robot.file"
         )
-    idim = study_idim(study, study_robot(section))
+    idim = study_idim(study, study_robot(study))
     if tuple(each.name for each in idim.shape_parameters) != tuple(s.name for s in document.shape):
         raise InputError(f"{path}: its shapes are not those of friction {section.friction!r}")
     try:
         idim = idim.shaped([each.value for each in document.shape])
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    stored = StoredResult(path, document, study, base_parameters(idim))
+    observed = tuple(each.observed() for each in document.settings.observed) or (PLAIN,)
+    stored = StoredResult(path, document, study, base_parameters(idim, observed=observed))
     stored.refuse_other_robot()
     stored.refuse_other_numbers()
     return stored

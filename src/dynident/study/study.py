@@ -30,11 +30,13 @@ from dynident.estimators.tracker import Alarm, Tracking
 from dynident.excitation.selection import Selecting
 from dynident.friction.models import FRICTIONS
 from dynident.recording.clock import Clocking
+from dynident.recording.floating import Floating
 from dynident.recording.mend import Mending, mend
 from dynident.recording.prepare import Count, Period, Preparation, Samples, prepare
 from dynident.recording.read import read_log
 from dynident.recording.recording import Recording
 from dynident.robot import load_robot
+from dynident.robot.contacts import ContactSpec, with_contacts
 from dynident.robot.model import Robot
 from dynident.robot.spec import DriveSpec, TransmissionSpec
 from dynident.study.constraints import ConstraintSection, build_constraints
@@ -107,7 +109,7 @@ class RobotSection(Spec):
 class LogFiles(Spec):
     """``[[log]]``: files of one recording and where its signals are.
 
-    Beside these it has the options of `Clocking` and `Mending`.
+    Beside these it has the options of `Clocking`, `Mending` and `Floating`.
 
     Attributes
     ----------
@@ -148,6 +150,11 @@ class LogFiles(Spec):
         found: Mending = chosen(Mending, self.model_dump(exclude_none=True))
         return found
 
+    def floating(self) -> Floating:
+        """How its base and contacts are meant."""
+        found: Floating = chosen(Floating, self.model_dump(exclude_none=True))
+        return found
+
     def clocking(self) -> Clocking:
         """How its rows become samples."""
         found: Clocking = chosen(Clocking, self.model_dump(exclude_none=True))
@@ -180,7 +187,7 @@ if TYPE_CHECKING:
     TrackSection = Spec
     SelectSection = Spec
 else:
-    LogSection = option_section("LogSection", LogFiles, table([Clocking, Mending]))
+    LogSection = option_section("LogSection", LogFiles, table([Clocking, Mending, Floating]))
     PrepareSection = option_section("PrepareSection", Spec, table([Preparation]))
     IdentifySection = option_section(
         "IdentifySection", MethodSection, {**every_option(), **table(EVERY_METHOD)}
@@ -196,6 +203,8 @@ class Study(Spec):
     ----------
     robot : RobotSection
     log : tuple of LogSection
+    contact : tuple of ContactSpec
+        Where the world acts on the robot.
     prepare : PrepareSection
     identify : IdentifySection
     element : tuple of ElementSection
@@ -220,6 +229,7 @@ class Study(Spec):
 
     robot: RobotSection
     log: tuple[LogSection, ...] = ()
+    contact: tuple[ContactSpec, ...] = ()
     prepare: PrepareSection = PrepareSection()
     identify: IdentifySection = IdentifySection()
     element: tuple[ElementSection, ...] = ()
@@ -301,7 +311,7 @@ def inputs_of(study: Study) -> tuple[str | Path, ...]:
     InputError
         When the robot's file cannot be read.
     """
-    source = study_robot(study.robot).source
+    source = study_robot(study).source
     files = (file for log in study.log for file in listed(log.files))
     result = study.simulation.result
     return (
@@ -317,9 +327,10 @@ def listed(files: str | tuple[str, ...]) -> tuple[str, ...]:
     return (files,) if isinstance(files, str) else files
 
 
-def study_robot(section: RobotSection) -> Robot:
-    """The robot of a study."""
-    return load_robot(
+def study_robot(study: Study) -> Robot:
+    """The robot of a study, with its contacts."""
+    section = study.robot
+    robot = load_robot(
         section.file,
         floating=section.floating,
         gravity=section.gravity,
@@ -327,6 +338,7 @@ def study_robot(section: RobotSection) -> Robot:
         transmission=section.transmission,
         locked=section.locked or None,
     )
+    return with_contacts(robot, study.contact)
 
 
 def study_idim(study: Study, robot: Robot) -> Idim:
@@ -378,6 +390,7 @@ def study_recording(section: LogSection, robot: Robot, torque: bool = True) -> R
         name=section.name,
         stack=section.stack,
         torque=torque,
+        floating=section.floating(),
         **asdict(section.clocking()),
     )
     recording = mend(recording, section.mending())
