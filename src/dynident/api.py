@@ -131,12 +131,12 @@ def identify(
     kind, scoring, doctor = (chosen(family, common) for family in EVERY_METHOD)
     check_options(method, given)
     progress("rows", 0.0)
-    blind = any(log.torque != "measured" for log in (*problem.samples, *validation))
+    validation = problem.on(validation).samples if validation else ()
+    blind = any(lacks_torque(log) for log in (*problem.samples, *validation))
     if blind:
         refuse_torque_methods(problem, method)
         problem = problem.on([with_law(log, given[SIMULATION]) for log in problem.samples])
         validation = tuple(with_law(log, given[SIMULATION]) for log in validation)
-    validation = problem.on(validation).samples if validation else ()
     borne = [
         note
         for log in (*problem.samples, *validation)
@@ -414,6 +414,13 @@ def position_reasons(
     return every
 
 
+def lacks_torque(log: Samples) -> bool:
+    """Whether a log has no torques, and equations that take them."""
+    if isinstance(log, GeneralisedSamples) and log.observed.equations == "base":
+        return False
+    return log.torque != "measured"
+
+
 def refuse_torque_methods(problem: Problem, method: str) -> None:
     """Refuse methods that fit torque on logs without.
 
@@ -422,7 +429,7 @@ def refuse_torque_methods(problem: Problem, method: str) -> None:
     InputError
     """
     if method not in TORQUE_FREE:
-        called = ", ".join(log.name for log in problem.samples if log.torque != "measured")
+        called = ", ".join(log.name for log in problem.samples if lacks_torque(log))
         raise InputError(
             f"{called}: has no torque, which method {method} fits; "
             f"{' and '.join(TORQUE_FREE)} fits positions under a [controller]"
@@ -481,12 +488,19 @@ def poor_fit_warnings(fitted: FitFigure) -> list[str]:
 
 
 def unfitted_warnings(problem: Problem) -> list[str]:
-    """Joints of which no row is fitted."""
+    """Joints of which no row is fitted, but those whose equations no log states."""
+    stated = np.any([stated_at_all(log) for log in problem.samples], axis=0)
     return [
         f"no row of {group.name} is fitted: drop_below is above its speed"
-        for group in problem.factors.groups
-        if not group.rows
+        for group, possible in zip(problem.factors.groups, stated, strict=False)
+        if possible and not group.rows
     ]
+
+
+def stated_at_all(log: Samples) -> Array:
+    """Equations that a log states at some of its samples, shape (dof,)."""
+    stated = log.stated if isinstance(log, GeneralisedSamples) else None
+    return np.any(np.ones_like(log.moving) if stated is None else stated, axis=0)
 
 
 def lack_of_fit_warnings(fit: LackOfFit, names: Sequence[str]) -> list[str]:

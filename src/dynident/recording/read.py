@@ -15,7 +15,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.recording import checks
 from dynident.recording.clock import Clocking
-from dynident.recording.floating import Floating, floating_columns
+from dynident.recording.floating import BASE, Floating, floating_columns
 from dynident.recording.readers import Table, read_tables
 from dynident.recording.recording import Recording
 from dynident.recording.signals import (
@@ -131,6 +131,11 @@ def read_log(
     wanted = Floating() if floating is None else floating
     names = robot.joint_names
     request = Request(label, names, robot, rate, units or {}, side, clocking, floating=wanted)
+    if wanted.equations == "base" and not robot.floating:
+        raise InputError(
+            f"{label}: equations = 'base' are of a floating base; read {robot.name} with "
+            "floating = true"
+        )
     torque = torque and wanted.equations != "base"
     mapping = _Mapping(request, robot, columns or {}, torque)
     known = (*SIGNALS, *floating_columns(robot))
@@ -272,6 +277,11 @@ def _spots(
         warnings.append(f"{name}: currents taken as torques, for every drive's gain is 1")
     found: dict[str, list[Spot]] = {}
     driven = mapping.torque or torque in columns or known & {*defaults[torque]}
+    if driven and robot.floating and torque not in columns and not known & {*defaults[torque]}:
+        raise InputError(
+            f"{checks.called(tables)}: no column of torque ({defaults['tau'][0]}); name them in "
+            "columns.tau, or fit the base's wrench alone: equations = 'base'"
+        )
     for signal in ("q", *((torque,) if driven else ()), *OPTIONAL):
         within = tables
         if signal in columns:
@@ -304,7 +314,33 @@ def _spots(
         spots = _floating_spots(tables, signal, columns_of, mapping, used)
         if spots:
             found[signal] = spots
-    return found, tuple(warnings)
+    return found, (*warnings, *_unread(mapping, known))
+
+
+def _unread(mapping: _Mapping, known: set[str]) -> tuple[str, ...]:
+    """Notes on columns of bases and contacts that the robot does not have."""
+    robot, name = mapping.robot, mapping.request.name
+    notes = []
+    columns = [column for names in BASE.values() for column in names if column in known]
+    if columns and not robot.floating:
+        notes.append(
+            f"{name}: has {columns[0]}, but {robot.name} stands on a fixed base; the base's "
+            "columns are not used (floating = true)"
+        )
+    contacts = [contact.name for contact in robot.contacts]
+    of_joints = {f"{signal}_{joint}" for signal in SIGNALS for joint in robot.joint_names}
+    others = [
+        column.partition("_")[2]
+        for column in sorted(known - of_joints)
+        if column.partition("_")[0] in ("fx", "contact")
+    ]
+    strangers = [each for each in dict.fromkeys(others) if each and each not in contacts]
+    if strangers and (robot.floating or contacts):
+        notes.append(
+            f"{name}: has columns of {', '.join(strangers)}, which "
+            f"{'is' if len(strangers) == 1 else 'are'} no [[contact]]; not used"
+        )
+    return tuple(notes)
 
 
 def _floating_spots(
