@@ -214,7 +214,8 @@ def noisy(
     put([f"tau_{joint}" for joint in log.moving], tau + spread * white(1.0, tau.shape[1]))
     for signal in ("qref", "dqref"):
         put([f"{signal}_{joint}" for joint in log.moving], log.of_joints(signal))
-    for each in (*log.contacts, *log.cuts):
+    wrenches: tuple[Contact | Cut, ...] = (*log.contacts, *log.cuts)
+    for each in wrenches:
         deviation = np.array([force] * 3 + [moment] * (len(each.columns) - 3))
         put(each.columns, log.stack(each.columns) + deviation * white(1.0, len(deviation)))
     for contact in log.contacts:
@@ -239,7 +240,7 @@ def continuous(quaternions: Array) -> Array:
     """The same rotations without jumps of sign."""
     flips = np.sum(quaternions[1:] * quaternions[:-1], axis=1) < 0.0
     signs = np.concatenate([[1.0], np.cumprod(np.where(flips, -1.0, 1.0))])
-    return quaternions * signs[:, None]
+    return np.asarray(quaternions * signs[:, None])
 
 
 # ----------------------------------------------------------------------------------- the robots
@@ -436,14 +437,8 @@ def true_robot(name: str, seed: int = 0) -> Truth:
             part = phi[body]
         else:
             fixed = [f for f in beyond if model.frames[f].parentJoint == here.parentJoint]
-            part = moved(body, sum(
-                transform(
-                    model.frames[f].inertia.toDynamicParameters(),
-                    model.frames[f].placement.rotation,
-                    model.frames[f].placement.translation,
-                )
-                for f in fixed
-            ))  # fmt: skip
+            inertias = [model.frames[f].placement.act(model.frames[f].inertia) for f in fixed]
+            part = moved(body, np.sum([i.toDynamicParameters() for i in inertias], axis=0))
         back = here.placement.inverse()
         names = tuple(
             model.names[model.frames[f].parentJoint]
@@ -499,12 +494,15 @@ def mujoco_robot(truth: Truth, locked: Mapping[str, float]) -> Built:
     spec.worldbody.add_geom(
         type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], contype=1, conaffinity=0
     )
-    split = {}  # joints' bodies whose part beyond a sensor is a body of its own
+    split: dict[
+        int, tuple[Cut, pin.SE3, Array]
+    ] = {}  # joints' bodies whose part beyond a sensor is a body of its own
     for cut, part in zip(truth.cuts, truth.held, strict=True):
         frame = model.frames[model.getFrameId(cut.frame)]
         if model.frames[frame.parentFrame].type != pin.FrameType.JOINT:
             split[frame.parentJoint] = (cut, frame.placement, part)
-    bodies, parts = {}, {}
+    bodies: dict[int, mujoco.MjsBody] = {}
+    parts: dict[int, mujoco.MjsBody] = {}
     for j in range(1, model.njoints):
         name, up, place = model.names[j], model.parents[j], model.jointPlacements[j]
         holder = spec.worldbody if j == 1 else bodies[up]
@@ -654,7 +652,8 @@ def swings(truth: Truth, t: Array, rng: np.random.Generator, low: float, high: f
         amplitude = np.minimum(1.4, 2.0 * amplitude)
     home = np.array([truth.machine.home.get(joint, 0.0) for joint in truth.joints])
     centre = np.clip(home, lower + amplitude, upper - amplitude)
-    return (centre - home) * step(t + LEAD)[:, None] + wander(t, amplitude, low, high, rng)
+    around = (centre - home) * step(t + LEAD)[:, None]
+    return np.asarray(around + wander(t, amplitude, low, high, rng))
 
 
 def on_all_feet(truth: Truth, t: Array, base: Array, rng: np.random.Generator) -> Course:
@@ -927,9 +926,18 @@ class Track:
     @staticmethod
     def empty(rows: int, model: mujoco.MjModel, feet: int, cuts: int) -> Track:
         """Room for that many rows."""
-        shapes = (model.nq, model.nv, model.nv, model.nu, model.nu, model.nu, (feet, 6), (cuts, 6))
-        arrays = [np.zeros((rows, *np.atleast_1d(shape))) for shape in shapes]
-        return Track(*arrays, np.zeros((rows, feet), dtype=bool))
+        nq, nv, nu = model.nq, model.nv, model.nu
+        return Track(
+            qpos=np.zeros((rows, nq)),
+            qvel=np.zeros((rows, nv)),
+            qacc=np.zeros((rows, nv)),
+            tau=np.zeros((rows, nu)),
+            aim=np.zeros((rows, nu)),
+            speed=np.zeros((rows, nu)),
+            feet=np.zeros((rows, feet, 6)),
+            cuts=np.zeros((rows, cuts, 6)),
+            touching=np.zeros((rows, feet), dtype=bool),
+        )
 
 
 def targets(
@@ -953,7 +961,7 @@ def standing(
     model, h = built.model, 1.0 / rate
     data = mujoco.MjData(model)
     lead = round(LEAD * rate)
-    half = (np.arange(2 * (rows + lead) + 2) - 2 * lead) * h / 2.0
+    half = np.arange(-2.0 * lead, 2.0 * rows + 2.0) * h / 2.0
     aim, speed, command = targets(real, built, half, knots, planned, torque)
     track = Track.empty(rows, model, len(real.machine.feet), len(real.cuts))
     frames = [model.geom(foot).id for foot in real.machine.feet]
@@ -1040,7 +1048,7 @@ def mounted(
     """
     model, h = built.model, 1.0 / rate
     data = mujoco.MjData(model)
-    half = np.arange(2 * rows + 2) * h / 2.0
+    half = np.arange(0.0, 2.0 * rows + 2.0) * h / 2.0
     aim, speed, command = targets(real, built, half, knots, planned, torque)
     pose, twist, rise = led(course, knots, half, planned[0, :3])
     track = Track.empty(rows, model, 1, len(real.cuts))
