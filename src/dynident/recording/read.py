@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -129,6 +129,9 @@ def read_log(
         raise InputError(f"{label or 'log'}: no files")
     checks.refuse_unknown(label, "stack", (stack,), ("side", "time"))
     wanted = Floating() if floating is None else floating
+    if robot.carrier is not None and robot.seat is not None:
+        further = robot.contacts[1:]
+        robot = replace(robot.carrier, contacts=(robot.seat, *further))
     names = robot.joint_names
     request = Request(label, names, robot, rate, units or {}, side, clocking, floating=wanted)
     torque = torque and wanted.equations != "base"

@@ -130,6 +130,10 @@ class Robot:
     warnings : tuple of str
     contacts : tuple of Contact
         Where the world acts on it.
+    carrier : Robot or None
+        The whole robot, of a limb that was cut off: its logs are those of the carrier.
+    seat : Contact or None
+        Where the limb's base is on the carrier.
     """
 
     name: str
@@ -143,6 +147,8 @@ class Robot:
     source: Path | None = None
     warnings: tuple[str, ...] = ()
     contacts: tuple[Contact, ...] = ()
+    carrier: Robot | None = None
+    seat: Contact | None = None
 
     @property
     def n(self) -> int:
