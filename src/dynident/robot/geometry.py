@@ -113,7 +113,7 @@ def urdf_model(robot: Robot, advice: str) -> tuple[Path, etree._Element, pin.Mod
     import pinocchio as pin
 
     path = robot.source
-    if path is None or path.suffix.lower() == ".toml":
+    if path is None or path.suffix.lower() in (".toml", ".xml"):
         raise InputError(f"{robot.name}: the robot has no URDF, {advice}")
     root = parse_xml(path).getroot()
     free = (pin.JointModelFreeFlyer(),) if robot.floating else ()

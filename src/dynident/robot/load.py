@@ -18,6 +18,7 @@ from dynident.core.schema import read_toml, validated
 from dynident.core.text import nearest
 from dynident.robot.dh import BASE, UNIT, dh_joints, dh_nominal
 from dynident.robot.drives import Drives
+from dynident.robot.mjcf import load_mjcf
 from dynident.robot.model import HUGE, Joint, Robot
 from dynident.robot.spec import DriveSpec, RobotSpec, TransmissionSpec
 from dynident.robot.urdf import load_urdf, refuse_many
@@ -32,7 +33,7 @@ def load_robot(
     transmission: TransmissionSpec | None = None,
     locked: Mapping[str, float] | None = None,
 ) -> Robot:
-    """Read a robot from a URDF (.urdf) or a robot file (.toml, see `RobotSpec`).
+    """Read a robot from a URDF (.urdf), an MJCF (.xml) or a robot file (.toml, see `RobotSpec`).
 
     Parameters
     ----------
@@ -102,7 +103,7 @@ def _from_toml(path: Path, floating: bool, locked: dict[str, float]) -> Robot:
 
 
 def _from_mjcf(path: Path, floating: bool, locked: dict[str, float]) -> Robot:
-    raise InputError(f"{path}: MJCF cannot be read yet; convert the model to a URDF")
+    return _finished(load_mjcf(path, floating, locked), locked, path)
 
 
 LOADERS: dict[str, Callable[[Path, bool, dict[str, float]], Robot]] = {
