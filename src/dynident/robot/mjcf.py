@@ -38,6 +38,9 @@ KNOWN = {
     }),
 }  # fmt: skip
 """Attributes of what is read whole; another one is a slip of the pen."""
+Placed = tuple[int, Array, Array]
+"""A joint's number, and a placement (rotation, translation) in its frame."""
+BASE: Placed = (0, frozen(np.eye(3)), frozen(np.zeros(3)))
 EXPAND = "have MuJoCo write it out (mujoco.mj_saveLastXML), and read that"
 
 
@@ -163,29 +166,11 @@ def load_mjcf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
             f"body {root.name} has a free joint ({root.free.place}), but floating is not set: it "
             "is taken as held where the file puts it",
         )
-    driven = actuators(document)
+    joints, placed = assembled(model, floating)
+    nominal = np.zeros((len(joints) + 1, 10))
     weights = body_inertias(model)
-    placed: list[tuple[int, Array, Array]] = []
-    joints: list[Joint] = []
-    nominal = [np.zeros(10)]  # the base
-    for index, body in enumerate(model.bodies):
-        number, rotation, translation = placed[body.parent] if index else _of_base(body, floating)
-        if index:
-            translation = translation + rotation @ body.translation
-            rotation = rotation @ body.rotation
-        for axis, link in zip(body.axes, model.links_of(body), strict=False):
-            joint, (rotation, translation) = _joint(
-                document, axis, link, number, rotation, translation
-            )
-            if axis.name in driven:
-                drive = driven[axis.name]
-                effort = min(joint.effort, drive.effort)
-                joint = replace(joint, effort=effort, kp=drive.kp, kd=drive.kd)
-            joints.append(joint)
-            nominal.append(np.zeros(10))
-            number = len(joints)
-        placed.append((number, rotation, translation))
-        nominal[number] = nominal[number] + transform(weights[body.name], rotation, translation)
+    for body, (number, rotation, translation) in zip(model.bodies, placed, strict=True):
+        nominal[number] += transform(weights[body.name], rotation, translation)
     if not joints and not floating:
         raise InputError(f"{path}: the robot has no moving joint")
     refuse_many(len(joints) - len(locked), path)
@@ -193,7 +178,7 @@ def load_mjcf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
     return Robot(
         name=name,
         joints=tuple(joints),
-        nominal=frozen(np.array(nominal[0 if floating else 1 :])),
+        nominal=frozen(nominal[0 if floating else 1 :]),
         drives=Drives.direct(len(joints)),
         floating=floating,
         base_link=WORLD if root.axes else root.name,
@@ -203,10 +188,41 @@ def load_mjcf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
     )
 
 
-def _of_base(body: Body, floating: bool) -> tuple[int, Array, Array]:
-    if floating:
-        return 0, np.eye(3), np.zeros(3)
-    return 0, body.rotation, body.translation
+def assembled(model: Model, floating: bool) -> tuple[list[Joint], list[Placed]]:
+    """The joints of a model, and where its bodies are.
+
+    Parameters
+    ----------
+    model : Model
+    floating : bool
+
+    Returns
+    -------
+    joints : list of Joint
+    placed : list of (int, ndarray, ndarray)
+        For each body the 1-based number of the joint that moves it, 0 for the base, and its
+        placement (rotation, translation) in that joint's frame.
+    """
+    driven = actuators(model.document)
+    joints: list[Joint] = []
+    placed: list[Placed] = []
+    for body in model.bodies:
+        number, rotation, translation = placed[body.parent] if placed else BASE
+        if placed or not floating:
+            translation = translation + rotation @ body.translation
+            rotation = rotation @ body.rotation
+        for axis, link in zip(body.axes, model.links_of(body), strict=False):
+            joint, (rotation, translation) = _joint(
+                model.document, axis, link, number, rotation, translation
+            )
+            if axis.name in driven:
+                drive = driven[axis.name]
+                effort = min(joint.effort, drive.effort)
+                joint = replace(joint, effort=effort, kp=drive.kp, kd=drive.kd)
+            joints.append(joint)
+            number = len(joints)
+        placed.append((number, rotation, translation))
+    return joints, placed
 
 
 def _joint(
