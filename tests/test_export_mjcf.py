@@ -432,6 +432,17 @@ def test_the_command_line_writes_the_kind_of_model_that_it_read(tmp_path, monkey
         assert words in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("text", [ARM, GEOMS])
+def test_another_gravity_is_written(text: str, tmp_path: Path) -> None:
+    write(tmp_path, text, "arm.xml")
+    turned = write(tmp_path, 'mjcf = "arm.xml"\nbase = { rpy = [90.0, 0.0, 0.0] }', "arm.toml")
+    robot = load_robot(turned, gravity=[0.0, -9.81, 0.0])
+    assert robot.source == tmp_path / "arm.xml"
+    document, notes = model_mjcf(robot, robot.nominal)
+    assert notes[0] == "gravity is the robot's in the MJCF, not its file's: 0.0 -9.81 0.0"
+    check_round_trip(robot, robot.nominal, document, tmp_path)
+
+
 def test_refusals(tmp_path: Path) -> None:
     robot = load_robot(write(tmp_path, ARM))
     with pytest.raises(InputError, match=r"shape \(1, 10\), expected finite .* \(2, 10\)"):

@@ -26,7 +26,16 @@ from dynident.results.exported import (
 )
 from dynident.results.splice import Text
 from dynident.robot.load import carried
-from dynident.robot.mjcf import WORLD, Body, Model, Placed, assembled, body_inertias, read_model
+from dynident.robot.mjcf import (
+    WORLD,
+    Body,
+    Model,
+    Placed,
+    assembled,
+    body_inertias,
+    gravity_of,
+    read_model,
+)
 from dynident.robot.mjcf_document import Compiler, Document, Element
 from dynident.robot.model import Joint, Robot
 from dynident.robot.urdf import parse_xml
@@ -184,6 +193,7 @@ def patched_mjcf(
     for body in model.bodies:
         notes += _split(patch, body, robot, phi, held)
     _write_motors(patch, motors)
+    notes += _write_gravity(patch, robot)
     if explicit:
         notes += _plain_compiler(patch, compiler)
     if folder is not None:
@@ -326,6 +336,24 @@ def _write_motors(patch: Patch, motors: Sequence[Motor]) -> None:
         etree.indent(fresh)
         text = etree.tostring(fresh, encoding="unicode")
         patch.text(document.root).append(document.root.index, text)
+
+
+def _write_gravity(patch: Patch, robot: Robot) -> list[str]:
+    """The robot's gravity, where it is not the file's."""
+    document = patch.document
+    if np.allclose(gravity_of(document), robot.gravity, rtol=0.0, atol=1e-12):
+        return []
+    vector = as_texts(robot.gravity)
+    sections = list(document.sections("option"))
+    for flag in (flag for section in sections for flag in section.every("flag")):
+        if "gravity" in flag.own:
+            patch.set(flag, {"gravity": "enable"})
+    if sections:
+        patch.set(sections[-1], {"gravity": vector})
+    else:
+        line = _line("option", {"gravity": vector})
+        patch.text(document.root).insert(document.root.index, line)
+    return [f"gravity is the robot's in the MJCF, not its file's: {vector}"]
 
 
 def _split(
