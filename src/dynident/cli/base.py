@@ -28,6 +28,10 @@ def base(
             help="Which equations: full, joints, base, null-space; several side by side.",
         ),
     ] = None,
+    beyond: Annotated[
+        str | None,
+        typer.Option("--beyond", metavar="LINK", help="The limb that a sensor there holds."),
+    ] = None,
     contact: Annotated[
         list[str] | None,
         typer.Option(
@@ -42,10 +46,13 @@ def base(
     from dynident.results.json import to_json
     from dynident.robot import load_robot
     from dynident.robot.contacts import named_contacts, with_contacts
+    from dynident.robot.cut import beyond as cut
     from dynident.study.determined import determined, determined_dict, determined_table
 
     model = load_robot(robot, floating=floating, locked=locked_joints(locked))
     model = with_contacts(model, named_contacts(contact or ()))
+    if beyond is not None:
+        model = cut(model, beyond)
     idim = build_idim(model, friction or "coulomb-viscous", rotor)
     if rows is not None:
         side_by_side = determined(idim, [kind.strip() for kind in rows.split(",")])

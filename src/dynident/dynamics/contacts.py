@@ -11,7 +11,13 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.jit import jit
-from dynident.dynamics.kinematics import base_rotation, joint_functions, joint_placement
+from dynident.dynamics.kinematics import (
+    base_motion,
+    base_rotation,
+    body_motion,
+    joint_functions,
+    joint_placement,
+)
 from dynident.dynamics.tree import Tree
 from dynident.robot.model import Contact, Robot
 
@@ -175,3 +181,77 @@ def pulled(tree: Tree, robot: Robot, contact: Contact, q: Array, wrench: Array) 
         parts = np.einsum("tij,tki->tkj", motion.turn, parts)
     J = motion.jacobian[:, : wrench.shape[1]]
     return np.asarray(np.einsum("tij,ti->tj", J, parts.reshape(wrench.shape)))
+
+
+@jit
+def carried_kernel(tree, quaternion, position, trigonometry, dq, ddq, chain, out):  # type: ignore[no-untyped-def]
+    """Motion of the last body of a chain: see `carried`."""
+    bodies = len(tree.kind)
+    floating = quaternion.shape[1] == 4
+    R = np.empty((bodies, 3, 3))
+    p = np.empty((bodies, 3))
+    w = np.empty((bodies, 3))
+    al = np.empty((bodies, 3))
+    a = np.empty((bodies, 3))
+    last = chain[-1]
+    for t in range(len(position)):
+        for c in range(len(chain)):
+            b = chain[c]
+            if tree.kind[b] == 2:
+                base_rotation(quaternion, t, R)
+                base_motion(tree, t, dq, ddq, R, w, al, a)
+                continue
+            j = b - 1 if floating else b
+            joint_placement(
+                tree, b, trigonometry[t, 0, j], trigonometry[t, 1, j], position[t, j], R, p
+            )
+            rate, acceleration = dq[t, tree.row[b]], ddq[t, tree.row[b]]
+            body_motion(
+                b,
+                tree.parent[b],
+                tree.kind[b],
+                tree.axis,
+                tree.gravity,
+                R,
+                p,
+                rate,
+                acceleration,
+                w,
+                al,
+                a,
+            )
+        for i in range(3):
+            out[t, i], out[t, 3 + i], out[t, 6 + i] = w[last, i], al[last, i], a[last, i]
+
+
+def carried(tree: Tree, robot: Robot, seat: Contact, motion: tuple[Array, Array, Array]) -> Array:
+    """Motion of a frame on a robot, in the frame's axes.
+
+    Parameters
+    ----------
+    tree : Tree
+    robot : Robot
+    seat : Contact
+        The frame.
+    motion : tuple of ndarray
+        q, dq, ddq, shapes (samples, nq), (samples, dof), (samples, dof).
+
+    Returns
+    -------
+    ndarray, shape (samples, 9)
+        Angular velocity, angular acceleration, and the proper acceleration of its origin (minus
+        gravity) [rad/s, rad/s^2, m/s^2].
+    """
+    q, dq, ddq = motion
+    floating = bool(tree.kind[0] == 2)
+    body = robot.body_index(seat.body)
+    found = np.zeros((len(q), 9))
+    if body < 0:  # on a fixed base
+        found[:, 6:] = -robot.gravity
+    else:
+        functions = joint_functions(q, floating)
+        carried_kernel(tree, *functions, dq, ddq, chain_to(tree, body), found)
+    w, al, a = found[:, :3], found[:, 3:6], found[:, 6:]
+    lever = np.broadcast_to(seat.translation, w.shape)
+    a += np.cross(al, lever) + np.cross(w, np.cross(w, lever))
+    return np.asarray(np.hstack([x @ seat.rotation for x in (w, al, a)]))

@@ -64,8 +64,10 @@ class Floating(Options):
         Vector3, "its orientation in the base: roll, pitch, yaw about fixed axes [rad]"
     ] = (0.0, 0.0, 0.0)
     locked: Annotated[
-        tuple[Name, ...], "joints that were held while the log was taken: their torque is not used"
-    ] = ()
+        Mapping[Name, Number] | None,
+        "joints that were held at a value while the log was taken, which may lack their columns: "
+        "their torque is not used [rad or m]",
+    ] = None
     contact_speed: Annotated[
         Annotated[Number, Field(gt=0.0)],
         "a contact that is slower touches, where the log does not say which do [m/s]",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -129,6 +129,9 @@ def read_log(
         raise InputError(f"{label or 'log'}: no files")
     checks.refuse_unknown(label, "stack", (stack,), ("side", "time"))
     wanted = Floating() if floating is None else floating
+    if robot.carrier is not None and robot.seat is not None:
+        further = robot.contacts[1:]
+        robot = replace(robot.carrier, contacts=(robot.seat, *further))
     names = robot.joint_names
     request = Request(label, names, robot, rate, units or {}, side, clocking, floating=wanted)
     if wanted.equations == "base" and not robot.floating:
@@ -229,7 +232,10 @@ def _places(paths: Sequence[Path], mapping: _Mapping) -> Places:
     if time is not None and time[0].topic is None and "time" not in mapping.columns:
         times = _own_times(tables)
     used = dict.fromkeys(table for chosen in spots.values() for table, _ in chosen)
-    return Places(times, spots, (*notes, *(note for table in used for note in table.notes)))
+    names = mapping.robot.joint_names
+    absent = tuple(names.index(j) for j in absent_joints(tables, mapping) if j in names)
+    notes = (*notes, *(note for table in used for note in table.notes))
+    return Places(times, spots, notes, absent)
 
 
 # time
@@ -275,6 +281,7 @@ def _spots(
         warnings.append(f"{name}: columns names tau and current; current is not used")
     if torque == "current" and np.all(robot.drives.gain == 1.0):
         warnings.append(f"{name}: currents taken as torques, for every drive's gain is 1")
+    here = [j for j in robot.joint_names if j not in absent_joints(tables, mapping)]
     found: dict[str, list[Spot]] = {}
     driven = mapping.torque or torque in columns or known & {*defaults[torque]}
     if driven and robot.floating and torque not in columns and not known & {*defaults[torque]}:
@@ -287,23 +294,23 @@ def _spots(
         if signal in columns:
             wanted = _listed(columns[signal])
         else:
-            wanted = defaults[signal]
+            wanted = [c for c, j in zip(defaults[signal], robot.joint_names) if j in here]
             # of topics that speak of the same joints the one of the positions is meant
             own = [t for t, _ in found.get("q", ()) if t.topic is not None]
             names = {column for table in own for column in table.names or ()}
             within = [t for t in tables if t in own] if {*wanted} <= names else tables
-        present = sum(column in known for column in defaults[signal])
-        if signal in OPTIONAL and signal not in columns and present < robot.n:
+        present = sum(column in known for column in wanted)
+        if signal in OPTIONAL and signal not in columns and present < len(here):
             if present:
                 warnings.append(f"{name}: {signal}_ has {present} of {robot.n} joints; not used")
             continue
         spots = [spot for c in wanted for spot in _find(within, c, signal, mapping, used)]
         if signal == "temp" and len(spots) == 1:
-            spots *= robot.n
-        if len(spots) != robot.n:
+            spots *= len(here)
+        if len(spots) != len(here):
             raise InputError(
                 f"{checks.called(tables)}: columns.{signal} names {len(spots)} columns, "
-                f"the robot has {robot.n} joints ({', '.join(robot.joint_names)})"
+                f"the robot has {len(here)} joints ({', '.join(here)})"
                 f"{_fewer(robot, spots)}"
             )
         distinct = len({(id(table), index) for table, index in spots})
@@ -341,6 +348,15 @@ def _unread(mapping: _Mapping, known: set[str]) -> tuple[str, ...]:
             f"{'is' if len(strangers) == 1 else 'are'} no [[contact]]; not used"
         )
     return tuple(notes)
+
+
+def absent_joints(tables: Sequence[Table], mapping: _Mapping) -> tuple[str, ...]:
+    """Locked joints that the log has no position of."""
+    if "q" in mapping.columns:
+        return ()
+    known = {column for table in tables for column in table.names or ()}
+    locked = mapping.request.floating.locked or {}
+    return tuple(joint for joint in locked if f"q_{joint}" not in known)
 
 
 def _floating_spots(

@@ -40,6 +40,8 @@ Side = str | Sequence[str]
 
 OPTIONAL = ("dq", "ddq", "qref", "dqref", "temp", "known")
 
+PER_JOINT = ("q", "tau", "current", *OPTIONAL)
+
 ANGLES = {"rad": 1.0, "deg": np.pi / 180.0, "rev": 2.0 * np.pi}
 LENGTHS = {"m": 1.0, "mm": 1e-3}
 TEMPERATURES = {"degC": 0.0, "K": 273.15}
@@ -48,7 +50,7 @@ TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 SIDES = ("joint", "motor")
 
 HELD = 0.02
-"""A joint that moves by more is not locked [rad or m]."""
+"""A joint that is farther from where it is said to be is not locked [rad or m]."""
 
 UNIT_OF = {"dq": "q", "ddq": "q", "qref": "q", "dqref": "qref"}
 """Whose unit a signal has when it has none of its own."""
@@ -110,11 +112,14 @@ class Places:
     signals : mapping of str to sequence of (table, column)
         For ``q``, ``tau`` or ``current`` and what else there is, a column a joint.
     notes : tuple of str
+    absent : tuple of int
+        Joints without columns, which were locked.
     """
 
     times: Sequence[Spot]
     signals: Mapping[str, Sequence[Spot]]
     notes: tuple[str, ...] = ()
+    absent: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -183,6 +188,14 @@ def recorded(pieces: Sequence[Piece], request: Request) -> Recording:
     )
 
 
+def with_absent(values: Array, absent: Sequence[int]) -> Array:
+    """Columns of all joints, zeros of those that are absent."""
+    width = values.shape[1] + len(absent)
+    found = np.zeros((len(values), width))
+    found[:, [j for j in range(width) if j not in absent]] = values
+    return found
+
+
 def held(name: str, q: Array, request: Request) -> dict[str, float]:
     """Where the joints were that were locked, by name [rad or m].
 
@@ -191,18 +204,18 @@ def held(name: str, q: Array, request: Request) -> dict[str, float]:
     InputError
         When there are none such, or they moved.
     """
-    found = {}
-    for joint in request.floating.locked:
+    found = dict(request.floating.locked or {})
+    for joint, value in found.items():
         if joint not in request.joints:
             raise InputError(
                 f"{name}: locked: there is no joint {joint!r}{nearest(joint, request.joints)}"
             )
-        column = q[:, request.joints.index(joint)]
-        if np.ptp(column) > HELD:
+        off = float(np.max(np.abs(q[:, request.joints.index(joint)] - value)))
+        if off > HELD:
             raise InputError(
-                f"{name}: {joint} is said to be locked, but moves by {np.ptp(column):.3g}"
+                f"{name}: {joint} is said to be locked at {value:g}, but the log has it {off:.3g} "
+                "away from there"
             )
-        found[joint] = float(np.mean(column))
     return found
 
 
@@ -222,7 +235,13 @@ def sampled(places: Places, request: Request) -> Piece:
         if signal == "base_orientation":
             values = without_flips(values)  # between q and -q lies no rotation
         values = onto_clock(values, clock)
-        signals["tau" if signal == "current" else signal] = in_units(values, signal, request)
+        if signal in PER_JOINT and places.absent:
+            values = with_absent(values, places.absent)
+        values = in_units(values, signal, request)
+        for j in places.absent if signal in PER_JOINT else ():
+            locked = request.floating.locked or {}
+            values[:, j] = locked[request.joints[j]] if signal in ("q", "qref") else 0.0
+        signals["tau" if signal == "current" else signal] = values
     return Piece(clock.rate, signals, clock.segments, (*notes, *clock.warnings))
 
 

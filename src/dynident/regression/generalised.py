@@ -18,7 +18,7 @@ import numpy as np
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import InputError
 from dynident.dynamics import inverse_dynamics
-from dynident.dynamics.contacts import contact_motion, pulled
+from dynident.dynamics.contacts import carried, contact_motion, pulled
 from dynident.dynamics.equations import (
     PLAIN,
     NullSpace,
@@ -28,7 +28,9 @@ from dynident.dynamics.equations import (
     touched,
 )
 from dynident.dynamics.idim import Idim
+from dynident.dynamics.tree import build_tree
 from dynident.recording.filters import zero_phase_lowpass
+from dynident.recording.floating import BaseMotion
 from dynident.recording.prepare import Samples
 from dynident.robot.model import Equations, Robot
 
@@ -120,6 +122,45 @@ def generalised(idim: Idim, log: Samples) -> Samples:
         "moving": moving,
     }  # fmt: skip
     return GeneralisedSamples(**fields, observed=observed, sets=sets, scale=scale, stated=stated)
+
+
+def cut_off(idim: Idim, log: Samples) -> Samples:
+    """A log of the whole robot as one of the limb that was cut off it.
+
+    The limb's base moves as its seat on the carrier does.
+
+    Raises
+    ------
+    InputError
+        When the log does not fit the carrier, or has nothing of its base.
+    """
+    robot = idim.robot
+    carrier, seat = robot.carrier, robot.seat
+    if carrier is None or seat is None:
+        return log
+    whole = log.of_joints(carrier.joint_names)
+    motion = whole.q, whole.dq, whole.ddq
+    if carrier.floating:
+        if whole.base is None:
+            raise InputError(
+                f"{log.name}: {carrier.name} floats, but the log has nothing of its base, which "
+                f"carries {robot.base_link}"
+            )
+        moved = whole.base.motion(carrier.gravity)
+        motion = tuple(np.hstack(pair) for pair in zip(moved, motion, strict=True))  # type: ignore[assignment]
+    felt = carried(build_tree(carrier), carrier, seat, motion)
+    samples = len(whole.q)
+    pose = np.zeros((samples, 7))
+    pose[:, 6] = 1.0
+    twist = np.hstack([np.zeros((samples, 3)), felt[:, :3]])
+    acceleration = np.hstack([felt[:, 6:], felt[:, 3:6]])
+    base = BaseMotion(pose, twist, acceleration, proper=True, oriented=False, still=False)
+    own = {name: log.locked[name] for name in robot.joint_names if name in log.locked}
+    names = [contact.name for contact in robot.contacts]
+    wrenches = {name: own for name, own in log.wrenches.items() if name in names}
+    touching = {name: own for name, own in log.touching.items() if name in names}
+    limb = whole.of_joints(robot.joint_names)
+    return replace(limb, base=base, locked=own, wrenches=wrenches, touching=touching)
 
 
 def equations_of(robot: Robot, log: Samples) -> Equations:

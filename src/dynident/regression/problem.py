@@ -15,7 +15,7 @@ from dynident.dynamics.equations import PLAIN, Observed
 from dynident.dynamics.idim import Attached, Idim, build_idim
 from dynident.recording.prepare import Samples
 from dynident.regression.factors import Factors, GroupFactor, InstrumentFactors, compress, spread
-from dynident.regression.generalised import GeneralisedSamples, generalised
+from dynident.regression.generalised import GeneralisedSamples, cut_off, generalised
 from dynident.regression.rows import (
     GivenRows,
     InstrumentedRows,
@@ -271,8 +271,11 @@ def checked_logs(idim: Idim, samples: Samples | Sequence[Samples]) -> tuple[Samp
     if not logs:
         raise InputError("a problem needs at least one log")
     for log in logs:
-        if log.joints is None and log.measured.shape[1] != robot.n:
-            raise InputError(f"{log.name}: has {log.q.shape[1]} joints, {robot.name} has {robot.n}")
+        logged = robot.carrier or robot
+        if log.joints is None and log.measured.shape[1] != logged.n:
+            raise InputError(
+                f"{log.name}: has {log.q.shape[1]} joints, {logged.name} has {logged.n}"
+            )
         if "temperature" in idim.needs and log.temp is None:
             raise InputError(
                 f"{log.name}: friction {idim.friction!r} needs the drives' temperatures; name them "
@@ -285,7 +288,7 @@ def checked_logs(idim: Idim, samples: Samples | Sequence[Samples]) -> tuple[Samp
             )
     return tuple(
         log if isinstance(log, GeneralisedSamples)
-        else generalised(idim, log.of_joints(robot.joint_names))
+        else generalised(idim, cut_off(idim, log).of_joints(robot.joint_names))
         for log in logs
     )  # fmt: skip
 

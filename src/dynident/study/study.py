@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from dynident.api import EVERY_METHOD
@@ -37,6 +38,7 @@ from dynident.recording.read import read_log
 from dynident.recording.recording import Recording
 from dynident.robot import load_robot
 from dynident.robot.contacts import ContactSpec, with_contacts
+from dynident.robot.cut import beyond
 from dynident.robot.model import Robot
 from dynident.robot.spec import DriveSpec, TransmissionSpec
 from dynident.study.constraints import ConstraintSection, build_constraints
@@ -92,6 +94,8 @@ class RobotSection(Spec):
     floating : bool
     locked : dict of str to float
         Joints that stay at a value and are not in the log.
+    beyond : str, optional
+        The link that a force/torque sensor holds: the limb from there on is identified.
     transmission : TransmissionSpec, optional
     drive : tuple of DriveSpec
     """
@@ -102,6 +106,7 @@ class RobotSection(Spec):
     gravity: Vector3 | None = None
     floating: Flag = False
     locked: dict[str, Number] = Field(default_factory=dict)
+    beyond: Name | None = None
     transmission: TransmissionSpec | None = None
     drive: tuple[DriveSpec, ...] = ()
 
@@ -338,7 +343,20 @@ def study_robot(study: Study) -> Robot:
         transmission=section.transmission,
         locked=section.locked or None,
     )
-    return with_contacts(robot, study.contact)
+    if section.beyond is None:
+        return with_contacts(robot, study.contact)
+    return limb(robot, section.beyond, study.contact)
+
+
+def limb(robot: Robot, frame: str, contacts: tuple[ContactSpec, ...]) -> Robot:
+    """The part of a robot beyond a sensor, which a contact at its frame may describe."""
+    own = [spec for spec in contacts if (spec.frame or spec.name) == frame]
+    others = [spec for spec in contacts if spec not in own]
+    found = beyond(with_contacts(robot, others), frame, own[0].name if own else None)
+    if not own:
+        return found
+    sensor = replace(found.contacts[0], bias=np.array(own[0].bias), sign=own[0].sign)
+    return replace(found, contacts=(sensor, *found.contacts[1:]))
 
 
 def study_idim(study: Study, robot: Robot) -> Idim:
