@@ -10,7 +10,7 @@ import numpy as np
 
 from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.constraints import described
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.options import Options, chosen, table
 from dynident.core.progress import Progress, Stopwatch, silent
@@ -497,10 +497,12 @@ def unfitted_warnings(problem: Problem) -> list[str]:
     ]
 
 
-def stated_at_all(log: Samples) -> Array:
+def stated_at_all(log: Samples) -> Booleans:
     """Equations that a log states at some of its samples, shape (dof,)."""
     stated = log.stated if isinstance(log, GeneralisedSamples) else None
-    return np.any(np.ones_like(log.moving) if stated is None else stated, axis=0)
+    if stated is None:
+        return np.ones(log.moving.shape[1], dtype=bool)
+    return np.asarray(np.any(stated, axis=0))
 
 
 def lack_of_fit_warnings(fit: LackOfFit, names: Sequence[str]) -> list[str]:

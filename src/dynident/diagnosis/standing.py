@@ -82,7 +82,7 @@ def check_bearing(idim: Idim, log: GeneralisedSamples) -> tuple[str, ...]:
 
 
 def inside(log: GeneralisedSamples, free: bool = False) -> Integers:
-    """Samples that no filter's edge reaches, or of these those in which nothing unmeasured bears."""
+    """Samples beyond filters' edges, or of these those in which nothing unmeasured bears."""
     found = [
         np.arange(a, b)
         for (a, b), names in zip(log.segments, log.sets, strict=True)
@@ -112,8 +112,10 @@ def calm(log: GeneralisedSamples, some: Integers) -> tuple[Integers, str]:
 
 
 def specific(base: BaseMotion, gravity: Array, some: Integers) -> Array:
-    """Mean acceleration minus gravity of the base, in the world's axes, or its own where they
-    are all that is known [m/s^2]."""
+    """Mean acceleration of the base minus gravity [m/s^2].
+
+    In the world's axes, or in its own where nobody knows these.
+    """
     R = matrices(base.pose[some, 3:])
     found = np.einsum("tij,tj->ti", R, base.acceleration[some, :3])
     return np.asarray(np.mean(found, axis=0)) - (0.0 if base.proper else gravity)
