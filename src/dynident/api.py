@@ -502,7 +502,7 @@ def stated_at_all(log: Samples) -> Booleans:
     stated = log.stated if isinstance(log, GeneralisedSamples) else None
     if stated is None:
         return np.ones(log.moving.shape[1], dtype=bool)
-    return np.asarray(np.any(stated, axis=0))
+    return np.asarray(np.any([stated[a:b].any(axis=0) for a, b in log.segments], axis=0))
 
 
 def lack_of_fit_warnings(fit: LackOfFit, names: Sequence[str]) -> list[str]:
