@@ -368,7 +368,7 @@ def percents(*figures: FitFigure) -> list[float]:
 
 def left_over(robot: Robot, figure: FitFigure) -> Array:
     """What is left of the joints' torques, as shares of their drives' effort limits."""
-    rest = np.array([joint.rmse for joint in figure.joints])
+    rest = np.nan_to_num(np.array([joint.rmse for joint in figure.joints]))
     errors = np.nan_to_num(np.array(percents(figure))) / 100.0
     if robot.floating:
         return left_of_wrench(robot, rest, errors)

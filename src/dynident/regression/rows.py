@@ -33,6 +33,8 @@ from dynident.robot.model import Robot
 CHUNK = 4096
 WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")
 """Components of the base's wrench, in its link's axes about its origin."""
+FREE_OF = "free of "
+"""Beginning of the names of combinations: then contacts, and a number."""
 KEEP_BYTES = 256 * 2**20
 """Decimated rows below this size are kept instead of being made anew at each pass."""
 
@@ -154,7 +156,7 @@ class MotionRows:
     def groups(self) -> tuple[RowGroup, ...]:
         """The equations of motion, then combinations of them that are free of contacts."""
         combined = [
-            RowGroup(f"free of {'+'.join(each.names)} {k + 1}", "1")
+            RowGroup(f"{FREE_OF}{'+'.join(each.names)} {k + 1}", "1")
             for each in self.free
             for k in range(each.count)
         ]
