@@ -299,7 +299,7 @@ def _spots(
             own = [t for t, _ in found.get("q", ()) if t.topic is not None]
             names = {column for table in own for column in table.names or ()}
             within = [t for t in tables if t in own] if {*wanted} <= names else tables
-        present = sum(column in known for column in wanted)
+        present = sum(column in known for column in wanted if isinstance(column, str))
         if signal in OPTIONAL and signal not in columns and present < len(here):
             if present:
                 warnings.append(f"{name}: {signal}_ has {present} of {robot.n} joints; not used")
