@@ -134,7 +134,7 @@ def read_log(
         robot = replace(robot.carrier, contacts=(robot.seat, *further))
     names = robot.joint_names
     request = Request(label, names, robot, rate, units or {}, side, clocking, floating=wanted)
-    torque = torque and wanted.equations != "base"
+    torque = torque and not robot.floating  # its base's equations take none
     mapping = _Mapping(request, robot, columns or {}, torque)
     known = (*SIGNALS, *floating_columns(robot))
     checks.refuse_unknown(label, "columns", mapping.columns, known)
