@@ -15,7 +15,7 @@ from dynident.core.errors import InputError
 from dynident.dynamics.contacts import contact_motion
 from dynident.dynamics.idim import Idim
 from dynident.recording.filters import differences, zero_phase_lowpass
-from dynident.recording.floating import TURNS, BaseMotion, matrices, turned_back, turning
+from dynident.recording.floating import TURNS, BaseMotion, matrices, to_rpy, turned_back, turning
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.robot.model import Contact
 
@@ -168,14 +168,13 @@ def turned_otherwise(log: GeneralisedSamples, base: BaseMotion) -> tuple[str, ..
     fits = [words for words, a, b in others if rms(a - b) < BETTER * apart / size * rms(a)]
     if fits:
         raise InputError(f"{begun}; with {fits[0]} they would agree")
-    hint = ""
-    turn, told = nearest_rotation(logged, omega)
-    if told and rms(omega - logged @ turn.T) < BETTER * apart:
-        listed = ", ".join(f"{angle:.2g}" for angle in rpy_of(turn))
-        hint = f"; turned by roll, pitch and yaw of {listed} rad it would be (imu_rpy)"
     if apart > OTHERWISE * size:
-        raise InputError(f"{begun}{hint or '; check quaternion, base_axes and imu_rpy'}")
-    return (begun + hint,) if hint else ()
+        raise InputError(f"{begun}; check quaternion, base_axes and imu_rpy")
+    turn, told = nearest_rotation(logged, omega)
+    if not base.proper or not told or rms(omega - logged @ turn.T) > BETTER * apart:
+        return ()
+    listed = ", ".join(f"{angle:.2g}" for angle in to_rpy(turn))
+    return (f"{begun}; turned by roll, pitch and yaw of {listed} rad it would be (imu_rpy)",)
 
 
 def spun(quaternion: Array, rate: float) -> Array:
@@ -193,16 +192,6 @@ def nearest_rotation(a: Array, b: Array) -> tuple[Array, bool]:
     U, s, Vt = np.linalg.svd(b.T @ a)
     R = U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt
     return R, bool(s[1] > AGREES * s[0])  # not about an axis about which alone it turned
-
-
-def rpy_of(R: Array) -> tuple[float, float, float]:
-    """Roll, pitch and yaw about fixed axes [rad]."""
-    pitch = np.arctan2(-R[2, 0], np.hypot(R[2, 1], R[2, 2]))
-    return (
-        float(np.arctan2(R[2, 1], R[2, 2])),
-        float(pitch),
-        float(np.arctan2(R[1, 0], R[0, 0])),
-    )
 
 
 def refuse_gravity_elsewhere(log: GeneralisedSamples, base: BaseMotion, gravity: Array) -> None:

@@ -139,7 +139,7 @@ def read_log(
             f"{label}: equations = 'base' are of a floating base; read {robot.name} with "
             "floating = true"
         )
-    torque = torque and wanted.equations != "base"
+    torque = torque and not robot.floating  # its base's equations take none
     mapping = _Mapping(request, robot, columns or {}, torque)
     known = (*SIGNALS, *floating_columns(robot))
     checks.refuse_unknown(label, "columns", mapping.columns, known)
@@ -284,10 +284,10 @@ def _spots(
     here = [j for j in robot.joint_names if j not in absent_joints(tables, mapping)]
     found: dict[str, list[Spot]] = {}
     driven = mapping.torque or torque in columns or known & {*defaults[torque]}
-    if driven and robot.floating and torque not in columns and not known & {*defaults[torque]}:
-        raise InputError(
-            f"{checks.called(tables)}: no column of torque ({defaults['tau'][0]}); name them in "
-            "columns.tau, or fit the base's wrench alone: equations = 'base'"
+    if robot.floating and not driven and mapping.request.floating.equations is None:
+        warnings.append(
+            f"{name}: has no torques ({defaults['tau'][0]}); the base's wrench alone is fitted "
+            "(equations = 'base')"
         )
     for signal in ("q", *((torque,) if driven else ()), *OPTIONAL):
         within = tables

@@ -37,8 +37,6 @@ from dynident.robot.model import Equations, Robot
 CHUNK = 4096
 SHARE = 1e-3
 """Of a robot's own noise that no equation's is below, so that none is taken for exact."""
-SETTLED = 0.02
-"""Times for which a contact touches or not that are shorter are taken for noise [s]."""
 
 
 @dataclass(frozen=True)
@@ -248,7 +246,7 @@ def bearing(
             speed = np.linalg.norm(np.einsum("tij,tj->ti", J, dq[s]), axis=1)
             flags[s, k] = speed < log.contact_speed
     segments, sets = [], []
-    shortest = max(2, round(SETTLED * log.rate))
+    shortest = max(2 * f.half + 1 for f in log.filters)
     for start, stop in log.segments:
         changes = np.flatnonzero(np.any(flags[start + 1 : stop] != flags[start : stop - 1], axis=1))
         edges = [start, *(start + 1 + changes).tolist(), stop]
@@ -258,8 +256,8 @@ def bearing(
                 sets.append(tuple(c.name for c, on in zip(free, flags[a], strict=True) if on))
     if not segments:
         raise InputError(
-            f"{log.name}: its contacts never last for {SETTLED:g} s; check the contact columns, or "
-            "raise contact_speed"
+            f"{log.name}: its contacts never last for {shortest / log.rate:.2g} s, as the torque "
+            "filter takes; check the contact columns, or raise contact_speed or bandwidth"
         )
     return tuple(segments), tuple(sets)
 
