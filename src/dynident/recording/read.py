@@ -129,17 +129,18 @@ def read_log(
         raise InputError(f"{label or 'log'}: no files")
     checks.refuse_unknown(label, "stack", (stack,), ("side", "time"))
     wanted = Floating() if floating is None else floating
+    floats = robot.floating
+    if wanted.equations == "base" and not floats:
+        raise InputError(
+            f"{label}: equations = 'base' are of a floating base; read {robot.name} with "
+            "floating = true"
+        )
     if robot.carrier is not None and robot.seat is not None:
         further = robot.contacts[1:]
         robot = replace(robot.carrier, contacts=(robot.seat, *further))
     names = robot.joint_names
     request = Request(label, names, robot, rate, units or {}, side, clocking, floating=wanted)
-    if wanted.equations == "base" and not robot.floating:
-        raise InputError(
-            f"{label}: equations = 'base' are of a floating base; read {robot.name} with "
-            "floating = true"
-        )
-    torque = torque and not robot.floating  # its base's equations take none
+    torque = torque and not floats  # its base's equations take none
     mapping = _Mapping(request, robot, columns or {}, torque)
     known = (*SIGNALS, *floating_columns(robot))
     checks.refuse_unknown(label, "columns", mapping.columns, known)
