@@ -142,7 +142,9 @@ def log(name: str, seed: int, steps: bool) -> None:
         W = np.diag(np.repeat(share[k], 3))
         f = W @ A.T @ np.linalg.solve(A @ W @ A.T, torque[:6])
         forces[k] = f.reshape(4, 3)
-        up = np.array([(data.oMf[each].rotation @ forces[k, i])[2] for i, each in enumerate(frames)])
+        up = np.array(
+            [(data.oMf[each].rotation @ forces[k, i])[2] for i, each in enumerate(frames)]
+        )
         if np.any(up < -1e-9):
             raise RuntimeError(f"{name}: a foot pulls at {t[k]:.2f} s by {-up.min():.2g} N")
         tau[k] = torque[6:] - sum(own[:, 6:].T @ forces[k, i] for i, own in enumerate(J))
@@ -151,7 +153,7 @@ def log(name: str, seed: int, steps: bool) -> None:
         lever = np.cross(dw, r) + np.cross(w, np.cross(w, r))
         gyro[k] = MOUNT.rotation.T @ w
         specific[k] = MOUNT.rotation.T @ (R.T @ (p2[k] + [0.0, 0.0, 9.81]) + lever)
-    names = [name for name in told.names[2:]]
+    names = list(told.names[2:])
     table = {"time": t}
 
     def put(called: list[str], values: np.ndarray, noise: str) -> None:

@@ -91,6 +91,7 @@ class Series:
     time : ndarray, shape (samples,)
         From the log's first sample [s].
     measured, predicted : ndarray, shape (samples, n)
+        Measured is NaN where a floating robot's log does not state an equation.
     nominal : ndarray, shape (samples, n), or None
         Of the robot file's inertials alone.
     parts : dict of str to ndarray, shape (samples, n)
@@ -307,6 +308,7 @@ def torque_series(
     step = max(1, len(log.q) // points)
     signals: dict[str, list[Array]] = {}
     still = np.zeros_like(log.dq[:1])
+    stated = log.stated if isinstance(log, GeneralisedSamples) else None
     for start, stop in log.runs:
         q, dq, ddq = log.q[start:stop], log.dq[start:stop], log.ddq[start:stop]
         zero = np.broadcast_to(still, dq.shape)
@@ -333,6 +335,8 @@ def torque_series(
             values["nominal"] = idim.torque(nominal, q, dq, ddq)
         for name, value in values.items():
             smooth = zero_phase_lowpass(value, lowpass_hz, log.rate)
+            if name == "measured" and stated is not None:
+                smooth = np.where(stated[start:stop], smooth, np.nan)
             signals.setdefault(name, []).append(smooth[::step])
         signals.setdefault("time", []).append(np.arange(start, stop)[::step] / log.rate)
         signals.setdefault("speed", []).append(dq[::step])
