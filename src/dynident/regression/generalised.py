@@ -124,9 +124,9 @@ def generalised(idim: Idim, log: Samples) -> Samples:
     if kind == "null-space":
         segments, sets = bearing(idim, log, q, dq)
         observed = replace(observed, free=tuple(dict.fromkeys(sets)))
-        stated = stated.copy()
+        stated = np.zeros((len(q), len(rows)), dtype=bool)
         for (start, stop), names in zip(segments, sets, strict=True):
-            stated[start:stop, touched(tree, robot, names)] = False
+            stated[start:stop] = rows & ~touched(tree, robot, names)
         scale = noise(idim, log, (q, dq, ddq))
     filters = (log.filters[0],) * first + log.filters
     moving = np.hstack([np.ones((len(q), first), dtype=bool), log.moving]) & stated
