@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -15,7 +15,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.recording import checks
 from dynident.recording.clock import Clocking
-from dynident.recording.floating import Floating, floating_columns
+from dynident.recording.floating import Floating, floating_columns, logged_robot
 from dynident.recording.readers import Table, read_tables
 from dynident.recording.recording import Recording
 from dynident.recording.signals import (
@@ -129,9 +129,7 @@ def read_log(
         raise InputError(f"{label or 'log'}: no files")
     checks.refuse_unknown(label, "stack", (stack,), ("side", "time"))
     wanted = Floating() if floating is None else floating
-    if robot.carrier is not None and robot.seat is not None:
-        further = robot.contacts[1:]
-        robot = replace(robot.carrier, contacts=(robot.seat, *further))
+    robot = logged_robot(robot)
     names = robot.joint_names
     request = Request(label, names, robot, rate, units or {}, side, clocking, floating=wanted)
     torque = torque and not robot.floating  # its base's equations take none
