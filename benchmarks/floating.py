@@ -20,7 +20,7 @@ from common import FIGURES, ROOT, markdown
 
 import dynident as di
 from dynident.core.arrays import Array
-from dynident.recording.floating import Floating, floating_columns, to_rpy
+from dynident.recording.floating import Floating, floating_columns, logged_robot, to_rpy
 from dynident.recording.recording import Recording
 from dynident.robot.contacts import ContactSpec, with_contacts
 from dynident.robot.cut import beyond
@@ -63,12 +63,9 @@ def recorded(log: Any, robot: Robot, equations: Equations) -> Recording:
     joints = whole.joint_names
     body = {
         key: stacked(names)
-        for key, names in floating_columns(whole).items()
+        for key, names in floating_columns(logged_robot(robot)).items()
         if {*names} <= columns.keys() and not (equations == "null-space" and key[0] == "w")
     }
-    if robot.seat is not None:
-        seat = f"wrench_{robot.seat.name}"
-        body[seat] = stacked(floating_columns(robot)[seat])
     position, turn = log.mount
     return di.recording(
         stacked(tuple(f"q_{joint}" for joint in joints)),
