@@ -435,7 +435,8 @@ def _relocate(patch: Patch, old: Path, new: Path) -> None:
         return
     document = patch.document
     way = Path(os.path.relpath(old.resolve(), new.resolve()))
-    assets = [each for each in document.root.inside(*DRAWN) if "file" in each.own]
+    # textures of cubes name a file for each side: fileright, ...
+    assets = [e for e in document.root.inside(*DRAWN) if any(k.startswith("file") for k in e.own)]
     needed = dict.fromkeys(DRAWN[each.tag] for each in assets)
     settings: dict[str, str] = {}
     for section in document.sections("compiler"):
