@@ -190,8 +190,11 @@ def patched_mjcf(
         notes += _patch_link(patch, model, name, values, members, held, nominal, explicit)
     for joint, own in zip(robot.joints, attributes, strict=True):
         patch.set(_axis(model, joint.name), own)
-    for body in model.bodies:
-        notes += _split(patch, body, robot, phi, held)
+    parted = [note for body in model.bodies for note in _split(patch, body, robot, phi, held)]
+    if parted:  # bodies are numbered otherwise from now on
+        for body in model.bodies:
+            patch.set(body.element, {"name": body.name} if "name" not in body.element.own else {})
+    notes += parted
     _write_motors(patch, motors)
     notes += _write_gravity(patch, robot)
     if explicit:
@@ -432,7 +435,8 @@ def _relocate(patch: Patch, old: Path, new: Path) -> None:
         return
     document = patch.document
     way = Path(os.path.relpath(old.resolve(), new.resolve()))
-    assets = [each for each in document.root.inside(*DRAWN) if "file" in each.own]
+    # textures of cubes name a file for each side: fileright, ...
+    assets = [e for e in document.root.inside(*DRAWN) if any(k.startswith("file") for k in e.own)]
     needed = dict.fromkeys(DRAWN[each.tag] for each in assets)
     settings: dict[str, str] = {}
     for section in document.sections("compiler"):
