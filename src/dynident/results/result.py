@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
@@ -17,6 +18,7 @@ from dynident.diagnosis.examine import Finding
 from dynident.diagnosis.verdict import Verdict
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
+from dynident.dynamics.whole import Model
 from dynident.estimators import Estimate
 from dynident.estimators.closed_loop import FreeError, SimulatedFigure
 from dynident.recording.prepare import Samples, prepared
@@ -133,6 +135,39 @@ class Result:
         """Whether all bodies, rotors and friction parameters are physically consistent."""
         theta = self.estimate.theta
         return theta is not None and self.idim.is_consistent(theta)
+
+    @cached_property
+    def model(self) -> Model:
+        """The model at work: what `inverse_dynamics` and its kin are functions of."""
+        return Model(self.idim, self.theta)
+
+    def inverse_dynamics(
+        self,
+        q: npt.ArrayLike,
+        dq: npt.ArrayLike,
+        ddq: npt.ArrayLike,
+        width: npt.ArrayLike | None = None,
+    ) -> Array:
+        """Torque for a motion, rotors and friction included; see `Model.inverse_dynamics`."""
+        return self.model.inverse_dynamics(q, dq, ddq, width)
+
+    def forward_dynamics(
+        self,
+        q: npt.ArrayLike,
+        dq: npt.ArrayLike,
+        tau: npt.ArrayLike,
+        width: npt.ArrayLike | None = None,
+    ) -> Array:
+        """Acceleration under torques of the drives; see `Model.forward_dynamics`."""
+        return self.model.forward_dynamics(q, dq, tau, width)
+
+    def gravity(self, q: npt.ArrayLike) -> Array:
+        """Torque that holds the bodies; see `Model.gravity`."""
+        return self.model.gravity(q)
+
+    def mass_matrix(self, q: npt.ArrayLike) -> Array:
+        """Mass matrix with rotors; see `Model.mass_matrix`."""
+        return self.model.mass_matrix(q)
 
     def torque(self, q: Array, dq: Array, ddq: Array) -> Array:
         """Predicted torques, shape (samples, n)."""
