@@ -40,10 +40,9 @@ class Model:
 
     def __post_init__(self) -> None:
         idim, theta = self.idim.settled(np.asarray(self.theta, dtype=float))
-        if theta.shape != (len(idim.parameters),):
-            raise InputError(
-                f"{idim.robot.name}: {theta.shape} values for {len(idim.parameters)} parameters"
-            )
+        count = len(idim.parameters)
+        if theta.shape != (count,) or not np.all(np.isfinite(theta)):
+            raise InputError(f"{idim.robot.name}: needs {count} finite parameter values")
         object.__setattr__(self, "idim", idim)
         object.__setattr__(self, "theta", theta)
 
@@ -86,10 +85,10 @@ class Model:
             For other shapes, and for friction that depends on more than the motion's instant: on
             states, on a temperature, on time or on torques of the log.
         """
-        self._refuse_more_than_motion("inverse dynamics", ("load",))
+        self.refuse_more_than_motion("inverse dynamics", ("load",))
         shape, states = self._stacked(q, dq, ddq)
         at, speed, rate = states
-        tau = self.idim.torque(self.theta, at, speed, rate, self._widths(width))
+        tau = self.idim.torque(self.theta, at, speed, rate, self.widths(width))
         return tau.reshape(shape)
 
     def forward_dynamics(
@@ -120,11 +119,11 @@ class Model:
         ComputationError
             When a mass matrix is not positive definite.
         """
-        self._refuse_more_than_motion("forward dynamics")
+        self.refuse_more_than_motion("forward dynamics")
         shape, states = self._stacked(q, dq, tau)
         at, speed, drive = states
         still = np.zeros_like(speed)
-        friction = self.idim.drive_torque(self.theta, at, speed, still, self._widths(width))
+        friction = self.idim.drive_torque(self.theta, at, speed, still, self.widths(width))
         ddq = forward_dynamics(self.idim.tree, self.phi, at, speed, drive - friction, self.rotors)
         return ddq.reshape(shape)
 
@@ -181,7 +180,13 @@ class Model:
         flat = contiguous(*(array.reshape(-1, array.shape[-1]) for array in arrays))
         return (*ahead, dof), flat
 
-    def _widths(self, width: npt.ArrayLike | None) -> Array | None:
+    def widths(self, width: npt.ArrayLike | None) -> Array | None:
+        """Smoothing widths of the sign, one a joint; None for the exact sign.
+
+        Raises
+        ------
+        InputError
+        """
         if width is None:
             return None
         n = self.idim.robot.n
@@ -190,12 +195,25 @@ class Model:
             raise InputError(f"width needs one positive value, or {n}")
         return np.full(n, given)
 
-    def _refuse_more_than_motion(self, what: str, allowed: tuple[str, ...] = ()) -> None:
+    def refuse_more_than_motion(self, what: str, allowed: tuple[str, ...] = ()) -> None:
+        """Refuse friction that is no function of one instant's motion.
+
+        Parameters
+        ----------
+        what : str
+            That knows no more, for the message.
+        allowed : tuple of str
+            What else it knows.
+
+        Raises
+        ------
+        InputError
+        """
         more = sorted(self.idim.needs - {*allowed})
         if self.idim.has_states:
             more = ["past motion", *more]
         if more:
             raise InputError(
                 f"{self.idim.robot.name}: its friction depends on the {' and the '.join(more)} of "
-                f"its drives, so that there are no {what} of one instant"
+                f"its drives, which is more than {what} of one instant can know"
             )

@@ -23,6 +23,7 @@ from dynident.estimators import Estimate
 from dynident.estimators.closed_loop import FreeError, SimulatedFigure
 from dynident.recording.prepare import Samples, prepared
 from dynident.recording.recording import Recording
+from dynident.results.c_code import c_code
 from dynident.results.figures import FitFigure, Series, torque_series
 from dynident.results.urdf import standard_urdf
 from dynident.robot.model import Robot
@@ -226,3 +227,9 @@ class Result:
         document, notes = self.model_urdf()
         write_files({Path(path): document})
         return notes
+
+    def to_c(
+        self, path: str | Path, name: str | None = None, width: npt.ArrayLike | None = None
+    ) -> None:
+        """Write `inverse_dynamics` as a C99 file, whole or not at all; see `c_code`."""
+        write_files({Path(path): c_code(self.model, name, width).encode()})
