@@ -25,6 +25,7 @@ from dynident.recording.prepare import Samples, prepared
 from dynident.recording.recording import Recording
 from dynident.results.c_code import c_code
 from dynident.results.figures import FitFigure, Series, torque_series
+from dynident.results.pinocchio import PinocchioModel, pinocchio_model
 from dynident.results.urdf import standard_urdf
 from dynident.robot.model import Robot
 
@@ -227,6 +228,16 @@ class Result:
         document, notes = self.model_urdf()
         write_files({Path(path): document})
         return notes
+
+    def to_pinocchio(self) -> PinocchioModel:
+        """The identified model as one of Pinocchio, and the offsets apart; see `PinocchioModel`.
+
+        Raises
+        ------
+        InputError
+            When the method determined base parameters only, or links that cannot exist.
+        """
+        return pinocchio_model(self.model, self.model_urdf()[0])
 
     def to_c(
         self, path: str | Path, name: str | None = None, width: npt.ArrayLike | None = None

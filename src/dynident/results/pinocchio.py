@@ -1,0 +1,84 @@
+"""An identified model as one of Pinocchio."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+
+from dynident.core.arrays import Array
+from dynident.dynamics.whole import Model
+from dynident.results.terms import joint_terms, term_notes
+from dynident.robot.geometry import locked_configuration
+from dynident.robot.urdf import library_messages
+
+
+@dataclass(frozen=True, eq=False)
+class PinocchioModel:
+    """A model of Pinocchio with identified values, and what it has no place for.
+
+    Attributes
+    ----------
+    model : pin.Model
+        Joints and frames of the robot's file (of one that is made where there is no URDF), locked
+        joints at their values; a free-flyer in front where the base floats; joints without limits
+        have a cosine and a sine in ``q``. In it are
+
+        - ``inertias`` of the links and ``gravity``;
+        - ``armature``: rotor inertias at the joints, which ``rnea``, ``crba`` and ``aba`` add to
+          the mass matrix; of coupled drives the diagonal alone;
+        - ``damping`` (fv) and ``lowerDryFrictionLimit``, ``upperDryFrictionLimit`` (-fc and fc),
+          which none of Pinocchio's algorithms for unconstrained motion adds: write
+          ``tau - damping * v - upperDryFrictionLimit * tanh(v / width) - offset`` as the torque
+          of ``aba``.
+    offset : ndarray, shape (nv,)
+        Torque that the drives need at rest beside weight, in the order of ``model``'s velocities
+        [Nm or N].
+    rotors : ndarray, shape (nv, nv)
+        All rotor inertias, coupled ones too: ``crba + rotors - diag(armature)`` is the mass matrix
+        of the identified model [kg m^2 or kg].
+    notes : tuple of str
+        What was identified beside that, and is not in it.
+    """
+
+    model: pin.Model
+    offset: Array
+    rotors: Array
+    notes: tuple[str, ...]
+
+
+def pinocchio_model(model: Model, document: bytes) -> PinocchioModel:
+    """A model of Pinocchio from the identified URDF and the identified drives.
+
+    Parameters
+    ----------
+    model : Model
+    document : bytes
+        The URDF of `Identification.model_urdf`.
+
+    Returns
+    -------
+    PinocchioModel
+    """
+    robot, terms = model.idim.robot, joint_terms(model)
+    free = (pin.JointModelFreeFlyer(),) if robot.floating else ()
+    with library_messages():
+        found = pin.buildModelFromXML(document.decode(), *free)
+    if robot.locked:
+        locked = [found.getJointId(name) for name in robot.locked]
+        found = pin.buildReducedModel(found, locked, locked_configuration(found, robot))
+    rows = [*range(6)] * robot.floating + [
+        int(found.joints[found.getJointId(name)].idx_v) for name in robot.joint_names
+    ]
+    joints = rows[len(rows) - robot.n :]
+    found.gravity.linear = np.array(robot.gravity)
+    armature, offset = np.zeros(found.nv), np.zeros(found.nv)
+    damping, friction = np.zeros(found.nv), np.zeros(found.nv)
+    armature[joints], offset[joints] = terms.armature, terms.offset
+    damping[joints], friction[joints] = terms.damping, terms.friction
+    found.armature, found.damping = armature, damping
+    found.lowerDryFrictionLimit, found.upperDryFrictionLimit = -friction, friction
+    rotors = np.zeros((found.nv, found.nv))
+    rotors[np.ix_(rows, rows)] = model.rotors
+    return PinocchioModel(found, offset, rotors, term_notes(terms, "Pinocchio"))

@@ -1,0 +1,112 @@
+"""Identified models in other engines: the same robot, as far as these can express it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+import toy
+from robots import pin_q, relative, states, urdf
+from test_result import result as identified
+from test_whole import consistent
+
+from dynident.core.errors import InputError
+from dynident.dynamics.idim import Attached, Idim, build_idim
+from dynident.dynamics.whole import Model
+from dynident.friction.elements import ELEMENTS
+from dynident.results.pinocchio import PinocchioModel, pinocchio_model
+from dynident.results.terms import joint_terms
+from dynident.results.urdf import standard_urdf
+from dynident.robot import load_robot
+
+ROBOTS = {
+    "ur5": {},
+    "panda": {"locked": {"panda_finger_joint1": 0.02, "panda_finger_joint2": 0.01}},
+    "tiago": {"locked": {"torso_lift_joint": 0.1}},
+    "tx40": {"gravity": (0.0, 3.0, -9.0)},
+    "solo12": {"floating": True},
+}
+
+
+def in_pinocchio(idim: Idim, theta: np.ndarray) -> tuple[Model, PinocchioModel]:
+    model = Model(idim, theta)
+    return model, pinocchio_model(model, standard_urdf(idim, theta)[0])
+
+
+def check_pinocchio(model: Model, there: PinocchioModel) -> None:
+    """Torques, mass matrices and accelerations are ours."""
+    robot, other = model.idim.robot, there.model
+    data = other.createData()
+    first = robot.dof - robot.n
+    order = [*range(first)] + [
+        int(other.joints[other.getJointId(name)].idx_v) for name in robot.joint_names
+    ]
+    q, dq, ddq = states(robot, 6)
+    width = 0.3
+    tau = model.inverse_dynamics(q, dq, ddq, width)
+    M = model.mass_matrix(q)
+    for k in range(6):
+        at = pin_q(other, q[k])  # siblings stand in the same order here
+        v, a = np.zeros(other.nv), np.zeros(other.nv)
+        v[order], a[order] = dq[k], ddq[k]
+        resisting = other.damping * v + there.offset
+        resisting += other.upperDryFrictionLimit * np.tanh(v / width)
+        found = pin.rnea(other, data, at, v, a) + resisting
+        found += (there.rotors - np.diag(other.armature)) @ a
+        assert relative(found[order], tau[k]) < 1e-9
+        upper = np.triu(pin.crba(other, data, at))
+        mass = upper + np.triu(upper, 1).T + there.rotors - np.diag(other.armature)
+        assert relative(mass[np.ix_(order, order)], M[k]) < 1e-9
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_a_model_of_pinocchio_is_the_same_robot(name):
+    robot = load_robot(urdf(name), **ROBOTS[name])
+    idim = build_idim(robot)
+    model, there = in_pinocchio(idim, consistent(idim))
+    check_pinocchio(model, there)
+    assert there.notes == ()
+    assert set(robot.joint_names) <= set(there.model.names)
+    assert not set(robot.locked) & set(there.model.names)
+
+
+def test_coupled_rotors_stand_beside_the_armature():
+    idim = build_idim(toy.arm(4, coupled=True))
+    model, there = in_pinocchio(idim, toy.true_parameters(idim, idim.robot.nominal))
+    _, lone = in_pinocchio(idim, idim.nominal)
+    q, _, _ = states(idim.robot, 3)
+    at = pin_q(there.model, q[0])
+    upper, bodies = (
+        np.triu(pin.crba(other, other.createData(), at)) for other in (there.model, lone.model)
+    )
+    mass = upper + np.triu(upper, 1).T + there.rotors - np.diag(there.model.armature)
+    assert relative(mass, model.mass_matrix(q[0])) < 1e-10
+    assert relative(np.diag(upper - bodies), np.diag(there.rotors)) < 1e-10
+    assert there.rotors[2, 3] == pytest.approx(0.2)
+    assert there.model.armature[2] == pytest.approx(0.3 + 0.2)
+    assert "Iam4: the armature of Pinocchio is a diagonal" in there.notes[1]
+    assert there.notes[0].endswith("no place for it: fvm4, fcm4")
+
+
+def test_what_simulators_lack_is_named():
+    spring = Attached(1, ELEMENTS["spring"]())
+    idim = build_idim(toy.arm(2), "stribeck, uneven", elements=[spring])
+    theta = idim.nominal
+    theta[idim.inertial :] = np.linspace(0.5, 2.5, len(idim.drives))
+    terms = joint_terms(Model(idim, theta))
+    own = dict(zip(idim.names, theta, strict=True))
+    assert terms.left == ("fs1", "fcs2", "fcc2", "ks2", "ps2")
+    assert terms.coupled == ()
+    for place, symbol in (("armature", "Ia"), ("damping", "fv"), ("friction", "fc")):
+        assert getattr(terms, place).tolist() == [own[f"{symbol}1"], own[f"{symbol}2"]]
+    assert terms.offset.tolist() == [own["off1"], own["off2"]]
+    theta[idim.names.index("fs1")] = 0.0
+    assert "fs1" not in joint_terms(Model(idim, theta)).left
+
+
+def test_a_result_becomes_a_model_of_pinocchio():
+    result = identified()
+    there = result.to_pinocchio()
+    check_pinocchio(result.model, there)
+    with pytest.raises(InputError, match="wls gives base parameters only"):
+        identified("wls").to_pinocchio()
