@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -14,6 +16,7 @@ from dynident.core.errors import InputError
 from dynident.dynamics.idim import Attached, Idim, build_idim
 from dynident.dynamics.whole import Model
 from dynident.friction.elements import ELEMENTS
+from dynident.results.mujoco import SLOPE, mujoco_model
 from dynident.results.pinocchio import PinocchioModel, pinocchio_model
 from dynident.results.terms import joint_terms
 from dynident.results.urdf import standard_urdf
@@ -110,3 +113,39 @@ def test_a_result_becomes_a_model_of_pinocchio():
     check_pinocchio(result.model, there)
     with pytest.raises(InputError, match="wls gives base parameters only"):
         identified("wls").to_pinocchio()
+
+
+SLIDER = """<robot name="slider"><link name="base"/><link name="sled"><inertial>
+<mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="slide" type="prismatic"><parent link="base"/><child link="sled"/>
+<axis xyz="1 0 0"/><limit lower="-9" upper="9" effort="9" velocity="9"/></joint></robot>"""
+
+
+def sled(folder: Path, fc: float) -> Model:
+    """2 kg, and a rotor of 0.3 kg, that slide without weight under friction alone."""
+    (folder / "sled.urdf").write_text(SLIDER)
+    robot = load_robot(folder / "sled.urdf")
+    idim = build_idim(robot)
+    own = {"Ia": 0.3, "fv": 0.0, "fc": fc, "off": 0.0}
+    return Model(idim, idim.join(robot.nominal, np.array([own[p.symbol] for p in idim.drives])))
+
+
+@pytest.mark.parametrize("fc", [0.5, 20.0, 400.0])
+@pytest.mark.parametrize("step", [1e-4, 2e-3])
+def test_friction_loss_creeps_as_the_identified_sign_does(fc, step, tmp_path):
+    mujoco = pytest.importorskip("mujoco", reason="MuJoCo is not installed")
+    model, width = sled(tmp_path, fc), 0.05
+    text = standard_urdf(model.idim, model.theta)[0]
+    option = f'<mujoco><option timestep="{step}"/></mujoco></robot>'
+    there = mujoco_model(model, text.replace(b"</robot>", option.encode()), width)
+    assert there.model.dof_armature[0] == pytest.approx(0.3)
+    assert there.model.dof_frictionloss[0] == fc
+    data = mujoco.MjData(there.model)
+    for share in (0.3, -0.5):
+        data.qfrc_applied[0] = share * fc
+        for _ in range(round(4.0 / step)):
+            mujoco.mj_step(there.model, data)
+        assert data.qvel[0] == pytest.approx(share * width / SLOPE, rel=0.02)
+    data.qfrc_applied[0], data.qvel[0] = 1.5 * fc, 3.0 * width  # beyond the rise all of it is there
+    mujoco.mj_forward(there.model, data)
+    assert data.qacc[0] == pytest.approx(0.5 * fc / 2.3, rel=1e-3)

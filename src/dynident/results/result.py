@@ -25,6 +25,7 @@ from dynident.recording.prepare import Samples, prepared
 from dynident.recording.recording import Recording
 from dynident.results.c_code import c_code
 from dynident.results.figures import FitFigure, Series, torque_series
+from dynident.results.mujoco import MujocoModel, mujoco_model
 from dynident.results.pinocchio import PinocchioModel, pinocchio_model
 from dynident.results.urdf import standard_urdf
 from dynident.robot.model import Robot
@@ -143,6 +144,15 @@ class Result:
         """The model at work: what `inverse_dynamics` and its kin are functions of."""
         return Model(self.idim, self.theta)
 
+    @property
+    def width(self) -> Array | None:
+        """Of the sign that friction had where it was simulated, as far as the settings tell it.
+
+        Shape (1,) or (n,) [rad/s or m/s].
+        """
+        found = self.settings.get("simulation", {}).get("width")
+        return np.array(found, dtype=float) if isinstance(found, list) else None
+
     def inverse_dynamics(
         self,
         q: npt.ArrayLike,
@@ -238,6 +248,24 @@ class Result:
             When the method determined base parameters only, or links that cannot exist.
         """
         return pinocchio_model(self.model, self.model_urdf()[0])
+
+    def to_mujoco(self, width: npt.ArrayLike | None = None) -> MujocoModel:
+        """The identified model as one of MuJoCo, and the offsets apart; see `MujocoModel`.
+
+        Parameters
+        ----------
+        width : array_like, shape () or (n,), optional
+            Of the sign of Coulomb friction, which friction loss is given the softness of; that of
+            the fit where drives were fitted to positions, else MuJoCo's own softness
+            [rad/s or m/s].
+
+        Raises
+        ------
+        InputError
+            As `to_pinocchio`; when MuJoCo is not installed, or cannot compile the model.
+        """
+        document, _ = self.model_urdf()
+        return mujoco_model(self.model, document, self.width if width is None else width)
 
     def to_c(
         self, path: str | Path, name: str | None = None, width: npt.ArrayLike | None = None

@@ -20,6 +20,7 @@ from dynident.core.inertia import from_com, inertia_matrix, smallest_eigenvalue
 from dynident.core.schema import Name, Number, validated
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import Idim
+from dynident.dynamics.whole import Model
 from dynident.estimators.closed_loop import FreeError, Simulation, free_errors
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
@@ -129,6 +130,11 @@ class StoredResult:
     def idim(self) -> Idim:
         """The model."""
         return self.base.idim
+
+    @property
+    def model(self) -> Model:
+        """The model at work: its inverse and forward dynamics, gravity and mass matrix."""
+        return Model(self.idim, self.theta())
 
     def sigma(self) -> Array | None:
         """Standard deviation of each joint's torque error, where the result tells it."""
