@@ -13,13 +13,13 @@ from test_result import result as identified
 from test_whole import consistent
 
 from dynident.core.errors import InputError
+from dynident.dynamics import inverse_dynamics
 from dynident.dynamics.idim import Attached, Idim, build_idim
 from dynident.dynamics.whole import Model
 from dynident.friction.elements import ELEMENTS
-from dynident.results.mujoco import SLOPE, mujoco_model
+from dynident.results.mujoco import SLOPE, mujoco_model, velocities
 from dynident.results.pinocchio import PinocchioModel, pinocchio_model
 from dynident.results.terms import joint_terms
-from dynident.results.urdf import standard_urdf
 from dynident.robot import load_robot
 
 ROBOTS = {
@@ -33,7 +33,7 @@ ROBOTS = {
 
 def in_pinocchio(idim: Idim, theta: np.ndarray) -> tuple[Model, PinocchioModel]:
     model = Model(idim, theta)
-    return model, pinocchio_model(model, standard_urdf(idim, theta)[0])
+    return model, pinocchio_model(model)
 
 
 def check_pinocchio(model: Model, there: PinocchioModel) -> None:
@@ -111,20 +111,47 @@ def test_a_result_becomes_a_model_of_pinocchio():
     result = identified()
     there = result.to_pinocchio()
     check_pinocchio(result.model, there)
-    with pytest.raises(InputError, match="wls gives base parameters only"):
+    with pytest.raises(
+        InputError, match="wls gives base parameters only, which no model of Pinocchio can hold"
+    ):
         identified("wls").to_pinocchio()
 
 
-SLIDER = """<robot name="slider"><link name="base"/><link name="sled"><inertial>
-<mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-<joint name="slide" type="prismatic"><parent link="base"/><child link="sled"/>
-<axis xyz="1 0 0"/><limit lower="-9" upper="9" effort="9" velocity="9"/></joint></robot>"""
+@pytest.mark.parametrize("name", ["ur5", "panda", "tx40", "solo12", "coupled"])
+def test_a_model_of_mujoco_is_the_same_robot(name):
+    pytest.importorskip("mujoco", reason="MuJoCo is not installed")
+    from mujoco_model import engine_terms
+
+    robot = toy.arm(4, True) if name == "coupled" else load_robot(urdf(name), **ROBOTS[name])
+    idim = build_idim(robot)
+    theta = consistent(idim)
+    model = Model(idim, theta)
+    there = mujoco_model(model)
+    q, dq, _ = states(robot, 6)
+    M, bias, armature = engine_terms(there.model, robot, q, dq)
+    assert relative(M + model.rotors - np.diag(armature), model.mass_matrix(q)) < 1e-6
+    weighed = inverse_dynamics(idim.tree, model.phi, q, dq, np.zeros_like(dq))
+    assert relative(bias, weighed) < 1e-6
+    rows = velocities(there.model, robot.joint_names)
+    terms = joint_terms(model)
+    np.testing.assert_array_equal(there.model.dof_damping[rows], terms.damping)
+    np.testing.assert_array_equal(there.model.dof_frictionloss[rows], terms.friction)
+    np.testing.assert_array_equal(there.offset[rows], terms.offset)
+    if name == "coupled":
+        assert "Iam4: the armature of MuJoCo is a diagonal" in there.notes[1]
+    else:
+        assert there.notes == ()
 
 
-def sled(folder: Path, fc: float) -> Model:
+SLIDER = """<mujoco><option timestep="{step}"/><worldbody><body name="sled">
+<inertial pos="0 0 0" mass="2" diaginertia="1 1 1"/><joint name="slide" type="slide" axis="1 0 0"/>
+</body></worldbody></mujoco>"""
+
+
+def sled(folder: Path, fc: float, step: float) -> Model:
     """2 kg, and a rotor of 0.3 kg, that slide without weight under friction alone."""
-    (folder / "sled.urdf").write_text(SLIDER)
-    robot = load_robot(folder / "sled.urdf")
+    (folder / "sled.xml").write_text(SLIDER.format(step=step))
+    robot = load_robot(folder / "sled.xml")
     idim = build_idim(robot)
     own = {"Ia": 0.3, "fv": 0.0, "fc": fc, "off": 0.0}
     return Model(idim, idim.join(robot.nominal, np.array([own[p.symbol] for p in idim.drives])))
@@ -134,10 +161,8 @@ def sled(folder: Path, fc: float) -> Model:
 @pytest.mark.parametrize("step", [1e-4, 2e-3])
 def test_friction_loss_creeps_as_the_identified_sign_does(fc, step, tmp_path):
     mujoco = pytest.importorskip("mujoco", reason="MuJoCo is not installed")
-    model, width = sled(tmp_path, fc), 0.05
-    text = standard_urdf(model.idim, model.theta)[0]
-    option = f'<mujoco><option timestep="{step}"/></mujoco></robot>'
-    there = mujoco_model(model, text.replace(b"</robot>", option.encode()), width)
+    model, width = sled(tmp_path, fc, step), 0.05
+    there = mujoco_model(model, width)
     assert there.model.dof_armature[0] == pytest.approx(0.3)
     assert there.model.dof_frictionloss[0] == fc
     data = mujoco.MjData(there.model)
@@ -149,3 +174,15 @@ def test_friction_loss_creeps_as_the_identified_sign_does(fc, step, tmp_path):
     data.qfrc_applied[0], data.qvel[0] = 1.5 * fc, 3.0 * width  # beyond the rise all of it is there
     mujoco.mj_forward(there.model, data)
     assert data.qacc[0] == pytest.approx(0.5 * fc / 2.3, rel=1e-3)
+
+
+def test_a_result_becomes_a_model_of_mujoco():
+    pytest.importorskip("mujoco", reason="MuJoCo is not installed")
+    result = identified()
+    assert result.width is None
+    plain, soft = result.to_mujoco(), result.to_mujoco(width=0.1)
+    assert plain.model.nv == result.robot.n
+    assert np.all(plain.model.dof_solref[:, 0] > 0.0)
+    assert np.all(soft.model.dof_solref[:, 1] < 0.0)
+    with pytest.raises(InputError, match="which no model of MuJoCo can hold"):
+        identified("wls").to_mujoco()

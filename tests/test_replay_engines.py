@@ -15,7 +15,6 @@ from dynident.cli import run
 from dynident.core.errors import InputError, RolloutError
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.whole import Model
-from dynident.results.urdf import standard_urdf
 from dynident.simulation.controller import pd, pid
 from dynident.simulation.law import held_targets
 from dynident.simulation.rollout import rollout
@@ -42,8 +41,7 @@ def test_engines_move_as_we_do(name, limit, tmp_path):
     loop = replace(loop, controller=replace(loop.controller, limit=np.full(3, limit)))
     ours = rollout(loop, theta)
     assert (np.max(np.abs(ours.tau)) > 12.0) == np.isinf(limit)
-    document = standard_urdf(loop.idim, theta)[0]
-    there = engine(name)(Model(loop.idim, theta), document, drive_of(loop))
+    there = engine(name)(Model(loop.idim, theta), drive_of(loop))
     assert there.q.shape == ours.q.shape
     moved = rms(ours.q - ours.q[0])
     assert rms(there.q - ours.q) < 5e-3 * moved
@@ -53,14 +51,14 @@ def test_engines_move_as_we_do(name, limit, tmp_path):
     )  # fmt: skip
     without = theta.copy()
     without[loop.idim.inertial :: 4] = 0.05  # other rotors: the bound is not that wide
-    other = engine(name)(Model(loop.idim, without), document, drive_of(loop))
+    other = engine(name)(Model(loop.idim, without), drive_of(loop))
     assert rms(other.q - ours.q) > 1e-2 * moved
 
 
 def test_friction_loss_of_mujocos_own_softness_is_another_friction(tmp_path):
     _, loop, theta = twin(tmp_path, 4.0, width=WIDTH)
-    ours, document = rollout(loop, theta), standard_urdf(loop.idim, theta)[0]
-    there = engine("mujoco")(Model(loop.idim, theta), document, drive_of(loop))
+    ours = rollout(loop, theta)
+    there = engine("mujoco")(Model(loop.idim, theta), drive_of(loop))
     ((words, plain),) = there.otherwise
     assert "MuJoCo's own softness" in words
     assert rms(plain - ours.q) > 3.0 * rms(there.q - ours.q)
@@ -69,11 +67,11 @@ def test_friction_loss_of_mujocos_own_softness_is_another_friction(tmp_path):
 def test_pinocchios_steps_are_of_first_order(tmp_path, monkeypatch):
     _, loop, theta = twin(tmp_path, 1.0, width=WIDTH)
     fine = rollout(replace(loop, substeps=16), theta).q
-    model, document = Model(loop.idim, theta), standard_urdf(loop.idim, theta)[0]
+    model = Model(loop.idim, theta)
     errors = []
     for step in (1e-3, 5e-4, 2.5e-4):
         monkeypatch.setattr(engines, "LONGEST_STEP", step)
-        errors.append(rms(ENGINES["pinocchio"](model, document, drive_of(loop)).q - fine))
+        errors.append(rms(ENGINES["pinocchio"](model, drive_of(loop)).q - fine))
     assert 1.6 < errors[0] / errors[1] < 2.5
     assert 1.6 < errors[1] / errors[2] < 2.5
 
@@ -97,10 +95,9 @@ def test_what_an_engine_lacks_shows_in_its_motion(tmp_path):
     drives = np.column_stack([DRIVES, [0.0, 6.0, 0.0]]).ravel()
     full = idim.join(theta[: idim.inertial].reshape(-1, 10), drives)
     ours = rollout(replace(loop, idim=idim), full)
-    document = standard_urdf(idim, full)[0]
-    there = ENGINES["pinocchio"](Model(idim, full), document, drive_of(loop))
+    there = ENGINES["pinocchio"](Model(idim, full), drive_of(loop))
     assert there.notes == ("not in Pinocchio, which has no place for it: fs2",)
-    plain = ENGINES["pinocchio"](Model(loop.idim, theta), document, drive_of(loop))
+    plain = ENGINES["pinocchio"](Model(loop.idim, theta), drive_of(loop))
     assert rms(there.q - ours.q) > 5.0 * rms(plain.q - rollout(loop, theta).q)
 
 
@@ -122,9 +119,8 @@ def test_a_motion_that_runs_away_is_an_error(name, tmp_path):
     _, loop, theta = twin(tmp_path, 2.0, width=WIDTH)
     away = replace(loop.controller, gain=-np.ones(3))
     drive: Drive = drive_of(replace(loop, controller=away))
-    document = standard_urdf(loop.idim, theta)[0]
     with pytest.raises(RolloutError, match="diverges at t ="):
-        engine(name)(Model(loop.idim, theta), document, drive)
+        engine(name)(Model(loop.idim, theta), drive)
 
 
 def test_biases_of_encoders_reach_the_law(tmp_path):

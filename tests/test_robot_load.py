@@ -229,7 +229,7 @@ def test_refusals(tmp_path: Path, text: str, options: dict[str, Any], message: s
         ("robot.sdf", "", r"a robot file ends in .urdf, .toml, .xml, not in .sdf"),
         ("robot", "", "not in nothing"),
         ("robot.urdf", None, "there is no such file"),
-        ("robot.xml", "<mujoco/>", "MJCF cannot be read yet"),
+        ("robot.xml", "<mujoco/>", "the robot has no moving joint"),
         ("robot.urdf", "<robot", r"line 1"),
         ("robot.urdf", "<robot/>", "<robot> has no name"),
         ("robot.urdf", "<mujoco/>", "expected <robot>, found <mujoco>"),

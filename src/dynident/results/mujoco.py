@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import numpy.typing as npt
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics.whole import Model
+from dynident.results.mjcf import standard_mjcf
 from dynident.results.terms import JointTerms, joint_terms, term_notes
 
 SOFT = 1e-3
@@ -57,29 +60,33 @@ def mujoco_library() -> Any:
     return mujoco
 
 
-def mujoco_model(model: Model, document: bytes, width: npt.ArrayLike | None = None) -> MujocoModel:
-    """A compiled model of MuJoCo from a document with identified inertials.
+def mujoco_model(model: Model, width: npt.ArrayLike | None = None) -> MujocoModel:
+    """A compiled model of MuJoCo from the identified MJCF and the identified drives.
 
     Parameters
     ----------
     model : Model
-    document : bytes
-        MJCF or URDF.
+        Whose links can exist.
     width : array_like, shape () or (n,), optional
         Of the smoothed sign that friction was identified with; MuJoCo's own softness without.
 
     Raises
     ------
     InputError
-        When MuJoCo is not installed, or cannot compile the document.
+        When MuJoCo is not installed, or cannot compile the model; when the robot's file no longer
+        fits the robot.
+    ComputationError
+        For links that no MJCF can hold.
     """
     mujoco = mujoco_library()
-    try:
-        spec = mujoco.MjSpec.from_string(document.decode())
-        found = spec.compile()
-    except (ValueError, RuntimeError) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(f"{model.idim.robot.name}: MuJoCo cannot compile it: {reason}") from error
+    with TemporaryDirectory() as folder:  # meshes are found from a file's folder alone
+        path = Path(folder) / "model.xml"
+        path.write_bytes(standard_mjcf(model.idim, model.theta, path.parent)[0])
+        try:
+            found = mujoco.MjModel.from_xml_path(str(path))
+        except (ValueError, RuntimeError) as error:
+            reason = " ".join(str(error).split())
+            raise InputError(f"{model.idim.robot.name}: MuJoCo refuses it: {reason}") from error
     terms = joint_terms(model)
     rows = velocities(found, model.idim.robot.joint_names)
     offset = np.zeros(found.nv)

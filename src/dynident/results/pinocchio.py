@@ -10,6 +10,7 @@ import pinocchio as pin
 from dynident.core.arrays import Array
 from dynident.dynamics.whole import Model
 from dynident.results.terms import joint_terms, term_notes
+from dynident.results.urdf import standard_urdf
 from dynident.robot.geometry import locked_configuration
 from dynident.robot.urdf import library_messages
 
@@ -21,7 +22,7 @@ class PinocchioModel:
     Attributes
     ----------
     model : pin.Model
-        Joints and frames of the robot's file (of one that is made where there is no URDF), locked
+        Joints and frames of the robot's URDF, or of one that is made where there is none; locked
         joints at their values; a free-flyer in front where the base floats; joints without limits
         have a cosine and a sine in ``q``. In it are
 
@@ -48,25 +49,32 @@ class PinocchioModel:
     notes: tuple[str, ...]
 
 
-def pinocchio_model(model: Model, document: bytes) -> PinocchioModel:
+def pinocchio_model(model: Model) -> PinocchioModel:
     """A model of Pinocchio from the identified URDF and the identified drives.
 
     Parameters
     ----------
     model : Model
-    document : bytes
-        The URDF of `Identification.model_urdf`.
+        Whose links can exist.
 
     Returns
     -------
     PinocchioModel
+
+    Raises
+    ------
+    InputError
+        When the robot's file no longer fits the robot.
+    ComputationError
+        For links that no URDF can hold.
     """
+    document, _ = standard_urdf(model.idim, model.theta)
     robot, terms = model.idim.robot, joint_terms(model)
     free = (pin.JointModelFreeFlyer(),) if robot.floating else ()
     with library_messages():
         found = pin.buildModelFromXML(document.decode(), *free)
-    if robot.locked:
-        locked = [found.getJointId(name) for name in robot.locked]
+    locked = [found.getJointId(name) for name in robot.locked if found.existJointName(name)]
+    if locked:  # a URDF that was made of the robot has none
         found = pin.buildReducedModel(found, locked, locked_configuration(found, robot))
     rows = [*range(6)] * robot.floating + [
         int(found.joints[found.getJointId(name)].idx_v) for name in robot.joint_names

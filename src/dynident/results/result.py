@@ -25,6 +25,7 @@ from dynident.recording.prepare import Samples, prepared
 from dynident.recording.recording import Recording
 from dynident.results.c_code import c_code
 from dynident.results.figures import FitFigure, Series, torque_series
+from dynident.results.mjcf import standard_mjcf
 from dynident.results.mujoco import MujocoModel, mujoco_model
 from dynident.results.pinocchio import PinocchioModel, pinocchio_model
 from dynident.results.urdf import standard_urdf
@@ -213,9 +214,31 @@ class Result:
         InputError
             When the method determined base parameters only.
         """
+        self._refuse_unreal("URDF")
+        return standard_urdf(self.idim, self.theta)
+
+    def model_mjcf(self, folder: Path | None = None) -> tuple[bytes, tuple[str, ...]]:
+        """The identified model as an MJCF, and notes on what has no place in one.
+
+        Parameters
+        ----------
+        folder : Path, optional
+            Where it will stand, so that it finds its meshes; beside the robot's own when left
+            out.
+
+        Raises
+        ------
+        InputError
+            When the method determined base parameters only.
+        """
+        self._refuse_unreal("MJCF")
+        return standard_mjcf(self.idim, self.theta, folder)
+
+    def _refuse_unreal(self, kind: str) -> None:
+        """Refuse what no model file can hold, or no simulator should be given."""
         if self.phi is None:
             raise InputError(
-                f"{self.method} gives base parameters only, which no URDF can hold; "
+                f"{self.method} gives base parameters only, which no {kind} can hold; "
                 "identify with pc-idim-ls, or take the set of dynident.nearest_to_base"
             )
         if not self.consistent:
@@ -223,7 +246,6 @@ class Result:
                 "the links are not physically consistent, so that no simulator should be given "
                 "them; use consistency 'pseudo-inertia', or dynident.nearest_consistent"
             )
-        return standard_urdf(self.idim, self.theta)
 
     def series(self, points: int = 4000) -> tuple[Series, ...]:
         """Low-passed torques of all logs and their parts, thinned for plots."""
@@ -239,6 +261,12 @@ class Result:
         write_files({Path(path): document})
         return notes
 
+    def to_mjcf(self, path: str | Path) -> tuple[str, ...]:
+        """Write the MJCF, whole or not at all; returns the notes of `model_mjcf`."""
+        document, notes = self.model_mjcf(Path(path).parent)
+        write_files({Path(path): document})
+        return notes
+
     def to_pinocchio(self) -> PinocchioModel:
         """The identified model as one of Pinocchio, and the offsets apart; see `PinocchioModel`.
 
@@ -247,7 +275,8 @@ class Result:
         InputError
             When the method determined base parameters only, or links that cannot exist.
         """
-        return pinocchio_model(self.model, self.model_urdf()[0])
+        self._refuse_unreal("model of Pinocchio")
+        return pinocchio_model(self.model)
 
     def to_mujoco(self, width: npt.ArrayLike | None = None) -> MujocoModel:
         """The identified model as one of MuJoCo, and the offsets apart; see `MujocoModel`.
@@ -264,8 +293,8 @@ class Result:
         InputError
             As `to_pinocchio`; when MuJoCo is not installed, or cannot compile the model.
         """
-        document, _ = self.model_urdf()
-        return mujoco_model(self.model, document, self.width if width is None else width)
+        self._refuse_unreal("model of MuJoCo")
+        return mujoco_model(self.model, self.width if width is None else width)
 
     def to_c(
         self, path: str | Path, name: str | None = None, width: npt.ArrayLike | None = None

@@ -18,6 +18,7 @@ from dynident.core.schema import read_toml, validated
 from dynident.core.text import nearest
 from dynident.robot.dh import BASE, UNIT, dh_joints, dh_nominal
 from dynident.robot.drives import Drives
+from dynident.robot.mjcf import load_mjcf
 from dynident.robot.model import HUGE, Joint, Robot
 from dynident.robot.spec import DriveSpec, RobotSpec, TransmissionSpec
 from dynident.robot.urdf import load_urdf, refuse_many
@@ -32,7 +33,7 @@ def load_robot(
     transmission: TransmissionSpec | None = None,
     locked: Mapping[str, float] | None = None,
 ) -> Robot:
-    """Read a robot from a URDF (.urdf) or a robot file (.toml, see `RobotSpec`).
+    """Read a robot from a URDF (.urdf), an MJCF (.xml) or a robot file (.toml, see `RobotSpec`).
 
     Parameters
     ----------
@@ -102,7 +103,7 @@ def _from_toml(path: Path, floating: bool, locked: dict[str, float]) -> Robot:
 
 
 def _from_mjcf(path: Path, floating: bool, locked: dict[str, float]) -> Robot:
-    raise InputError(f"{path}: MJCF cannot be read yet; convert the model to a URDF")
+    return _finished(load_mjcf(path, floating, locked), locked, path)
 
 
 LOADERS: dict[str, Callable[[Path, bool, dict[str, float]], Robot]] = {
@@ -210,33 +211,25 @@ def lock(robot: Robot, locked: Mapping[str, float], place: str | Path) -> Robot:
             raise InputError(f"{place}: locked: {key} = {value!r} is no finite number")
         values[joint_index(names, key, f"{place}: locked")] = float(value)
     offset = 0 if robot.floating else -1
-    where = [(0, np.eye(3), np.zeros(3))]
+    where = carried(robot, {names[i]: v for i, v in values.items()})
     joints: list[Joint] = []
     nominal = [robot.nominal[0]] if robot.floating else []
     for index, joint in enumerate(robot.joints):
-        parent, turn, shift = where[joint.parent]
-        rotation = turn @ joint.rotation
-        translation = turn @ joint.translation + shift
         phi = robot.nominal[index + 1 + offset]
+        number, rotation, translation = where[index + 1]
         if index not in values:
+            parent, turn, shift = where[joint.parent]
             joints.append(
                 replace(
                     joint,
                     parent=parent,
-                    rotation=frozen(rotation),
-                    translation=frozen(translation),
+                    rotation=frozen(turn @ joint.rotation),
+                    translation=frozen(turn @ joint.translation + shift),
                 )
             )
             nominal.append(phi)
-            where.append((len(joints), np.eye(3), np.zeros(3)))
-            continue
-        if joint.kind == "revolute":
-            rotation = rotation @ pin.exp3(joint.axis * values[index])
-        else:
-            translation = translation + rotation @ joint.axis * values[index]
-        where.append((parent, rotation, translation))
-        if parent + offset >= 0:
-            nominal[parent + offset] = nominal[parent + offset] + transform(
+        elif number + offset >= 0:
+            nominal[number + offset] = nominal[number + offset] + transform(
                 phi, rotation, translation
             )
     if not joints and not robot.floating:
@@ -248,6 +241,41 @@ def lock(robot: Robot, locked: Mapping[str, float], place: str | Path) -> Robot:
         drives=Drives.direct(len(joints)),
         locked={names[i]: v for i, v in values.items()},
     )
+
+
+def carried(robot: Robot, locked: Mapping[str, float]) -> list[tuple[int, Array, Array]]:
+    """What carries the base and each joint's frame once some joints are locked.
+
+    Parameters
+    ----------
+    robot : Robot
+        With all its joints.
+    locked : mapping of str to float
+        Names of joints and their positions [rad or m].
+
+    Returns
+    -------
+    list of (int, ndarray, ndarray)
+        For the base and then each joint the 1-based number, among those that are left, of the
+        joint that moves what it moves (0 is the base), and its frame's placement (rotation,
+        translation) in that one's.
+    """
+    where = [(0, np.eye(3), np.zeros(3))]
+    count = 0
+    for joint in robot.joints:
+        if joint.name not in locked:
+            count += 1
+            where.append((count, np.eye(3), np.zeros(3)))
+            continue
+        parent, turn, shift = where[joint.parent]
+        rotation = turn @ joint.rotation
+        translation = turn @ joint.translation + shift
+        if joint.kind == "revolute":
+            rotation = rotation @ pin.exp3(joint.axis * locked[joint.name])
+        else:
+            translation = translation + rotation @ joint.axis * locked[joint.name]
+        where.append((parent, rotation, translation))
+    return where
 
 
 def joint_index(names: Sequence[str], ref: str | int, place: str) -> int:

@@ -136,7 +136,7 @@ def held(signal: Array, at: Array, span: float) -> Array:
     return np.asarray(share * signal[before] + (1.0 - share) * signal[after])
 
 
-def in_pinocchio(model: Model, document: bytes, drive: Drive) -> Motion:
+def in_pinocchio(model: Model, drive: Drive) -> Motion:
     """The motion of a model under a law by ``pin.aba``.
 
     Semi-implicit Euler steps whose damping and friction are linearly implicit: their slopes times
@@ -148,7 +148,7 @@ def in_pinocchio(model: Model, document: bytes, drive: Drive) -> Motion:
     """
     import pinocchio as pin
 
-    there = pinocchio_model(model, document)
+    there = pinocchio_model(model)
     other, h = there.model, drive.step
     data = other.createData()
     names = model.idim.robot.joint_names
@@ -180,7 +180,7 @@ def in_pinocchio(model: Model, document: bytes, drive: Drive) -> Motion:
     return Motion(found, there.notes)
 
 
-def in_mujoco(model: Model, document: bytes, drive: Drive) -> Motion:
+def in_mujoco(model: Model, drive: Drive) -> Motion:
     """The motion of a model under a law by MuJoCo's ``implicitfast`` steps.
 
     Contacts, limits of joints, equalities and actuators of the file are off, for the identified
@@ -193,13 +193,13 @@ def in_mujoco(model: Model, document: bytes, drive: Drive) -> Motion:
     RolloutError
     """
     mujoco = mujoco_library()
-    there = mujoco_model(model, document)
+    there = mujoco_model(model)
     other, names = there.model, model.idim.robot.joint_names
     rows = velocities(other, names)
     places = [int(other.joint(name).qposadr[0]) for name in names]
     off = mujoco.mjtDisableBit
-    for flag in (off.mjDSBL_CONTACT, off.mjDSBL_LIMIT, off.mjDSBL_EQUALITY, off.mjDSBL_ACTUATION):
-        other.opt.disableflags |= int(flag)
+    for name in ("CONTACT", "LIMIT", "EQUALITY", "ACTUATION", "AUTORESET"):
+        other.opt.disableflags |= int(getattr(off, f"mjDSBL_{name}"))
     other.opt.timestep = drive.step
     other.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     taken = np.where(np.isinf(drive.limit), drive.kd, 0.0)
@@ -218,12 +218,18 @@ def in_mujoco(model: Model, document: bytes, drive: Drive) -> Motion:
             mujoco.mj_step(other, data)
         return found
 
-    hard = moved()
-    soften(other, rows, joint_terms(model), drive.width)
+    warned = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(lambda text: None)  # else it writes a file where one happens to be
+    try:
+        hard = moved()
+        soften(other, rows, joint_terms(model), drive.width)
+        soft = moved()
+    finally:
+        mujoco.set_mju_user_warning(warned)
     notes = there.notes
     if np.any(there.offset):
         notes += ("offsets are no part of a MuJoCo model: they act through qfrc_applied",)
-    return Motion(moved(), notes, ((OWN_SOFTNESS, hard),))
+    return Motion(soft, notes, ((OWN_SOFTNESS, hard),))
 
 
 def refuse_failed(drive: Drive, k: int, dq: Array, names: tuple[str, ...]) -> None:
@@ -240,7 +246,7 @@ def refuse_failed(drive: Drive, k: int, dq: Array, names: tuple[str, ...]) -> No
         )
 
 
-ENGINES: dict[str, Callable[[Model, bytes, Drive], Motion]] = {
+ENGINES: dict[str, Callable[[Model, Drive], Motion]] = {
     "mujoco": in_mujoco,
     "pinocchio": in_pinocchio,
 }

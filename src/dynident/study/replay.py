@@ -21,7 +21,7 @@ from dynident.results.words import entry, number, table
 from dynident.simulation.rollout import rollout
 from dynident.study.engines import ENGINES, drive_of
 from dynident.study.loop import build_simulation
-from dynident.study.stored import StoredResult, relocated, stored_loop, stored_urdf
+from dynident.study.stored import StoredResult, consistent_theta, relocated, stored_loop
 from dynident.study.study import study_samples
 
 SCHEMA = "dynident.replay/1"
@@ -139,7 +139,8 @@ def replay(stored: StoredResult, files: Sequence[str], engine: str = OURS) -> Re
     simulation = stored_loop(stored, samples)
     samples = with_law(samples, simulation)
     model = stored.model
-    document = b"" if engine == OURS else stored_urdf(stored)[0]
+    if engine != OURS:
+        consistent_theta(stored)  # refuses what no engine can be given
     bias = np.zeros(robot.n) if simulation.bias is None else np.array(simulation.bias)
     squares, count, notes = np.zeros((3, robot.n)), 0, tuple[str, ...]()
     aside: dict[str, Array] = {}
@@ -149,7 +150,7 @@ def replay(stored: StoredResult, files: Sequence[str], engine: str = OURS) -> Re
         here = rollout(loop, model.theta)
         motions = [measured - here.measured]
         if engine != OURS:
-            there = ENGINES[engine](model, document, drive_of(loop))
+            there = ENGINES[engine](model, drive_of(loop))
             motions += [measured - bias - there.q, there.q - here.q]
             notes = there.notes
             for words, q in there.otherwise:
@@ -181,7 +182,7 @@ def replay(stored: StoredResult, files: Sequence[str], engine: str = OURS) -> Re
 def nominal_error(stored: StoredResult, log: Samples) -> tuple[Array | None, tuple[str, ...]]:
     """Error of the robot's file as it is, under the law as the study tells it, and why it has none.
 
-    Its inertials, damping and friction, and nothing of what was fitted.
+    Its inertials, armature, damping and friction, and nothing of what was fitted.
     """
     robot, study = stored.idim.robot, stored.study
     if not robot.has_nominal:
@@ -189,7 +190,7 @@ def nominal_error(stored: StoredResult, log: Samples) -> tuple[Array | None, tup
     assert study.controller is not None
     idim = build_idim(robot, "coulomb-viscous-symmetric")
     drives = {
-        "Ia": [0.0] * robot.n,
+        "Ia": [joint.armature for joint in robot.joints],
         "fv": [joint.damping for joint in robot.joints],
         "fc": [joint.friction for joint in robot.joints],
     }
