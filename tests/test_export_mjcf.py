@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pytest
+import toy
 from mujoco_model import UNITREE, agree, engine, without_meshes
 from robots import EXAMPLES, bodies, relative, states, urdf
 from test_mjcf import ANGLES, ARM, BOUNDS, CLASSES, FRAMES, GEOMS, INERTIAL, write
 
+from dynident.cli import run
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import from_com
@@ -348,6 +353,94 @@ def test_standard_parameters(tmp_path: Path) -> None:
     for k, joint in enumerate(again.joints):
         own = {p.symbol: v for p, v in zip(idim.drives, idim.split(theta)[1]) if p.number == k + 1}
         assert (joint.armature, joint.damping, joint.friction) == (own["Ia"], own["fv"], own["fc"])
+
+
+@pytest.mark.parametrize("kind", ["patched", "fresh"])
+def test_a_coupled_drive_is_a_tendon(kind: str, tmp_path: Path) -> None:
+    robot = toy.arm(3, coupled=True)
+    if kind == "patched":
+        path = write(tmp_path, model_mjcf(robot, robot.nominal)[0].decode())
+        robot = replace(load_robot(path), drives=robot.drives)
+    idim = build_idim(robot)
+    theta = toy.true_parameters(idim, robot.nominal)
+    document, notes = standard_mjcf(idim, theta)
+    assert notes == ("not in the MJCF, which has no place for it: off1, off2, off3",)
+    model = engine(write(tmp_path, document.decode(), "out.xml"))
+    data = mujoco.MjData(model)
+    # no friction: the sign of the speed is for constraints to find
+    bare = [k for k, p in enumerate(idim.parameters) if p.symbol in ("fc", "fcm", "off")]
+    smooth = np.array(theta)
+    smooth[bare] = 0.0
+    q, dq, ddq = states(robot, 4)
+    expected = idim.torque(smooth, q, dq, ddq)
+    for k in range(4):
+        data.qpos[:], data.qvel[:] = q[k], dq[k]
+        mujoco.mj_forward(model, data)
+        M = np.zeros((3, 3))
+        mujoco.mj_fullM(model, data, M)
+        tau = M @ ddq[k] + data.qfrc_bias - data.qfrc_passive
+        np.testing.assert_allclose(tau, expected[k], rtol=1e-9, atol=1e-9)
+    assert model.tendon_frictionloss[0] == 1.2
+    assert list(model.dof_frictionloss) == [3.0, 3.0, 3.0]
+    again = load_robot(tmp_path / "out.xml")
+    assert len(again.warnings) == 1
+    second, _ = standard_mjcf(build_idim(replace(again, drives=robot.drives)), theta)
+    assert second.count(b"<tendon>") == 1
+    engine(write(tmp_path, second.decode(), "second.xml"))
+
+
+def test_the_command_line_writes_the_kind_of_model_that_it_read(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    robot = toy.arm(2)
+    document = model_mjcf(robot, robot.nominal, armature=np.ones(2))[0]
+    Path("arm.xml").write_bytes(document.replace(b"<worldbody>", b"<!-- mine -->\n  <worldbody>"))
+    idim = build_idim(robot)
+    q, dq, ddq = toy.motion(2, 4.0, 0, 500.0)
+    tau = idim.torque(toy.true_parameters(idim, robot.nominal), q, dq, ddq)
+    tau += np.random.default_rng(1).normal(size=tau.shape) * 0.3
+    names = [f"{signal}_{joint}" for signal in ("q", "tau") for joint in robot.joint_names]
+    table = np.column_stack([np.arange(len(q)) / 500.0, q, tau])
+    header = ",".join(["time", *names])
+    np.savetxt("log.csv", table, delimiter=",", header=header, comments="", fmt="%.9g")
+    argv = ["identify", "--robot", "arm.xml", "--log", "log.csv", "--bandwidth", "5", "-o", "out"]
+    assert run([*argv, "--no-report"]) == 0
+    assert sorted(os.listdir("out")) == ["model.xml", "result.json"]
+    assert "not in the MJCF, which has no place for it: off1, off2" in capfd.readouterr().err
+    assert run(["export", "out/result.json", "--mjcf", "far/m.xml", "--urdf", "far/m.urdf"]) == 0
+    err = capfd.readouterr().err
+    assert "written to far/m.xml" in err
+    assert "written to far/m.urdf" in err
+    assert Path("far/m.xml").read_bytes() == Path("out/model.xml").read_bytes()
+    assert b"<!-- mine -->" in Path("far/m.xml").read_bytes()
+    one, other = load_robot("far/m.xml"), load_robot("far/m.urdf")
+    assert relative(one.nominal, other.nominal) < 1e-9
+    assert [j.damping for j in one.joints] == [j.damping for j in other.joints]
+    assert one.joints[0].armature == pytest.approx(0.3, abs=0.1)
+    assert run(["identify", *argv[1:], "--no-report", "--method", "wls"]) == 0
+    assert os.listdir("out") == ["result.json"]
+    assert "there is no model.xml" in capfd.readouterr().err
+    assert run(["export", "out/result.json", "--repair", "--mjcf", "mended.xml"]) == 0
+    assert engine(Path("mended.xml").resolve()).nv == 2
+    capfd.readouterr()
+    for argv, words in (
+        (["export", "out/result.json"], "nothing to write; give --urdf FILE or --mjcf FILE"),
+        (["export", "out/result.json", "--urdf", "x", "--mjcf", "x"], "x: is given for both"),
+        (["export", "out/result.json", "--mjcf", "arm.xml"], "arm.xml: is an input"),
+        (["export", "out/result.json", "--mjcf", "o.xml"], "which no model file can hold"),
+    ):
+        assert run(argv) == 2
+        assert words in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("text", [ARM, GEOMS])
+def test_another_gravity_is_written(text: str, tmp_path: Path) -> None:
+    write(tmp_path, text, "arm.xml")
+    turned = write(tmp_path, 'mjcf = "arm.xml"\nbase = { rpy = [90.0, 0.0, 0.0] }', "arm.toml")
+    robot = load_robot(turned, gravity=[0.0, -9.81, 0.0])
+    assert robot.source == tmp_path / "arm.xml"
+    document, notes = model_mjcf(robot, robot.nominal)
+    assert notes[0] == "gravity is the robot's in the MJCF, not its file's: 0.0 -9.81 0.0"
+    check_round_trip(robot, robot.nominal, document, tmp_path)
 
 
 def test_refusals(tmp_path: Path) -> None:

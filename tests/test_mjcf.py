@@ -457,6 +457,21 @@ def test_refusals(text: str, message: str, tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_robot_file_adds_drives_to_an_mjcf(tmp_path: Path) -> None:
+    write(tmp_path, CLASSES, "arm.xml")
+    text = 'mjcf = "arm.xml"\nlocked = { shoulder = 0.2 }\n[[drive]]\njoint = "slide"\ngain = 3.0\n'
+    robot = load_robot(write(tmp_path, text, "arm.toml"))
+    assert robot.joint_names == ("elbow", "slide")
+    np.testing.assert_array_equal(robot.drives.gain, [1.0, 3.0])
+    np.testing.assert_array_equal(robot.drives.reduction, np.diag([2.0, 1.0]))
+    path = write(tmp_path, 'mjcf = "none.xml"', "none.toml")
+    with pytest.raises(InputError, match="key 'mjcf': there is no file"):
+        load_robot(path)
+    path = write(tmp_path, 'mjcf = "arm.xml"\nurdf = "arm.urdf"', "both.toml")
+    with pytest.raises(InputError, match="give either urdf"):
+        load_robot(path)
+
+
 def test_only_a_body_inside_can_be_let_go(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="body 'a' has a joint to the world, so there is no base"):
         load_robot(write(tmp_path, ARM), floating=True)

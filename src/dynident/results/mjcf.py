@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,16 @@ from dynident.results.exported import (
 )
 from dynident.results.splice import Text
 from dynident.robot.load import carried
-from dynident.robot.mjcf import WORLD, Body, Model, Placed, assembled, body_inertias, read_model
+from dynident.robot.mjcf import (
+    WORLD,
+    Body,
+    Model,
+    Placed,
+    assembled,
+    body_inertias,
+    gravity_of,
+    read_model,
+)
 from dynident.robot.mjcf_document import Compiler, Document, Element
 from dynident.robot.model import Joint, Robot
 from dynident.robot.urdf import parse_xml
@@ -36,6 +46,32 @@ STATED = ("quat", "axisangle", "xyaxes", "zaxis", "euler", "diaginertia")
 """What an ``<inertial>`` with a full inertia does not have."""
 DRAWN = {"mesh": "meshdir", "hfield": "meshdir", "skin": "meshdir", "texture": "texturedir"}
 """Elements that name a file, and the setting that says where it is."""
+
+
+@dataclass(frozen=True)
+class Motor:
+    """A drive that turns with several joints: in MuJoCo a fixed tendon over them.
+
+    Attributes
+    ----------
+    name : str
+    turns : mapping of str to float
+        How it turns with each joint.
+    values : mapping of str to str
+        The tendon's armature, damping and frictionloss.
+    """
+
+    name: str
+    turns: Mapping[str, float]
+    values: Mapping[str, str]
+
+    @property
+    def element(self) -> etree._Element:
+        """The tendon."""
+        tendon = etree.Element("fixed", {"name": self.name, **self.values})
+        for joint, turn in self.turns.items():
+            etree.SubElement(tendon, "joint", joint=joint, coef=as_text(turn))
+        return tendon
 
 
 def is_mjcf(robot: Robot) -> bool:
@@ -55,6 +91,7 @@ def model_mjcf(
     armature: npt.ArrayLike | None = None,
     damping: npt.ArrayLike | None = None,
     friction: npt.ArrayLike | None = None,
+    motors: Sequence[Motor] = (),
     omitted: Sequence[str] = (),
     folder: Path | None = None,
 ) -> tuple[bytes, tuple[str, ...]]:
@@ -69,6 +106,8 @@ def model_mjcf(
         Rotor inertia, viscous and Coulomb friction of the joints [kg m^2 or kg, Nm s/rad or
         N s/m, Nm or N]; NaN (or None) where a joint has none of its own: what its file says of
         it stays.
+    motors : sequence of Motor
+        Drives that turn with several joints.
     omitted : sequence of str
         What else was identified and has no place in an MJCF; named in the notes.
     folder : Path, optional
@@ -92,9 +131,9 @@ def model_mjcf(
     given = {"armature": armature, "damping": damping, "frictionloss": friction}
     attributes = joint_attributes(robot, given)
     if is_mjcf(robot):
-        document, notes = patched_mjcf(robot, values, attributes, folder)
+        document, notes = patched_mjcf(robot, values, attributes, motors, folder)
     else:
-        document, notes = mjcf_from_robot(robot, values, attributes)
+        document, notes = mjcf_from_robot(robot, values, attributes, motors)
     return document, (*notes, *left_out(omitted, "MJCF"))
 
 
@@ -102,6 +141,7 @@ def patched_mjcf(
     robot: Robot,
     phi: Array,
     attributes: Sequence[dict[str, str]],
+    motors: Sequence[Motor] = (),
     folder: Path | None = None,
 ) -> tuple[bytes, tuple[str, ...]]:
     """The robot's MJCF with other inertials and joint attributes; all else stays as it is written.
@@ -117,6 +157,7 @@ def patched_mjcf(
     phi : ndarray, shape (bodies, 10)
     attributes : sequence of dict of str to str
         Of each joint.
+    motors : sequence of Motor
     folder : Path, optional
         Where the document will stand.
 
@@ -151,6 +192,8 @@ def patched_mjcf(
         patch.set(_axis(model, joint.name), own)
     for body in model.bodies:
         notes += _split(patch, body, robot, phi, held)
+    _write_motors(patch, motors)
+    notes += _write_gravity(patch, robot)
     if explicit:
         notes += _plain_compiler(patch, compiler)
     if folder is not None:
@@ -276,6 +319,43 @@ def _line(tag: str, attributes: dict[str, str]) -> str:
     return etree.tostring(etree.Element(tag, attributes), encoding="unicode")
 
 
+def _write_motors(patch: Patch, motors: Sequence[Motor]) -> None:
+    document = patch.document
+    there = {
+        tendon.own.get("name"): tendon
+        for section in document.sections("tendon")
+        for tendon in section.every("fixed")
+    }
+    fresh = etree.Element("tendon")
+    for motor in motors:
+        if motor.name in there:
+            patch.set(there[motor.name], dict(motor.values))
+        else:
+            fresh.append(motor.element)
+    if len(fresh):
+        etree.indent(fresh)
+        text = etree.tostring(fresh, encoding="unicode")
+        patch.text(document.root).append(document.root.index, text)
+
+
+def _write_gravity(patch: Patch, robot: Robot) -> list[str]:
+    """The robot's gravity, where it is not the file's."""
+    document = patch.document
+    if np.allclose(gravity_of(document), robot.gravity, rtol=0.0, atol=1e-12):
+        return []
+    vector = as_texts(robot.gravity)
+    sections = list(document.sections("option"))
+    for flag in (flag for section in sections for flag in section.every("flag")):
+        if "gravity" in flag.own:
+            patch.set(flag, {"gravity": "enable"})
+    if sections:
+        patch.set(sections[-1], {"gravity": vector})
+    else:
+        line = _line("option", {"gravity": vector})
+        patch.text(document.root).insert(document.root.index, line)
+    return [f"gravity is the robot's in the MJCF, not its file's: {vector}"]
+
+
 def _split(
     patch: Patch, body: Body, robot: Robot, phi: Array, held: dict[str, Placed]
 ) -> list[str]:
@@ -373,7 +453,10 @@ def _relocate(patch: Patch, old: Path, new: Path) -> None:
 
 
 def mjcf_from_robot(
-    robot: Robot, phi: Array, attributes: Sequence[dict[str, str]]
+    robot: Robot,
+    phi: Array,
+    attributes: Sequence[dict[str, str]],
+    motors: Sequence[Motor] = (),
 ) -> tuple[bytes, tuple[str, ...]]:
     """A fresh minimal MJCF of a robot that has none: bodies, joints, limits, motors.
 
@@ -399,7 +482,7 @@ def mjcf_from_robot(
         etree.SubElement(base, "freejoint")
         etree.SubElement(base, "inertial", _inertial(phi[0]))
     bodies = [base]
-    motors = etree.Element("actuator")
+    actuators = etree.Element("actuator")
     for joint, own, values in zip(
         robot.joints, attributes, phi[int(robot.floating) :], strict=True
     ):
@@ -417,8 +500,10 @@ def mjcf_from_robot(
         limit = {}
         if np.isfinite(joint.effort):
             limit = {"ctrlrange": as_texts([-joint.effort, joint.effort])}
-        etree.SubElement(motors, "motor", {"name": joint.name, "joint": joint.name} | limit)
-    root.append(motors)
+        etree.SubElement(actuators, "motor", {"name": joint.name, "joint": joint.name} | limit)
+    if motors:
+        etree.SubElement(root, "tendon").extend([motor.element for motor in motors])
+    root.append(actuators)
     etree.indent(root)
     text = etree.tostring(root, encoding="unicode").encode() + b"\n"
     if robot.source is None or robot.source.suffix.lower() == ".toml":
@@ -460,14 +545,30 @@ def standard_mjcf(
     ComputationError
         When a body's parameters cannot be written.
     """
-    kept = ("Ia", "fv", "fc")
+    robot, kept = idim.robot, ("Ia", "fv", "fc")
     armature, damping, friction = (drive_values(idim, theta, symbol) for symbol in kept)
+    of_motor = ("Iam", "fvm", "fcm")
+    own = np.array([drive_values(idim, theta, symbol) for symbol in of_motor])
+    motors = []
+    for k in np.flatnonzero(np.any(np.isfinite(own), axis=0)):
+        turns = robot.drives.turns[k]
+        given = zip(("armature", "damping", "frictionloss"), own[:, k], strict=True)
+        motors.append(
+            Motor(
+                f"motor_{robot.joint_names[k]}",
+                {robot.joint_names[j]: float(turns[j]) for j in np.flatnonzero(turns)},
+                {name: as_text(value) for name, value in given if np.isfinite(value)},
+            )
+        )
+        # its inertia is the tendon's
+        armature[k] = 0.0 if np.isfinite(own[0, k]) else armature[k]
     return model_mjcf(
-        idim.robot,
+        robot,
         idim.split(theta)[0],
         armature=armature,
         damping=damping,
         friction=friction,
-        omitted=[p.name for p in idim.drives if p.symbol not in kept],
+        motors=motors,
+        omitted=[p.name for p in idim.drives if p.symbol not in kept + of_motor],
         folder=folder,
     )

@@ -104,6 +104,16 @@ class Text:
         own = self.indentation(tag.start)
         self.edits.append((tag.inner, tag.inner, f"{own}{self.step(tag, own)}{line}".encode()))
 
+    def append(self, index: int, lines: str) -> None:
+        """Put lines into an element that has children, as its last, indented as they are."""
+        tag = self.tags[index]
+        own = self.indentation(tag.start) or "\n"
+        step = self.step(tag, own)
+        place = len(self.text[: tag.close].rstrip())
+        tail = "" if b"\n" in self.text[place : tag.close] else own
+        text = "".join(f"{own}{step}{line}" for line in lines.splitlines())
+        self.edits.append((place, place, f"{text}{tail}".encode()))
+
     def around(self, index: int, before: str, after: str) -> None:
         """Put lines before and after an element."""
         tag = self.tags[index]

@@ -21,7 +21,7 @@ from dynident.robot.drives import Drives
 from dynident.robot.mjcf import load_mjcf
 from dynident.robot.model import HUGE, Joint, Robot
 from dynident.robot.spec import DriveSpec, RobotSpec, TransmissionSpec
-from dynident.robot.urdf import load_urdf, refuse_many
+from dynident.robot.urdf import expand_first, load_urdf, refuse_many
 
 
 def load_robot(
@@ -60,6 +60,8 @@ def load_robot(
     """
     path = Path(path)
     loader = LOADERS.get(path.suffix.lower())
+    if path.suffix.lower() == ".xacro":
+        raise expand_first(path, path)
     if loader is None:
         raise InputError(
             f"{path}: a robot file ends in {', '.join(LOADERS)}, not in {path.suffix or 'nothing'}"
@@ -90,16 +92,23 @@ def _from_toml(path: Path, floating: bool, locked: dict[str, float]) -> Robot:
         raise InputError(f"{path}: key 'base' is of a fixed base; a floating base's pose is logged")
     locked = {**spec.locked, **locked}
     if spec.urdf is not None:
-        source = path.parent / spec.urdf
-        if not source.is_file():
-            raise InputError(f"{path}: key 'urdf': there is no file {source}")
-        robot = _mounted(load_urdf(source, floating, locked), spec)
+        robot = _mounted(load_urdf(_beside(path, "urdf", spec.urdf), floating, locked), spec)
+    elif spec.mjcf is not None:
+        robot = _mounted(load_mjcf(_beside(path, "mjcf", spec.mjcf), floating, locked), spec)
     else:
         robot = _from_table(spec, floating, path)
     if spec.name is not None:
         robot = replace(robot, name=spec.name)
     robot = _finished(robot, locked, path)
     return with_drives(robot, spec.drive, spec.transmission, path)
+
+
+def _beside(path: Path, key: str, name: str) -> Path:
+    """The file that a robot file names."""
+    source = path.parent / name
+    if not source.is_file():
+        raise InputError(f"{path}: key {key!r}: there is no file {source}")
+    return source
 
 
 def _from_mjcf(path: Path, floating: bool, locked: dict[str, float]) -> Robot:
@@ -130,7 +139,7 @@ def _from_table(spec: RobotSpec, floating: bool, path: Path) -> Robot:
 
 
 def _mounted(robot: Robot, spec: RobotSpec) -> Robot:
-    """Gravity as the URDF's base link sees it: its own placements stay as they are.
+    """Gravity as the base link of a URDF or an MJCF sees it: its own placements stay as they are.
 
     Where a fixed base stands has no bearing on the dynamics, only how it is turned.
     """
@@ -195,7 +204,7 @@ def lock(robot: Robot, locked: Mapping[str, float], place: str | Path) -> Robot:
     Returns
     -------
     Robot
-        With direct drives, as the old ones no longer fit its joints.
+        With the drives of the joints that are left.
 
     Raises
     ------
@@ -234,11 +243,15 @@ def lock(robot: Robot, locked: Mapping[str, float], place: str | Path) -> Robot:
             )
     if not joints and not robot.floating:
         raise InputError(f"{place}: locked leaves no moving joint")
+    drives, left = robot.drives, [i for i in range(robot.n) if i not in values]
     return replace(
         robot,
         joints=tuple(joints),
         nominal=frozen(nominal),
-        drives=Drives.direct(len(joints)),
+        drives=Drives(
+            *(frozen(each[np.ix_(left, left)]) for each in (drives.turns, drives.reduction)),
+            *(frozen(each[left]) for each in (drives.zero, drives.gain)),
+        ),
         locked={names[i]: v for i, v in values.items()},
     )
 

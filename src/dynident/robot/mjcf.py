@@ -144,7 +144,8 @@ def load_mjcf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
     -------
     Robot
         Joints in the file's order; bodies without joints are part of the body that carries
-        them. A fixed base has the world's frame, a floating one that of its body.
+        them. A fixed base has the world's frame, a floating one that of its body. Gears of
+        actuators are the drives' reduction.
 
     Raises
     ------
@@ -175,14 +176,16 @@ def load_mjcf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
         raise InputError(f"{path}: the robot has no moving joint")
     refuse_many(len(joints) - len(locked), path)
     name = document.root.own.get("model") or path.stem
+    driven = actuators(document)
+    gears = [driven[each.name].gear if each.name in driven else 1.0 for each in joints]
     return Robot(
         name=name,
         joints=tuple(joints),
         nominal=frozen(nominal[0 if floating else 1 :]),
-        drives=Drives.direct(len(joints)),
+        drives=replace(Drives.direct(len(joints)), reduction=frozen(np.diag(gears))),
         floating=floating,
         base_link=WORLD if root.axes else root.name,
-        gravity=frozen(_gravity(document)),
+        gravity=frozen(gravity_of(document)),
         source=path,
         warnings=tuple(warnings),
     )
@@ -284,7 +287,8 @@ def _first(own: Attributes, key: str) -> float:
     return values[0]
 
 
-def _gravity(document: Document) -> Array:
+def gravity_of(document: Document) -> Array:
+    """Gravity in the world, shape (3,) [m/s^2]."""
     gravity = np.array(GRAVITY)
     for section in document.sections("option"):
         own = Attributes(section, section.own)

@@ -18,6 +18,8 @@ class Actuator:
 
     Attributes
     ----------
+    gear : float
+        Of the actuator, where there is one alone: its turns for one of the joint.
     effort : float
         What they can give at most, infinite where one is not bounded [Nm or N].
     kp, kd : float
@@ -25,13 +27,14 @@ class Actuator:
         [Nm/rad or N/m, and the same per second].
     """
 
+    gear: float
     effort: float
     kp: float
     kd: float
 
     def beside(self, other: Actuator) -> Actuator:
         """Both at once."""
-        return Actuator(self.effort + other.effort, self.kp + other.kp, self.kd + other.kd)
+        return Actuator(1.0, self.effort + other.effort, self.kp + other.kp, self.kd + other.kd)
 
 
 def actuators(document: Document) -> dict[str, Actuator]:
@@ -91,7 +94,8 @@ def _actuator(document: Document, element: Element) -> Actuator:
         else:
             law = "other"
     own = Attributes(element, values)
-    gear = abs(own.numbers("gear", 6, 1)[0]) if "gear" in own else 1.0
+    turns = own.numbers("gear", 6, 1)[0] if "gear" in own else 1.0
+    gear = abs(turns)
     automatic = document.compiler.automatic
     force = max(map(abs, own.limited("forcerange", "forcelimited", automatic)))
     if law == "none":
@@ -99,4 +103,4 @@ def _actuator(document: Document, element: Element) -> Actuator:
     # a positive number stands for a damping ratio, which depends on the mass
     follows = law == "affine" and gain > 0.0 and bias[1] == -gain and bias[2] <= 0.0
     kp, kd = (gear**2 * gain, -(gear**2) * bias[2]) if follows else (0.0, 0.0)
-    return Actuator(gear * force if np.isfinite(force) else np.inf, kp, kd)
+    return Actuator(turns or 1.0, gear * force if np.isfinite(force) else np.inf, kp, kd)

@@ -89,7 +89,7 @@ class Robot:
         Joints of the file that stay at a value and are none of `joints`; what they move is
         part of the body that carries them [rad or m].
     source : Path or None
-        The file it came from (the URDF where there is one).
+        The file it came from (the URDF or the MJCF where there is one).
     warnings : tuple of str
     """
 
