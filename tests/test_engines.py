@@ -17,8 +17,9 @@ from dynident.dynamics import inverse_dynamics
 from dynident.dynamics.idim import Attached, Idim, build_idim
 from dynident.dynamics.whole import Model
 from dynident.friction.elements import ELEMENTS
-from dynident.results.mujoco import SLOPE, mujoco_model, velocities
+from dynident.results.mujoco import mujoco_model, velocities
 from dynident.results.pinocchio import PinocchioModel, pinocchio_model
+from dynident.results.softness import SLOPE
 from dynident.results.terms import joint_terms
 from dynident.robot import load_robot
 
@@ -87,7 +88,7 @@ def test_coupled_rotors_stand_beside_the_armature():
     assert relative(np.diag(upper - bodies), np.diag(there.rotors)) < 1e-10
     assert there.rotors[2, 3] == pytest.approx(0.2)
     assert there.model.armature[2] == pytest.approx(0.3 + 0.2)
-    assert "Iam4: the armature of Pinocchio is a diagonal" in there.notes[1]
+    assert "Iam4: Pinocchio's armature is a diagonal" in there.notes[1]
     assert there.notes[0].endswith("no place for it: fvm4, fcm4")
 
 
@@ -99,7 +100,7 @@ def test_what_simulators_lack_is_named():
     terms = joint_terms(Model(idim, theta))
     own = dict(zip(idim.names, theta, strict=True))
     assert terms.left == ("fs1", "fcs2", "fcc2", "ks2", "ps2")
-    assert terms.coupled == ()
+    assert terms.motors == ()
     for place, symbol in (("armature", "Ia"), ("damping", "fv"), ("friction", "fc")):
         assert getattr(terms, place).tolist() == [own[f"{symbol}1"], own[f"{symbol}2"]]
     assert terms.offset.tolist() == [own["off1"], own["off2"]]
@@ -128,8 +129,8 @@ def test_a_model_of_mujoco_is_the_same_robot(name):
     model = Model(idim, theta)
     there = mujoco_model(model)
     q, dq, _ = states(robot, 6)
-    M, bias, armature = engine_terms(there.model, robot, q, dq)
-    assert relative(M + model.rotors - np.diag(armature), model.mass_matrix(q)) < 1e-6
+    M, bias, _ = engine_terms(there.model, robot, q, dq)
+    assert relative(M, model.mass_matrix(q)) < 1e-6  # coupled rotors are tendons'
     weighed = inverse_dynamics(idim.tree, model.phi, q, dq, np.zeros_like(dq))
     assert relative(bias, weighed) < 1e-6
     rows = velocities(there.model, robot.joint_names)
@@ -137,10 +138,7 @@ def test_a_model_of_mujoco_is_the_same_robot(name):
     np.testing.assert_array_equal(there.model.dof_damping[rows], terms.damping)
     np.testing.assert_array_equal(there.model.dof_frictionloss[rows], terms.friction)
     np.testing.assert_array_equal(there.offset[rows], terms.offset)
-    if name == "coupled":
-        assert "Iam4: the armature of MuJoCo is a diagonal" in there.notes[1]
-    else:
-        assert there.notes == ()
+    assert there.notes == ()
 
 
 SLIDER = """<mujoco><option timestep="{step}"/><worldbody><body name="sled">

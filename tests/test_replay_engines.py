@@ -64,6 +64,22 @@ def test_friction_loss_of_mujocos_own_softness_is_another_friction(tmp_path):
     assert rms(plain - ours.q) > 3.0 * rms(there.q - ours.q)
 
 
+def test_motors_of_coupled_drives_are_tendons_of_mujoco(tmp_path):
+    _, loop, theta = twin(tmp_path, 4.0, width=WIDTH)
+    robot = loop.idim.robot
+    turns = np.eye(3)
+    turns[2, 1] = 1.0
+    idim = build_idim(replace(robot, drives=replace(robot.drives, turns=turns)))
+    values = {"Ia": 0.1, "Iam": 0.1, "fv": 1.0, "fvm": 0.8, "fc": 0.7, "fcm": 1.5, "off": 0.2}
+    drives = np.array([values[p.symbol] for p in idim.drives])
+    full = idim.join(theta[: idim.inertial].reshape(-1, 10), drives)
+    ours = rollout(replace(loop, idim=idim), full)
+    there = {name: engine(name)(Model(idim, full), drive_of(loop)) for name in ENGINES}
+    assert rms(there["mujoco"].q - ours.q) < 5e-3 * rms(ours.q - ours.q[0])
+    assert "which has no place for it: fvm3, fcm3" in there["pinocchio"].notes[0]
+    assert rms(there["pinocchio"].q - ours.q) > 3.0 * rms(there["mujoco"].q - ours.q)
+
+
 def test_pinocchios_steps_are_of_first_order(tmp_path, monkeypatch):
     _, loop, theta = twin(tmp_path, 1.0, width=WIDTH)
     fine = rollout(replace(loop, substeps=16), theta).q
@@ -96,7 +112,7 @@ def test_what_an_engine_lacks_shows_in_its_motion(tmp_path):
     full = idim.join(theta[: idim.inertial].reshape(-1, 10), drives)
     ours = rollout(replace(loop, idim=idim), full)
     there = ENGINES["pinocchio"](Model(idim, full), drive_of(loop))
-    assert there.notes == ("not in Pinocchio, which has no place for it: fs2",)
+    assert there.notes == ("not in the model of Pinocchio, which has no place for it: fs2",)
     plain = ENGINES["pinocchio"](Model(loop.idim, theta), drive_of(loop))
     assert rms(there.q - ours.q) > 5.0 * rms(plain.q - rollout(loop, theta).q)
 

@@ -74,6 +74,11 @@ class Motor:
         return tendon
 
 
+def motor_name(joint: str) -> str:
+    """Name of the tendon that stands for a joint's motor."""
+    return f"motor_{joint}"
+
+
 def is_mjcf(robot: Robot) -> bool:
     """Whether a robot came from an MJCF."""
     path = robot.source
@@ -555,7 +560,7 @@ def standard_mjcf(
         given = zip(("armature", "damping", "frictionloss"), own[:, k], strict=True)
         motors.append(
             Motor(
-                f"motor_{robot.joint_names[k]}",
+                motor_name(robot.joint_names[k]),
                 {robot.joint_names[j]: float(turns[j]) for j in np.flatnonzero(turns)},
                 {name: as_text(value) for name, value in given if np.isfinite(value)},
             )

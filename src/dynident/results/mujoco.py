@@ -13,14 +13,10 @@ import numpy.typing as npt
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics.whole import Model
-from dynident.results.mjcf import standard_mjcf
-from dynident.results.terms import JointTerms, joint_terms, term_notes
-
-SOFT = 1e-3
-"""Impedance of a friction loss, at which MuJoCo's is a function of the speed alone."""
-HARDEST = 0.999
-SLOPE = 1.0 / (2.0 * np.log(2.0))
-"""Slope of a straight rise to one by which it stays below the sign as much as ``tanh`` does."""
+from dynident.results.exported import left_out
+from dynident.results.mjcf import motor_name, standard_mjcf
+from dynident.results.softness import softness
+from dynident.results.terms import joint_terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,9 +26,11 @@ class MujocoModel:
     Attributes
     ----------
     model : mujoco.MjModel
-        With the identified inertials, ``dof_armature`` (of coupled drives the diagonal alone),
-        ``dof_damping`` (fv) and ``dof_frictionloss`` (fc). Where a width of the friction's sign is
-        known, ``dof_solref`` and ``dof_solimp`` give the friction loss that softness.
+        That of `Identification.model_mjcf`: with the identified inertials, ``dof_armature`` (Ia),
+        ``dof_damping`` (fv) and ``dof_frictionloss`` (fc), and a fixed tendon with the same for
+        each motor that turns with several joints. Where a width of the friction's sign is known,
+        ``dof_solref`` and ``dof_solimp`` (of tendons likewise) give friction loss that softness at
+        the model's time step.
     offset : ndarray, shape (nv,)
         Torque that the drives need at rest beside weight, in the order of the model's velocities:
         ``data.qfrc_applied[:] = -offset`` [Nm or N].
@@ -88,16 +86,11 @@ def mujoco_model(model: Model, width: npt.ArrayLike | None = None) -> MujocoMode
             reason = " ".join(str(error).split())
             raise InputError(f"{model.idim.robot.name}: MuJoCo refuses it: {reason}") from error
     terms = joint_terms(model)
-    rows = velocities(found, model.idim.robot.joint_names)
     offset = np.zeros(found.nv)
-    offset[rows] = terms.offset
-    found.dof_armature[rows] = terms.armature
-    found.dof_damping[rows] = terms.damping
-    found.dof_frictionloss[rows] = terms.friction
-    mujoco.mj_setConst(found, mujoco.MjData(found))
+    offset[velocities(found, model.idim.robot.joint_names)] = terms.offset
     if width is not None:
-        soften(found, rows, terms, np.full(len(rows), width, dtype=float))
-    return MujocoModel(found, offset, term_notes(terms, "MuJoCo"))
+        soften(found, model, width)
+    return MujocoModel(found, offset, left_out(terms.left, "MuJoCo"))
 
 
 def velocities(found: Any, names: tuple[str, ...]) -> list[int]:
@@ -105,20 +98,34 @@ def velocities(found: Any, names: tuple[str, ...]) -> list[int]:
     return [int(found.joint(name).dofadr[0]) for name in names]
 
 
-def soften(found: Any, rows: list[int], terms: JointTerms, width: Array) -> None:
-    """Give the friction loss of joints the rise of ``fc tanh(v / width)``.
+def soften(found: Any, model: Model, width: npt.ArrayLike) -> None:
+    """Give the friction loss of joints and tendons the rise of ``fc tanh(v / width)``.
 
-    MuJoCo's friction loss is a constraint that is at rest below its limit: at a steady torque it
-    creeps with ``R / b`` of that torque, R being its regularisation ``(1 - d) / d`` over the mass
-    matrix' share of the joint and b its damping (MuJoCo's documentation, "Computation"). Of the
-    impedance d that also slows what is faster the smallest is taken that the time step can have:
-    ``h s (1 - d) / m <= 1`` for a rise of s.
+    Parameters
+    ----------
+    found : mujoco.MjModel
+        Compiled; it is changed.
+    model : Model
+    width : array_like, shape () or (n,)
     """
+    idim, h = model.idim, float(found.opt.timestep)
+    widths = np.full(idim.robot.n, width, dtype=float)
+    rows = velocities(found, idim.robot.joint_names)
     inverse = found.dof_invweight0[rows]
-    rise = SLOPE * terms.friction / width
-    stiff = found.opt.timestep * rise * inverse
-    impedance = np.clip(1.0 - 1.0 / np.maximum(stiff, 1e-300), SOFT, HARDEST)
-    for row, d, s in zip(rows, impedance, rise * (1.0 - impedance) * inverse, strict=True):
-        if s > 0.0:
-            found.dof_solimp[row] = [d, d, 1e-3, 0.5, 2.0]
-            found.dof_solref[row] = [0.0, -s]
+    found_of = softness(found.dof_frictionloss[rows], widths, inverse, h)
+    set_softness(found.dof_solimp, found.dof_solref, rows, *found_of)
+    motors = [gear.number - 1 for gear in idim.gears if gear.coupled]
+    names = [motor_name(idim.robot.joint_names[k]) for k in motors]
+    rows = [int(found.tendon(name).id) for name in names]
+    inverse = found.tendon_invweight0[rows]
+    found_of = softness(found.tendon_frictionloss[rows], widths[motors], inverse, h)
+    set_softness(found.tendon_solimp_fri, found.tendon_solref_fri, rows, *found_of)
+
+
+def set_softness(
+    solimp: Array, solref: Array, rows: list[int], impedance: Array, damping: Array
+) -> None:
+    """Write what `softness` gives where there is friction."""
+    for row, d, b in zip(rows, impedance, damping, strict=True):
+        if b > 0.0:
+            solimp[row], solref[row] = [d, d, 1e-3, 0.5, 2.0], [0.0, -b]

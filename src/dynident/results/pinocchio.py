@@ -9,7 +9,8 @@ import pinocchio as pin
 
 from dynident.core.arrays import Array
 from dynident.dynamics.whole import Model
-from dynident.results.terms import joint_terms, term_notes
+from dynident.results.exported import left_out
+from dynident.results.terms import joint_terms
 from dynident.results.urdf import standard_urdf
 from dynident.robot.geometry import locked_configuration
 from dynident.robot.urdf import library_messages
@@ -83,10 +84,19 @@ def pinocchio_model(model: Model) -> PinocchioModel:
     found.gravity.linear = np.array(robot.gravity)
     armature, offset = np.zeros(found.nv), np.zeros(found.nv)
     damping, friction = np.zeros(found.nv), np.zeros(found.nv)
-    armature[joints], offset[joints] = terms.armature, terms.offset
+    armature[joints] = np.diag(model.rotors)[len(rows) - robot.n :]
+    offset[joints] = terms.offset
     damping[joints], friction[joints] = terms.damping, terms.friction
     found.armature, found.damping = armature, damping
     found.lowerDryFrictionLimit, found.upperDryFrictionLimit = -friction, friction
     rotors = np.zeros((found.nv, found.nv))
     rotors[np.ix_(rows, rows)] = model.rotors
-    return PinocchioModel(found, offset, rotors, term_notes(terms, "Pinocchio"))
+    friction_left = [name for name in terms.motors if not name.startswith("Ia")]
+    notes = left_out([*friction_left, *terms.left], "model of Pinocchio")
+    turning = [name for name in terms.motors if name.startswith("Ia")]
+    if turning:
+        notes += (
+            f"{', '.join(turning)}: Pinocchio's armature is a diagonal, what turns several joints "
+            "acts on each alone",
+        )
+    return PinocchioModel(found, offset, rotors, notes)

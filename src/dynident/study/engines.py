@@ -12,7 +12,6 @@ from dynident.core.errors import InputError, RolloutError
 from dynident.dynamics.whole import Model
 from dynident.results.mujoco import mujoco_library, mujoco_model, soften, velocities
 from dynident.results.pinocchio import pinocchio_model
-from dynident.results.terms import joint_terms
 from dynident.simulation.controller import DQ, Q
 from dynident.simulation.loop import Loop
 
@@ -222,7 +221,7 @@ def in_mujoco(model: Model, drive: Drive) -> Motion:
     mujoco.set_mju_user_warning(lambda text: None)  # else it writes a file where one happens to be
     try:
         hard = moved()
-        soften(other, rows, joint_terms(model), drive.width)
+        soften(other, model, drive.width)
         soft = moved()
     finally:
         mujoco.set_mju_user_warning(warned)
