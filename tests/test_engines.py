@@ -17,6 +17,7 @@ from dynident.dynamics import inverse_dynamics
 from dynident.dynamics.idim import Attached, Idim, build_idim
 from dynident.dynamics.whole import Model
 from dynident.friction.elements import ELEMENTS
+from dynident.results.mjcf import standard_mjcf
 from dynident.results.mujoco import mujoco_model, velocities
 from dynident.results.pinocchio import PinocchioModel, pinocchio_model
 from dynident.results.softness import SLOPE
@@ -141,15 +142,15 @@ def test_a_model_of_mujoco_is_the_same_robot(name):
     assert there.notes == ()
 
 
-SLIDER = """<mujoco><option timestep="{step}"/><worldbody><body name="sled">
-<inertial pos="0 0 0" mass="2" diaginertia="1 1 1"/><joint name="slide" type="slide" axis="1 0 0"/>
+WHEEL = """<mujoco><option timestep="{step}"/><worldbody><body name="wheel">
+<inertial pos="0 0 0" mass="9" diaginertia="1 1 2"/><joint name="turn" axis="0 0 1"/>
 </body></worldbody></mujoco>"""
 
 
-def sled(folder: Path, fc: float, step: float) -> Model:
-    """2 kg, and a rotor of 0.3 kg, that slide without weight under friction alone."""
-    (folder / "sled.xml").write_text(SLIDER.format(step=step))
-    robot = load_robot(folder / "sled.xml")
+def wheel(folder: Path, fc: float, step: float) -> Model:
+    """2 kg m^2, and a rotor of 0.3, that turn without weight under friction alone."""
+    (folder / "wheel.xml").write_text(WHEEL.format(step=step))
+    robot = load_robot(folder / "wheel.xml")
     idim = build_idim(robot)
     own = {"Ia": 0.3, "fv": 0.0, "fc": fc, "off": 0.0}
     return Model(idim, idim.join(robot.nominal, np.array([own[p.symbol] for p in idim.drives])))
@@ -159,7 +160,7 @@ def sled(folder: Path, fc: float, step: float) -> Model:
 @pytest.mark.parametrize("step", [1e-4, 2e-3])
 def test_friction_loss_creeps_as_the_identified_sign_does(fc, step, tmp_path):
     mujoco = pytest.importorskip("mujoco", reason="MuJoCo is not installed")
-    model, width = sled(tmp_path, fc, step), 0.05
+    model, width = wheel(tmp_path, fc, step), 0.05
     there = mujoco_model(model, width)
     assert there.model.dof_armature[0] == pytest.approx(0.3)
     assert there.model.dof_frictionloss[0] == fc
@@ -172,6 +173,27 @@ def test_friction_loss_creeps_as_the_identified_sign_does(fc, step, tmp_path):
     data.qfrc_applied[0], data.qvel[0] = 1.5 * fc, 3.0 * width  # beyond the rise all of it is there
     mujoco.mj_forward(there.model, data)
     assert data.qacc[0] == pytest.approx(0.5 * fc / 2.3, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["solo12", "coupled", "wheel"])
+def test_an_mjcf_says_how_soft_its_friction_loss_is(name, tmp_path):
+    mujoco = pytest.importorskip("mujoco", reason="MuJoCo is not installed")
+    if name == "wheel":
+        model = wheel(tmp_path, 40.0, 4e-3)  # a time step of its own
+    else:
+        robot = toy.arm(4, True) if name == "coupled" else load_robot(urdf(name), **ROBOTS[name])
+        idim = build_idim(robot)
+        model = Model(idim, consistent(idim))
+    width = np.linspace(0.05, 0.2, model.idim.robot.n)
+    text = standard_mjcf(model.idim, model.theta, None, width)[0].decode()
+    found, there = mujoco.MjModel.from_xml_string(text), mujoco_model(model, width).model
+    assert found.opt.timestep == there.opt.timestep
+    for key in ("dof_solref", "dof_solimp", "tendon_solref_fri", "tendon_solimp_fri"):
+        np.testing.assert_allclose(getattr(found, key), getattr(there, key), rtol=1e-6)
+    rows = velocities(found, model.idim.robot.joint_names)
+    assert np.all(found.dof_solref[rows, 1] < 0.0)
+    plain = mujoco.MjModel.from_xml_string(standard_mjcf(model.idim, model.theta)[0].decode())
+    assert np.all(plain.dof_solref[rows, 0] > 0.0)
 
 
 def test_a_result_becomes_a_model_of_mujoco():

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from test_encoder import BIAS, DRIVES, RATE, Z1, twin
 
+import dynident as di
 from dynident.cli import run
 from dynident.core.errors import InputError, RolloutError
 from dynident.dynamics.idim import build_idim
@@ -201,6 +202,20 @@ def test_an_exported_robot_replays_a_log_as_well_as_our_simulation(name, z1, cap
     assert run(["validate", str(result), str(log), "--json"]) == 0
     free = json.loads(capfd.readouterr().out)["validation"][0]["free_simulation"][-1]
     assert found["rms_mrad"]["dynident"] == pytest.approx(free["rms_mrad"], rel=1e-6)
+
+
+def test_results_know_the_width_of_the_sign_and_write_it(z1, tmp_path):
+    stored = di.read_result(z1[0])
+    log = di.read_log(z1[1], stored.idim.robot, torque=False)
+    assert stored.width == pytest.approx(0.1 * np.max(np.abs(np.gradient(log.q, 0.005, axis=0)),
+                                                      axis=0), rel=0.5)  # fmt: skip
+    assert run(["export", str(z1[0]), "--mjcf", str(tmp_path / "z1.xml")]) == 0
+    assert (tmp_path / "z1.xml").read_text().count("solreffriction") == 7
+    settings = json.loads(z1[0].read_text())["settings"]["simulation"]
+    assert (settings["integrator"], settings["targets"]) == ("sdirk2", "held")
+    q = np.zeros(7)
+    assert stored.model.gravity(q) == pytest.approx(stored.model.inverse_dynamics(q, q, q) - [
+        row.friction["off"] for row in stored.document.joints])  # fmt: skip
 
 
 def test_our_own_engine_is_the_default_and_prints_a_table(z1, capfd):

@@ -232,7 +232,7 @@ class Result:
             When the method determined base parameters only.
         """
         self._refuse_unreal("MJCF")
-        return standard_mjcf(self.idim, self.theta, folder)
+        return standard_mjcf(self.idim, self.theta, folder, self.width)
 
     def _refuse_unreal(self, kind: str) -> None:
         """Refuse what no model file can hold, or no simulator should be given."""

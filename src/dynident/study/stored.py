@@ -88,6 +88,12 @@ class StoredJoint(Part):
         return {symbol: value for symbol, value in every.items() if value is not None}
 
 
+class StoredLoop(Part):
+    """How the loop was simulated."""
+
+    width: tuple[Finite, ...] | Name | None = None
+
+
 class StoredSettings(Part):
     """What shaped the result."""
 
@@ -95,6 +101,7 @@ class StoredSettings(Part):
     sigma: tuple[Finite, ...] | None = None
     lowpass_hz: Annotated[Number, Field(gt=0.0)]
     score: Literal["all", "moving"] = "all"
+    simulation: StoredLoop = StoredLoop()
 
 
 class Document(Part):
@@ -131,6 +138,14 @@ class StoredResult:
     def idim(self) -> Idim:
         """The model."""
         return self.base.idim
+
+    @property
+    def width(self) -> Array | None:
+        """Of the sign that friction had where it was simulated, as far as the result tells it."""
+        found = self.document.settings.simulation.width
+        if not isinstance(found, tuple) or len(found) not in (1, self.idim.robot.n):
+            return None
+        return np.array(found) if min(found) > 0.0 else None
 
     @property
     def model(self) -> Model:
@@ -456,7 +471,7 @@ def stored_mjcf(
         When the result has no consistent links and is not to be repaired.
     """
     theta, said = consistent_theta(stored, repair)
-    document, notes = standard_mjcf(stored.idim, theta, folder)
+    document, notes = standard_mjcf(stored.idim, theta, folder, stored.width)
     return document, (*said, *notes)
 
 
