@@ -16,6 +16,8 @@ from test_dynamics import CASES, load
 from test_result import result as identified
 from test_whole import consistent
 
+import dynident as di
+from dynident.cli import run
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics.idim import Attached, Idim, build_idim
@@ -24,6 +26,7 @@ from dynident.friction.elements import ELEMENTS
 from dynident.friction.models import FRICTIONS
 from dynident.results.c_code import C_LAWS, Arithmetic, c_code
 
+FILES = Path(__file__).parents[1] / "docs" / "files"
 COMPILER = shutil.which("cc")
 FLAGS = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic", "-shared", "-fPIC"]
 DOUBLES = ctypes.POINTER(ctypes.c_double)
@@ -160,3 +163,27 @@ def test_a_law_without_a_form_is_refused():
     theta = idim.join(idim.nominal[:10].reshape(1, 10), VALUES["k"] * np.ones(len(idim.drives)))
     with pytest.raises(InputError, match="friction law 'pull' has no C code"):
         c_code(Model(idim, theta))
+
+
+@compiled
+@pytest.mark.parametrize("method", ["pc-idim-ls", "wls"])
+def test_the_command_writes_it_of_base_parameters_too(method, tmp_path, monkeypatch, capfd):
+    for file in FILES.iterdir():
+        if file.is_file():
+            shutil.copy(file, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    exec(compile((tmp_path / "make_logs.py").read_text(), "make_logs.py", "exec"), {})
+    known = ["--robot", "arm.urdf", "--log", "run1.csv", "--bandwidth", "5", "--method", method]
+    assert run(["identify", *known, "-o", "out", "--no-report"]) == 0
+    assert run(["export", "out/result.json", "--c", "arm.c"]) == 0
+    assert "written to arm.c" in capfd.readouterr().err
+    stored = di.read_result("out/result.json")
+    q, dq, ddq = states(stored.idim.robot, 10)
+    name = f"{stored.idim.robot.name}"
+    found = torques(Path("arm.c").read_text(), name, q, dq, ddq, tmp_path)
+    assert relative(found, stored.model.inverse_dynamics(q, dq, ddq)) < 1e-12
+    assert run(["export", "out/result.json", "--c", "x", "--urdf", "x"]) == 2
+    assert "x: is given for both --urdf and --c" in capfd.readouterr().err
+    assert run(["export", "out/result.json", "--c", "x.c", "--repair"]) == 2
+    assert "--repair is of --urdf and --mjcf" in capfd.readouterr().err
+    assert not Path("x.c").exists()

@@ -280,14 +280,23 @@ class StoredResult:
         )
 
 
-def read_result(path: Path) -> StoredResult:
+def read_result(path: str | Path) -> StoredResult:
     """Read a result.json and the robot that it was made from.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    StoredResult
 
     Raises
     ------
     InputError
         When it is missing, not JSON, of another schema, or does not fit the robot.
     """
+    path = Path(path)
     try:
         found = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
