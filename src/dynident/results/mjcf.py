@@ -202,8 +202,11 @@ def patched_mjcf(
         notes += _patch_link(patch, model, name, values, members, held, nominal, explicit)
     for joint, own in zip(robot.joints, attributes, strict=True):
         patch.set(_axis(model, joint.name), own)
-    for body in model.bodies:
-        notes += _split(patch, body, robot, phi, held)
+    parted = [note for body in model.bodies for note in _split(patch, body, robot, phi, held)]
+    if parted:  # bodies are numbered otherwise from now on
+        for body in model.bodies:
+            patch.set(body.element, {"name": body.name} if "name" not in body.element.own else {})
+    notes += parted
     _write_motors(patch, motors)
     notes += _write_gravity(patch, robot)
     if explicit:

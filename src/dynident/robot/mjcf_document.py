@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -407,7 +408,7 @@ def _included(node: etree._Element, path: Path, main: Path, seen: set[Path]) -> 
     if len(node):
         raise InputError(f"{place}: <include> has children; they belong into {name}")
     files = [folder / name for folder in dict.fromkeys((main.parent, path.parent))]
-    file = next((each for each in files if each.is_file()), None)
+    file = next((each for each in files if os.path.isfile(each)), None)  # False of odd names
     if file is None:
         raise InputError(f"{place}: there is no file {files[0]}")
     if file.resolve() in seen:
