@@ -21,7 +21,7 @@ from dynident.results.mjcf import standard_mjcf
 from dynident.results.mujoco import mujoco_model, velocities
 from dynident.results.pinocchio import PinocchioModel, pinocchio_model
 from dynident.results.softness import SLOPE
-from dynident.results.terms import joint_terms
+from dynident.results.terms import joint_terms, simulable
 from dynident.robot import load_robot
 
 ROBOTS = {
@@ -107,6 +107,64 @@ def test_what_simulators_lack_is_named():
     assert terms.offset.tolist() == [own["off1"], own["off2"]]
     theta[idim.names.index("fs1")] = 0.0
     assert "fs1" not in joint_terms(Model(idim, theta)).left
+
+
+def test_what_simulators_lack_is_stood_for_by_what_they_have():
+    idim = build_idim(toy.arm(3), "uneven")
+    own = {"Ia": 0.3, "fv": 2.0, "fc": 1.0, "off": 0.5, "fcs": 0.0, "fcc": 0.0}
+    drives = np.array([own[p.symbol] for p in idim.drives])
+    theta = idim.join(idim.robot.nominal, drives)
+    theta[[idim.names.index(name) for name in ("fcs2", "fcc2", "fcs3")]] = -3.0, 1.0, 40.0
+    model = Model(idim, theta)
+    rng = np.random.default_rng(5)
+    logs = [
+        (rng.uniform(-1.6, -1.2, (300, 3)), rng.normal(size=(300, 3)), rng.normal(size=(300, 3)))
+        for _ in range(2)
+    ]
+    found, notes = simulable(model, logs, 0.2)
+    values = dict(zip(found.idim.names, found.theta, strict=True))
+    assert found.idim.friction == "coulomb-viscous"
+    assert [values[f"{s}1"] for s in ("Ia", "fv", "fc", "off")] == [0.3, 2.0, 1.0, 0.5]
+    assert values["fc2"] == pytest.approx(1.0 + 3.0 * np.sin(1.4) + np.cos(1.4), rel=0.01)
+    assert values["fc3"] == 0.0  # a friction below zero is none
+    assert "(fcs2, fcc2, fcs3) at joint_2" in notes[0]
+    q, dq, ddq = logs[0]
+    ours = model.inverse_dynamics(q, dq, ddq, 0.2)
+    for j, share in ((0, 1e-9), (1, 0.06)):
+        theirs = found.inverse_dynamics(q, dq, ddq, 0.2)
+        friction = (
+            ours[:, j]
+            - Model(idim, idim.join(model.phi, 0.0 * drives)).inverse_dynamics(q, dq, ddq, 0.2)[
+                :, j
+            ]
+        )
+        assert np.linalg.norm((theirs - ours)[:, j]) < share * np.linalg.norm(friction)
+
+
+@pytest.mark.parametrize("friction", ["coulomb-viscous", "lugre", "temperature"])
+def test_models_that_have_nothing_to_stand_for_or_nothing_that_can_stay(friction):
+    idim = build_idim(toy.arm(2), friction)
+    theta = idim.nominal
+    theta[idim.inertial :] = 1.0
+    model = Model(idim, theta)
+    motion = [states(idim.robot, 20)]
+    assert simulable(model, motion) == (model, ())
+
+
+def test_friction_under_load_is_stood_for_too():
+    idim = build_idim(toy.arm(2), "load")
+    theta = idim.nominal
+    theta[idim.inertial :] = 0.2
+    model, motion = Model(idim, theta), [states(idim.robot, 200)]
+    found, notes = simulable(model, motion)
+    q, dq, ddq = motion[0]
+    gone = theta.copy()
+    gone[[k for k, p in enumerate(idim.parameters) if p.symbol == "fl"]] = 0.0
+    torque = model.inverse_dynamics(q, dq, ddq)
+    near = found.inverse_dynamics(q, dq, ddq) - torque
+    far = Model(idim, gone).inverse_dynamics(q, dq, ddq) - torque
+    assert np.linalg.norm(near) < 0.7 * np.linalg.norm(far)
+    assert "(fl1, fl2)" in notes[0]
 
 
 def test_a_result_becomes_a_model_of_pinocchio():

@@ -204,6 +204,27 @@ def test_an_exported_robot_replays_a_log_as_well_as_our_simulation(name, z1, cap
     assert found["rms_mrad"]["dynident"] == pytest.approx(free["rms_mrad"], rel=1e-6)
 
 
+def test_friction_that_engines_lack_is_stood_for_and_said(z1, tmp_path, capfd):
+    study = tmp_path / "study.toml"
+    text = STUDY.format(z1=Z1, more='friction = "uneven"')
+    log = tmp_path / "z1.csv"
+    log.write_bytes((Z1 / "z1.csv").read_bytes())
+    study.write_text(text.replace(f"{Z1}/z1.csv", "z1.csv"))
+    assert run(["identify", str(study), "-o", str(tmp_path / "out")]) == 0
+    result = tmp_path / "out" / "result.json"
+    capfd.readouterr()
+    command = ["replay", str(result), str(z1[1]), "--engine", "pinocchio", "--json"]
+    assert run(command) == 0
+    near = json.loads(capfd.readouterr().out)
+    assert "nearest along the fitted motion to what is not there (fcs1, fcc1" in near["notes"][0]
+    log.unlink()
+    assert run(command) == 0
+    far = json.loads(capfd.readouterr().out)
+    assert "fv, fc and off stand alone, for the log cannot be read again" in far["notes"][0]
+    assert "has no place for it: fcs1, fcc1" in far["notes"][1]
+    assert near["cost_mrad"] < 0.5 * far["cost_mrad"]
+
+
 def test_results_know_the_width_of_the_sign_and_write_it(z1, tmp_path):
     stored = di.read_result(z1[0])
     log = di.read_log(z1[1], stored.idim.robot, torque=False)

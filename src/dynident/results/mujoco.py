@@ -58,7 +58,9 @@ def mujoco_library() -> Any:
     return mujoco
 
 
-def mujoco_model(model: Model, width: npt.ArrayLike | None = None) -> MujocoModel:
+def mujoco_model(
+    model: Model, width: npt.ArrayLike | None = None, said: tuple[str, ...] = ()
+) -> MujocoModel:
     """A compiled model of MuJoCo from the identified MJCF and the identified drives.
 
     Parameters
@@ -67,6 +69,8 @@ def mujoco_model(model: Model, width: npt.ArrayLike | None = None) -> MujocoMode
         Whose links can exist.
     width : array_like, shape () or (n,), optional
         Of the smoothed sign that friction was identified with; MuJoCo's own softness without.
+    said : tuple of str
+        Notes on the model itself.
 
     Raises
     ------
@@ -90,7 +94,7 @@ def mujoco_model(model: Model, width: npt.ArrayLike | None = None) -> MujocoMode
     offset[velocities(found, model.idim.robot.joint_names)] = terms.offset
     if width is not None:
         soften(found, model, width)
-    return MujocoModel(found, offset, left_out(terms.left, "MuJoCo"))
+    return MujocoModel(found, offset, said + left_out(terms.left, "model of MuJoCo"))
 
 
 def velocities(found: Any, names: tuple[str, ...]) -> list[int]:

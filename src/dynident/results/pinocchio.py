@@ -50,13 +50,15 @@ class PinocchioModel:
     notes: tuple[str, ...]
 
 
-def pinocchio_model(model: Model) -> PinocchioModel:
+def pinocchio_model(model: Model, said: tuple[str, ...] = ()) -> PinocchioModel:
     """A model of Pinocchio from the identified URDF and the identified drives.
 
     Parameters
     ----------
     model : Model
         Whose links can exist.
+    said : tuple of str
+        Notes on the model itself.
 
     Returns
     -------
@@ -92,7 +94,7 @@ def pinocchio_model(model: Model) -> PinocchioModel:
     rotors = np.zeros((found.nv, found.nv))
     rotors[np.ix_(rows, rows)] = model.rotors
     friction_left = [name for name in terms.motors if not name.startswith("Ia")]
-    notes = left_out([*friction_left, *terms.left], "model of Pinocchio")
+    notes = said + left_out([*friction_left, *terms.left], "model of Pinocchio")
     turning = [name for name in terms.motors if name.startswith("Ia")]
     if turning:
         notes += (

@@ -28,6 +28,7 @@ from dynident.results.figures import FitFigure, Series, torque_series
 from dynident.results.mjcf import standard_mjcf
 from dynident.results.mujoco import MujocoModel, mujoco_model
 from dynident.results.pinocchio import PinocchioModel, pinocchio_model
+from dynident.results.terms import simulable
 from dynident.results.urdf import standard_urdf
 from dynident.robot.model import Robot
 
@@ -145,6 +146,12 @@ class Result:
         """The model at work: what `inverse_dynamics` and its kin are functions of."""
         return Model(self.idim, self.theta)
 
+    @cached_property
+    def simulable(self) -> tuple[Model, tuple[str, ...]]:
+        """The model that simulators are given, and what in it stands for what they cannot have."""
+        motion = [(log.q, log.dq, log.ddq) for log in self.samples]
+        return simulable(self.model, motion, self.width)
+
     @property
     def width(self) -> Array | None:
         """Of the sign that friction had where it was simulated, as far as the settings tell it.
@@ -215,7 +222,9 @@ class Result:
             When the method determined base parameters only.
         """
         self._refuse_unreal("URDF")
-        return standard_urdf(self.idim, self.theta)
+        model, said = self.simulable
+        document, notes = standard_urdf(model.idim, model.theta)
+        return document, (*said, *notes)
 
     def model_mjcf(self, folder: Path | None = None) -> tuple[bytes, tuple[str, ...]]:
         """The identified model as an MJCF, and notes on what has no place in one.
@@ -232,7 +241,9 @@ class Result:
             When the method determined base parameters only.
         """
         self._refuse_unreal("MJCF")
-        return standard_mjcf(self.idim, self.theta, folder, self.width)
+        model, said = self.simulable
+        document, notes = standard_mjcf(model.idim, model.theta, folder, self.width)
+        return document, (*said, *notes)
 
     def _refuse_unreal(self, kind: str) -> None:
         """Refuse what no model file can hold, or no simulator should be given."""
@@ -276,7 +287,8 @@ class Result:
             When the method determined base parameters only, or links that cannot exist.
         """
         self._refuse_unreal("model of Pinocchio")
-        return pinocchio_model(self.model)
+        model, said = self.simulable
+        return pinocchio_model(model, said)
 
     def to_mujoco(self, width: npt.ArrayLike | None = None) -> MujocoModel:
         """The identified model as one of MuJoCo, and the offsets apart; see `MujocoModel`.
@@ -294,7 +306,8 @@ class Result:
             As `to_pinocchio`; when MuJoCo is not installed, or cannot compile the model.
         """
         self._refuse_unreal("model of MuJoCo")
-        return mujoco_model(self.model, self.width if width is None else width)
+        model, said = self.simulable
+        return mujoco_model(model, self.width if width is None else width, said)
 
     def to_c(
         self, path: str | Path, name: str | None = None, width: npt.ArrayLike | None = None

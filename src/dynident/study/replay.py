@@ -21,7 +21,7 @@ from dynident.results.words import entry, number, table
 from dynident.simulation.rollout import rollout
 from dynident.study.engines import ENGINES, drive_of
 from dynident.study.loop import build_simulation
-from dynident.study.stored import StoredResult, consistent_theta, relocated, stored_loop
+from dynident.study.stored import StoredResult, relocated, simulable_model, stored_loop
 from dynident.study.study import study_samples
 
 SCHEMA = "dynident.replay/1"
@@ -139,8 +139,7 @@ def replay(stored: StoredResult, files: Sequence[str], engine: str = OURS) -> Re
     simulation = stored_loop(stored, samples)
     samples = with_law(samples, simulation)
     model = stored.model
-    if engine != OURS:
-        consistent_theta(stored)  # refuses what no engine can be given
+    exported, said = (model, ()) if engine == OURS else simulable_model(stored)
     bias = np.zeros(robot.n) if simulation.bias is None else np.array(simulation.bias)
     squares, count, notes = np.zeros((3, robot.n)), 0, tuple[str, ...]()
     aside: dict[str, Array] = {}
@@ -150,7 +149,7 @@ def replay(stored: StoredResult, files: Sequence[str], engine: str = OURS) -> Re
         here = rollout(loop, model.theta)
         motions = [measured - here.measured]
         if engine != OURS:
-            there = ENGINES[engine](model, drive_of(loop))
+            there = ENGINES[engine](exported, drive_of(loop))
             motions += [measured - bias - there.q, there.q - here.q]
             notes = there.notes
             for words, q in there.otherwise:
@@ -169,6 +168,7 @@ def replay(stored: StoredResult, files: Sequence[str], engine: str = OURS) -> Re
         None if engine == OURS else rms[2],
         nominal,
         (
+            *said,
             *notes,
             *(
                 f"{words} the error is {1e3 * overall(np.sqrt(own / count)):.3g}"

@@ -29,6 +29,7 @@ from dynident.results.json import SCHEMA
 from dynident.results.mjcf import standard_mjcf
 from dynident.results.repair import moved_words
 from dynident.results.result import ValidationFigures
+from dynident.results.terms import joint_terms, simulable
 from dynident.results.urdf import standard_urdf
 from dynident.study.loop import build_simulation
 from dynident.study.study import LogSection, Study, listed, study_idim, study_robot, study_samples
@@ -456,8 +457,8 @@ def stored_urdf(
     InputError
         When the result has no consistent links and is not to be repaired.
     """
-    theta, said = consistent_theta(stored, repair)
-    document, notes = standard_urdf(stored.idim, theta)
+    model, said = simulable_model(stored, repair)
+    document, notes = standard_urdf(model.idim, model.theta)
     return document, (*said, *notes)
 
 
@@ -479,9 +480,40 @@ def stored_mjcf(
     InputError
         When the result has no consistent links and is not to be repaired.
     """
-    theta, said = consistent_theta(stored, repair)
-    document, notes = standard_mjcf(stored.idim, theta, folder, stored.width)
+    model, said = simulable_model(stored, repair)
+    document, notes = standard_mjcf(model.idim, model.theta, folder, stored.width)
     return document, (*said, *notes)
+
+
+def simulable_model(
+    stored: StoredResult, repair: Knowledge | None = None
+) -> tuple[Model, tuple[str, ...]]:
+    """The model that simulators are given, and what in it stands for what they cannot have.
+
+    Where friction is of another kind than theirs the logs that were fitted are read again.
+
+    Raises
+    ------
+    InputError
+        As of `consistent_theta`.
+    """
+    theta, said = consistent_theta(stored, repair)
+    model, study = Model(stored.idim, theta), stored.study
+    if not joint_terms(model).left:
+        return model, said
+    torque = not stored.document.fitted
+    try:
+        logs = [
+            study_samples(section, stored.idim.robot, study.prepare, torque)
+            for section in study.log
+            if section.use == "identify"
+        ]
+    except InputError as error:
+        reason = f"fv, fc and off stand alone, for the log cannot be read again: {error}"
+        return model, (*said, reason)
+    motion = [(log.q, log.dq, log.ddq) for log in logs]
+    found, notes = simulable(model, motion, stored.width)
+    return found, (*said, *notes)
 
 
 def consistent_theta(
