@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from dynident.simulation.rollout import rollout as rollout
     from dynident.study.run import run_study as run_study
     from dynident.study.simulate import simulate_study as simulate_study
+    from dynident.study.stored import read_result as read_result
     from dynident.study.study import Study as Study
     from dynident.study.study import read_study as read_study
 
@@ -81,6 +82,7 @@ _PUBLIC = {
     "prepare": "dynident.recording.prepare",
     "read_log": "dynident.recording.read",
     "recording": "dynident.recording",
+    "read_result": "dynident.study.stored",
     "read_study": "dynident.study.study",
     "rollout": "dynident.simulation.rollout",
     "run_study": "dynident.study.run",
