@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from dynident.simulation.reference import Reference as Reference
     from dynident.simulation.rollout import rollout as rollout
     from dynident.study.run import run_study as run_study
+    from dynident.study.sample import sample as sample
     from dynident.study.simulate import simulate_study as simulate_study
     from dynident.study.study import Study as Study
     from dynident.study.study import read_study as read_study
@@ -84,6 +85,7 @@ _PUBLIC = {
     "read_study": "dynident.study.study",
     "rollout": "dynident.simulation.rollout",
     "run_study": "dynident.study.run",
+    "sample": "dynident.study.sample",
     "select_blocks": "dynident.excitation.selection",
     "simulate_study": "dynident.study.simulate",
     "validate": "dynident.api",
