@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from dynident.simulation.loop import Loop as Loop
     from dynident.simulation.reference import Reference as Reference
     from dynident.simulation.rollout import rollout as rollout
+    from dynident.study.payload import payload as payload
     from dynident.study.run import run_study as run_study
     from dynident.study.sample import sample as sample
     from dynident.study.simulate import simulate_study as simulate_study
@@ -79,6 +80,7 @@ _PUBLIC = {
     "load_robot": "dynident.robot",
     "nearest_consistent": "dynident.consistency.nearest",
     "nearest_to_base": "dynident.consistency.nearest",
+    "payload": "dynident.study.payload",
     "prepare": "dynident.recording.prepare",
     "read_log": "dynident.recording.read",
     "recording": "dynident.recording",
