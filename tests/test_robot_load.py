@@ -229,7 +229,7 @@ def test_refusals(tmp_path: Path, text: str, options: dict[str, Any], message: s
         ("robot.sdf", "", r"a robot file ends in .urdf, .toml, .xml, not in .sdf"),
         ("robot", "", "not in nothing"),
         ("robot.urdf", None, "there is no such file"),
-        ("robot.xml", "<mujoco/>", "MJCF cannot be read yet"),
+        ("robot.xml", "<mujoco/>", "the robot has no moving joint"),
         ("robot.urdf", "<robot", r"line 1"),
         ("robot.urdf", "<robot/>", "<robot> has no name"),
         ("robot.urdf", "<mujoco/>", "expected <robot>, found <mujoco>"),
@@ -249,6 +249,63 @@ def test_refused_files(tmp_path: Path, name: str, content: str | None, message: 
     with pytest.raises(InputError, match=message) as caught:
         load_robot(path)
     assert str(caught.value).startswith(str(path))
+
+
+JOINT = """<joint name="{name}" type="revolute"><parent link="{parent}"/><child link="{name}"/>
+<axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
+<link name="{name}"/>
+"""
+
+
+def geared(*transmissions: str) -> str:
+    joints = "".join(JOINT.format(name=b, parent=a) for a, b in ("wa", "ab", "bc"))
+    return f'<robot name="r"><link name="w"/>\n{joints}{"".join(transmissions)}</robot>'
+
+
+def transmission(ratio: str, *joints: str) -> str:
+    named = "".join(f'<joint name="{joint}"/>' for joint in joints)
+    tag = "mechanicalReduction"
+    return (
+        f'<transmission name="t">{named}<actuator><{tag}>{ratio}</{tag}></actuator></transmission>'
+    )
+
+
+def test_transmissions_of_a_urdf_are_reductions(tmp_path: Path) -> None:
+    path = tmp_path / "r.urdf"
+    path.write_text(geared(transmission(" 50 ", "a"), transmission("-2.5", "c")))
+    robot = load_robot(path)
+    np.testing.assert_array_equal(robot.drives.reduction, np.diag([50.0, 1.0, -2.5]))
+    assert not any("transmission" in warning for warning in robot.warnings)
+    stiff = load_robot(path, locked={"a": 0.5})
+    np.testing.assert_array_equal(stiff.drives.reduction, np.diag([1.0, -2.5]))
+    given = load_robot(path, transmission=TransmissionSpec(reduction=(1.0, 2.0, 3.0)))
+    np.testing.assert_array_equal(given.drives.reduction, np.diag([1.0, 2.0, 3.0]))
+    path.write_text(geared(transmission("50", "a", "b")))
+    robot = load_robot(path)
+    np.testing.assert_array_equal(robot.drives.reduction, np.eye(3))
+    assert robot.warnings[0].startswith("transmission t couples a, b, which is not read")
+    for ratio, words in (
+        ("0", "line 11: <mechanicalReduction> is 0;"),
+        ("x", "should hold a number"),
+    ):
+        path.write_text(geared(transmission(ratio, "a")))
+        with pytest.raises(InputError, match=words):
+            load_robot(path)
+
+
+def test_xacro_is_refused_with_the_command(tmp_path: Path) -> None:
+    path = tmp_path / "arm.urdf.xacro"
+    path.write_text("<robot/>")
+    words = f"{path}: is xacro, which has to be expanded first: xacro {path} -o arm.urdf"
+    with pytest.raises(InputError) as caught:
+        load_robot(path)
+    assert str(caught.value) == words
+    path = tmp_path / "arm.urdf"
+    path.write_text(
+        '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">\n<xacro:arm/></robot>'
+    )
+    with pytest.raises(InputError, match=r"line 2: is xacro, .*: xacro .* -o arm.urdf"):
+        load_robot(path)
 
 
 def test_every_loader_is_reachable() -> None:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from dynident.results.identification import Identification
     from dynident.study.study import Study
 
-OUTPUTS = ("result.json", "model.urdf", "report.html")
-"""All that ``-o DIR`` may receive."""
+OUTPUTS = ("result.json", "model.urdf", "model.xml", "report.html")
+"""All that ``-o DIR`` may receive; of the two models the one of the robot file's kind."""
 
 
 @app.command(
@@ -57,7 +57,9 @@ def identify(
     locked: LockedOption = None,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Directory of result.json, model.urdf, report.html."),
+        typer.Option(
+            "-o", "--output", help="Directory of result.json, model.urdf or model.xml, report.html."
+        ),
     ] = None,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write report.html.")] = True,
     full: Annotated[bool, typer.Option("--full", help="Print all base parameters.")] = False,
@@ -161,13 +163,14 @@ def refuse_output(directory: Path, chosen: Study, study: Path | None) -> None:
 
 
 def write_output(result: Identification, directory: Path, report: bool) -> tuple[str, ...]:
-    """Write result.json, model.urdf and report.html; returns notes on them.
+    """Write result.json, the model file and report.html; returns notes on them.
 
     What an earlier result left there and this one has not is removed: a directory never
     holds the model of one result beside the numbers of another.
     """
     from dynident.core.files import refuse_overwriting, write_files
     from dynident.results.json import result_dict, to_json
+    from dynident.results.mjcf import is_mjcf
 
     paths = [directory / name for name in OUTPUTS]
     source = result.robot.source
@@ -175,18 +178,21 @@ def write_output(result: Identification, directory: Path, report: bool) -> tuple
     earlier = paths[0].is_file()
     contents = {paths[0]: to_json(result_dict(result)).encode()}
     notes: tuple[str, ...] = ()
+    model = "model.xml" if is_mjcf(result.robot) else "model.urdf"
     if result.phi is None:
         notes = (
-            f"{result.method} gives base parameters only, so there is no model.urdf; "
+            f"{result.method} gives base parameters only, so there is no {model}; "
             "dynident export --repair writes the nearest consistent one",
         )
     elif not result.consistent:
         notes = (
-            "the links are not physically consistent, so there is no model.urdf; "
+            f"the links are not physically consistent, so there is no {model}; "
             "dynident export --repair writes the nearest consistent one",
         )
+    elif model == "model.xml":
+        contents[directory / model], notes = result.model_mjcf(directory)
     else:
-        contents[directory / "model.urdf"], notes = result.model_urdf()
+        contents[directory / model], notes = result.model_urdf()
     if report:
         from dynident.results.html import html_report
 

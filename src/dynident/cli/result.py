@@ -41,10 +41,13 @@ def validate(
         typer.echo("\n".join([one.figures.log, *lines, table, ""]))
 
 
-@app.command(epilog="Example: dynident export out/result.json --urdf arm_identified.urdf")
+@app.command(
+    epilog="Example: dynident export out/result.json --urdf arm.urdf --mjcf arm_identified.xml"
+)
 def export(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
-    urdf: Annotated[Path, typer.Option("--urdf", help="The URDF to write.")],
+    urdf: Annotated[Path | None, typer.Option("--urdf", help="The URDF to write.")] = None,
+    mjcf: Annotated[Path | None, typer.Option("--mjcf", help="The MJCF to write.")] = None,
     repair: Annotated[
         bool,
         typer.Option("--repair", help="The nearest consistent links, of a result without them."),
@@ -55,19 +58,32 @@ def export(
     from dynident.consistency.knowledge import Knowledge
     from dynident.core.errors import InputError
     from dynident.core.files import refuse_overwriting, write_files
-    from dynident.study.stored import read_result, stored_urdf
+    from dynident.study.stored import read_result, stored_mjcf, stored_urdf
 
     if metric is not None and not repair:
         raise InputError("--metric is of --repair")
+    if urdf is None and mjcf is None:
+        raise InputError("nothing to write; give --urdf FILE or --mjcf FILE, or both")
+    if urdf == mjcf:
+        raise InputError(f"{urdf}: is given for both --urdf and --mjcf")
 
     stored = read_result(result)
     source = stored.idim.robot.source
-    refuse_overwriting([urdf], (result, stored.study.robot.file, source or result))
+    outputs = [path for path in (urdf, mjcf) if path is not None]
+    refuse_overwriting(outputs, (result, stored.study.robot.file, source or result))
     knowledge = Knowledge(metric=metric) if repair else None
-    document, notes = stored_urdf(stored, knowledge)
-    write_files({urdf: document})
+    notes: tuple[str, ...] = ()
+    documents: dict[Path, bytes] = {}
+    if urdf is not None:
+        documents[urdf], notes = stored_urdf(stored, knowledge)
+    if mjcf is not None:
+        documents[mjcf], more = stored_mjcf(stored, knowledge, mjcf.parent)
+        notes = (*notes, *more)
+    for path, document in documents.items():
+        write_files({path: document})
     for warning in stored.warnings:
         typer.echo(f"warning: {warning}", err=True)
-    for note in notes:
+    for note in dict.fromkeys(notes):
         typer.echo(f"note: {note}", err=True)
-    typer.echo(f"written to {urdf}", err=True)
+    for path in documents:
+        typer.echo(f"written to {path}", err=True)

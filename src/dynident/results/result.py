@@ -22,6 +22,7 @@ from dynident.estimators.closed_loop import FreeError, SimulatedFigure
 from dynident.recording.prepare import Samples, prepared
 from dynident.recording.recording import Recording
 from dynident.results.figures import FitFigure, Series, torque_series
+from dynident.results.mjcf import standard_mjcf
 from dynident.results.urdf import standard_urdf
 from dynident.robot.model import Robot
 
@@ -166,9 +167,31 @@ class Result:
         InputError
             When the method determined base parameters only.
         """
+        self._refuse_unreal("URDF")
+        return standard_urdf(self.idim, self.theta)
+
+    def model_mjcf(self, folder: Path | None = None) -> tuple[bytes, tuple[str, ...]]:
+        """The identified model as an MJCF, and notes on what has no place in one.
+
+        Parameters
+        ----------
+        folder : Path, optional
+            Where it will stand, so that it finds its meshes; beside the robot's own when left
+            out.
+
+        Raises
+        ------
+        InputError
+            When the method determined base parameters only.
+        """
+        self._refuse_unreal("MJCF")
+        return standard_mjcf(self.idim, self.theta, folder)
+
+    def _refuse_unreal(self, kind: str) -> None:
+        """Refuse what no model file can hold, or no simulator should be given."""
         if self.phi is None:
             raise InputError(
-                f"{self.method} gives base parameters only, which no URDF can hold; "
+                f"{self.method} gives base parameters only, which no {kind} can hold; "
                 "identify with pc-idim-ls, or take the set of dynident.nearest_to_base"
             )
         if not self.consistent:
@@ -176,7 +199,6 @@ class Result:
                 "the links are not physically consistent, so that no simulator should be given "
                 "them; use consistency 'pseudo-inertia', or dynident.nearest_consistent"
             )
-        return standard_urdf(self.idim, self.theta)
 
     def series(self, points: int = 4000) -> tuple[Series, ...]:
         """Low-passed torques of all logs and their parts, thinned for plots."""
@@ -189,5 +211,11 @@ class Result:
     def to_urdf(self, path: str | Path) -> tuple[str, ...]:
         """Write the URDF, whole or not at all; returns the notes of `model_urdf`."""
         document, notes = self.model_urdf()
+        write_files({Path(path): document})
+        return notes
+
+    def to_mjcf(self, path: str | Path) -> tuple[str, ...]:
+        """Write the MJCF, whole or not at all; returns the notes of `model_mjcf`."""
+        document, notes = self.model_mjcf(Path(path).parent)
         write_files({Path(path): document})
         return notes

@@ -12,9 +12,17 @@ import pinocchio as pin
 from lxml import etree
 
 from dynident.core.arrays import Array
-from dynident.core.errors import ComputationError, InputError
+from dynident.core.errors import InputError
 from dynident.core.inertia import from_com, is_consistent, to_com, transform
 from dynident.dynamics.idim import Idim
+from dynident.results.exported import (
+    as_text,
+    as_texts,
+    checked_bodies,
+    drive_values,
+    joint_attributes,
+    left_out,
+)
 from dynident.robot.model import Joint, Robot
 from dynident.robot.urdf import parse_xml
 
@@ -88,19 +96,20 @@ def patched_urdf(
 
     Parameters, returns and raises are those of `model_urdf`.
     """
-    values = _bodies(robot, phi)
+    values = checked_bodies(robot, phi, "URDF")
     if robot.source is None:
         raise InputError(f"robot {robot.name!r} has no URDF; write a fresh one (urdf_from_robot)")
     tree = parse_xml(robot.source)
     locked = robot.locked
     document = Document(tree, robot.source, locked)
+    attributes = joint_attributes(robot, {"damping": damping, "friction": friction})
     notes = []
     for name, body in zip(robot.links, values, strict=True):
         notes += _patch_body(document, name, body)
-    for joint, dynamics in zip(robot.joints, _dynamics(robot, damping, friction), strict=True):
+    for joint, dynamics in zip(robot.joints, attributes, strict=True):
         for attribute, value in dynamics.items():
             _child(document.joint(joint.name), "dynamics").set(attribute, value)
-    return _text(tree.getroot(), robot.source), (*notes, *_omitted(omitted))
+    return _text(tree.getroot(), robot.source), (*notes, *left_out(omitted, "URDF"))
 
 
 class Document:
@@ -186,7 +195,7 @@ def urdf_from_robot(
 
     Parameters, returns and raises are those of `model_urdf`.
     """
-    values = _bodies(robot, phi)
+    values = checked_bodies(robot, phi, "URDF")
     if robot.source is not None and robot.source.suffix.lower() == ".urdf":
         raise InputError(f"{robot.source}: is a URDF already; patch it (patched_urdf)")
     root = etree.Element("robot", name=robot.name)
@@ -195,15 +204,16 @@ def urdf_from_robot(
         element = etree.SubElement(root, "link", name=link)
         if link in bodies:
             _write_inertial(element, bodies[link])
+    attributes = joint_attributes(robot, {"damping": damping, "friction": friction})
     moved = (robot.base_link, *(joint.link for joint in robot.joints))
-    for joint, dynamics in zip(robot.joints, _dynamics(robot, damping, friction), strict=True):
+    for joint, dynamics in zip(robot.joints, attributes, strict=True):
         element = _joint_element(joint, moved[joint.parent])
         root.append(element)
         if dynamics:
             etree.SubElement(element, "dynamics", dynamics)
     etree.indent(root)
     text = etree.tostring(root, xml_declaration=True, encoding="UTF-8")
-    return text + b"\n", _omitted(omitted)
+    return text + b"\n", left_out(omitted, "URDF")
 
 
 def _joint_element(joint: Joint, parent: str) -> etree._Element:
@@ -212,12 +222,12 @@ def _joint_element(joint: Joint, parent: str) -> etree._Element:
     etree.SubElement(
         element,
         "origin",
-        xyz=_numbers(joint.translation),
-        rpy=_numbers(pin.rpy.matrixToRpy(joint.rotation)),
+        xyz=as_texts(joint.translation),
+        rpy=as_texts(pin.rpy.matrixToRpy(joint.rotation)),
     )
     etree.SubElement(element, "parent", link=parent)
     etree.SubElement(element, "child", link=joint.link)
-    etree.SubElement(element, "axis", xyz=_numbers(joint.axis))
+    etree.SubElement(element, "axis", xyz=as_texts(joint.axis))
     limits = {"effort": _limit(joint.effort), "velocity": _limit(joint.velocity)}
     if not endless:
         limits |= {"lower": _limit(joint.lower), "upper": _limit(joint.upper)}
@@ -227,48 +237,8 @@ def _joint_element(joint: Joint, parent: str) -> etree._Element:
 
 def _limit(value: float) -> str:
     if np.isfinite(value):
-        return _number(value)
+        return as_text(value)
     return UNLIMITED if value > 0.0 else f"-{UNLIMITED}"
-
-
-def _bodies(robot: Robot, phi: npt.ArrayLike) -> Array:
-    values = np.asarray(phi, dtype=float)
-    shape = (len(robot.links), 10)
-    if values.shape != shape or not np.all(np.isfinite(values)):
-        raise InputError(
-            f"robot {robot.name!r}: inertial parameters have shape {values.shape}, expected "
-            f"finite numbers of shape {shape}"
-        )
-    for name, body in zip(robot.links, values, strict=True):
-        if body[0] <= 0.0 and np.any(body != 0.0):
-            raise ComputationError(
-                f"link {name}: its mass is {body[0]:.3g} kg, which no URDF can hold; identify "
-                "with a physically consistent method such as pc-idim-ls"
-            )
-    return values
-
-
-def _dynamics(
-    robot: Robot, damping: npt.ArrayLike | None, friction: npt.ArrayLike | None
-) -> list[dict[str, str]]:
-    """Each joint's attributes of <dynamics>; NaN stands for none."""
-    attributes: list[dict[str, str]] = [{} for _ in robot.joints]
-    for name, numbers in (("damping", damping), ("friction", friction)):
-        if numbers is None:
-            continue
-        values = np.asarray(numbers, dtype=float)
-        if values.shape != (robot.n,):
-            raise InputError(
-                f"robot {robot.name!r}: {name} has shape {values.shape}, expected ({robot.n},)"
-            )
-        for own, value in zip(attributes, values, strict=True):
-            if not np.isnan(value):
-                own[name] = _number(value)
-    return attributes
-
-
-def _omitted(omitted: Sequence[str]) -> tuple[str, ...]:
-    return (f"not in the URDF, which has no place for it: {', '.join(omitted)}",) if omitted else ()
 
 
 def _nominal(link: etree._Element) -> Array:
@@ -317,12 +287,12 @@ def _write_inertial(link: etree._Element, phi: Array) -> None:
     mass, com, inertia = to_com(phi)
     inertial = _child(link, "inertial")
     origin = _child(inertial, "origin")
-    origin.set("xyz", _numbers(com))
+    origin.set("xyz", as_texts(com))
     origin.set("rpy", "0 0 0")
-    _child(inertial, "mass").set("value", _number(mass))
+    _child(inertial, "mass").set("value", as_text(mass))
     moments = _child(inertial, "inertia")
     for row, column in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)):
-        moments.set("i" + "xyz"[row] + "xyz"[column], _number(inertia[row, column]))
+        moments.set("i" + "xyz"[row] + "xyz"[column], as_text(inertia[row, column]))
 
 
 def _child(parent: etree._Element, tag: str) -> etree._Element:
@@ -376,14 +346,6 @@ def _step(element: etree._Element) -> str:
     return _indentation(element).removeprefix(_indentation(outer)) or "  "
 
 
-def _number(value: float) -> str:
-    return repr(float(value))
-
-
-def _numbers(values: Array) -> str:
-    return " ".join(_number(value) for value in values)
-
-
 def _text(root: etree._Element, path: Path) -> bytes:
     """The document with its file's line ends and what stands around its root, as they were."""
     original = path.read_bytes()
@@ -413,18 +375,10 @@ def standard_urdf(idim: Idim, theta: Array) -> tuple[bytes, tuple[str, ...]]:
     ComputationError
         When a body's parameters cannot be written.
     """
-    phi, drives = idim.split(theta)
-    own = {(p.number, p.symbol): float(v) for p, v in zip(idim.drives, drives, strict=True)}
-    numbers = range(1, idim.robot.n + 1)
-
-    def every(symbol: str) -> list[float] | None:
-        values = [own[j, symbol] for j in numbers if (j, symbol) in own]
-        return values if len(values) == idim.robot.n else None
-
     return model_urdf(
         idim.robot,
-        phi,
-        damping=every("fv"),
-        friction=every("fc"),
+        idim.split(theta)[0],
+        damping=drive_values(idim, theta, "fv"),
+        friction=drive_values(idim, theta, "fc"),
         omitted=[p.name for p in idim.drives if p.symbol not in ("fv", "fc")],
     )

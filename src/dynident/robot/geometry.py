@@ -149,9 +149,9 @@ def urdf_model(robot: Robot, advice: str) -> tuple[Path, etree._Element, pin.Mod
     import pinocchio as pin
 
     path = robot.source
-    if path is None or path.suffix.lower() == ".toml":
+    root = None if path is None or path.suffix.lower() == ".toml" else parse_xml(path).getroot()
+    if path is None or root is None or root.tag == "mujoco":
         raise InputError(f"{robot.name}: the robot has no URDF, {advice}")
-    root = parse_xml(path).getroot()
     free = (pin.JointModelFreeFlyer(),) if robot.floating else ()
     with library_messages():
         try:

@@ -18,9 +18,10 @@ from dynident.core.schema import read_toml, validated
 from dynident.core.text import nearest
 from dynident.robot.dh import BASE, UNIT, dh_joints, dh_nominal
 from dynident.robot.drives import Drives
+from dynident.robot.mjcf import load_mjcf
 from dynident.robot.model import HUGE, Joint, Robot
 from dynident.robot.spec import DriveSpec, RobotSpec, TransmissionSpec
-from dynident.robot.urdf import load_urdf, refuse_many
+from dynident.robot.urdf import expand_first, load_urdf, refuse_many
 
 
 def load_robot(
@@ -32,7 +33,7 @@ def load_robot(
     transmission: TransmissionSpec | None = None,
     locked: Mapping[str, float] | None = None,
 ) -> Robot:
-    """Read a robot from a URDF (.urdf) or a robot file (.toml, see `RobotSpec`).
+    """Read a robot from a URDF (.urdf), an MJCF (.xml) or a robot file (.toml, see `RobotSpec`).
 
     Parameters
     ----------
@@ -59,6 +60,8 @@ def load_robot(
     """
     path = Path(path)
     loader = LOADERS.get(path.suffix.lower())
+    if path.suffix.lower() == ".xacro":
+        raise expand_first(path, path)
     if loader is None:
         raise InputError(
             f"{path}: a robot file ends in {', '.join(LOADERS)}, not in {path.suffix or 'nothing'}"
@@ -89,10 +92,9 @@ def _from_toml(path: Path, floating: bool, locked: dict[str, float]) -> Robot:
         raise InputError(f"{path}: key 'base' is of a fixed base; a floating base's pose is logged")
     locked = {**spec.locked, **locked}
     if spec.urdf is not None:
-        source = path.parent / spec.urdf
-        if not source.is_file():
-            raise InputError(f"{path}: key 'urdf': there is no file {source}")
-        robot = _mounted(load_urdf(source, floating, locked), spec)
+        robot = _mounted(load_urdf(_beside(path, "urdf", spec.urdf), floating, locked), spec)
+    elif spec.mjcf is not None:
+        robot = _mounted(load_mjcf(_beside(path, "mjcf", spec.mjcf), floating, locked), spec)
     else:
         robot = _from_table(spec, floating, path)
     if spec.name is not None:
@@ -101,8 +103,16 @@ def _from_toml(path: Path, floating: bool, locked: dict[str, float]) -> Robot:
     return with_drives(robot, spec.drive, spec.transmission, path)
 
 
+def _beside(path: Path, key: str, name: str) -> Path:
+    """The file that a robot file names."""
+    source = path.parent / name
+    if not source.is_file():
+        raise InputError(f"{path}: key {key!r}: there is no file {source}")
+    return source
+
+
 def _from_mjcf(path: Path, floating: bool, locked: dict[str, float]) -> Robot:
-    raise InputError(f"{path}: MJCF cannot be read yet; convert the model to a URDF")
+    return _finished(load_mjcf(path, floating, locked), locked, path)
 
 
 LOADERS: dict[str, Callable[[Path, bool, dict[str, float]], Robot]] = {
@@ -129,7 +139,7 @@ def _from_table(spec: RobotSpec, floating: bool, path: Path) -> Robot:
 
 
 def _mounted(robot: Robot, spec: RobotSpec) -> Robot:
-    """Gravity as the URDF's base link sees it: its own placements stay as they are.
+    """Gravity as the base link of a URDF or an MJCF sees it: its own placements stay as they are.
 
     Where a fixed base stands has no bearing on the dynamics, only how it is turned.
     """
@@ -194,7 +204,7 @@ def lock(robot: Robot, locked: Mapping[str, float], place: str | Path) -> Robot:
     Returns
     -------
     Robot
-        With direct drives, as the old ones no longer fit its joints.
+        With the drives of the joints that are left.
 
     Raises
     ------
@@ -210,44 +220,75 @@ def lock(robot: Robot, locked: Mapping[str, float], place: str | Path) -> Robot:
             raise InputError(f"{place}: locked: {key} = {value!r} is no finite number")
         values[joint_index(names, key, f"{place}: locked")] = float(value)
     offset = 0 if robot.floating else -1
-    where = [(0, np.eye(3), np.zeros(3))]
+    where = carried(robot, {names[i]: v for i, v in values.items()})
     joints: list[Joint] = []
     nominal = [robot.nominal[0]] if robot.floating else []
     for index, joint in enumerate(robot.joints):
-        parent, turn, shift = where[joint.parent]
-        rotation = turn @ joint.rotation
-        translation = turn @ joint.translation + shift
         phi = robot.nominal[index + 1 + offset]
+        number, rotation, translation = where[index + 1]
         if index not in values:
+            parent, turn, shift = where[joint.parent]
             joints.append(
                 replace(
                     joint,
                     parent=parent,
-                    rotation=frozen(rotation),
-                    translation=frozen(translation),
+                    rotation=frozen(turn @ joint.rotation),
+                    translation=frozen(turn @ joint.translation + shift),
                 )
             )
             nominal.append(phi)
-            where.append((len(joints), np.eye(3), np.zeros(3)))
-            continue
-        if joint.kind == "revolute":
-            rotation = rotation @ pin.exp3(joint.axis * values[index])
-        else:
-            translation = translation + rotation @ joint.axis * values[index]
-        where.append((parent, rotation, translation))
-        if parent + offset >= 0:
-            nominal[parent + offset] = nominal[parent + offset] + transform(
+        elif number + offset >= 0:
+            nominal[number + offset] = nominal[number + offset] + transform(
                 phi, rotation, translation
             )
     if not joints and not robot.floating:
         raise InputError(f"{place}: locked leaves no moving joint")
+    drives, left = robot.drives, [i for i in range(robot.n) if i not in values]
     return replace(
         robot,
         joints=tuple(joints),
         nominal=frozen(nominal),
-        drives=Drives.direct(len(joints)),
+        drives=Drives(
+            *(frozen(each[np.ix_(left, left)]) for each in (drives.turns, drives.reduction)),
+            *(frozen(each[left]) for each in (drives.zero, drives.gain)),
+        ),
         locked={names[i]: v for i, v in values.items()},
     )
+
+
+def carried(robot: Robot, locked: Mapping[str, float]) -> list[tuple[int, Array, Array]]:
+    """What carries the base and each joint's frame once some joints are locked.
+
+    Parameters
+    ----------
+    robot : Robot
+        With all its joints.
+    locked : mapping of str to float
+        Names of joints and their positions [rad or m].
+
+    Returns
+    -------
+    list of (int, ndarray, ndarray)
+        For the base and then each joint the 1-based number, among those that are left, of the
+        joint that moves what it moves (0 is the base), and its frame's placement (rotation,
+        translation) in that one's.
+    """
+    where = [(0, np.eye(3), np.zeros(3))]
+    count = 0
+    for joint in robot.joints:
+        if joint.name not in locked:
+            count += 1
+            where.append((count, np.eye(3), np.zeros(3)))
+            continue
+        parent, turn, shift = where[joint.parent]
+        rotation = turn @ joint.rotation
+        translation = turn @ joint.translation + shift
+        if joint.kind == "revolute":
+            rotation = rotation @ pin.exp3(joint.axis * locked[joint.name])
+        else:
+            translation = translation + rotation @ joint.axis * locked[joint.name]
+        where.append((parent, rotation, translation))
+    return where
 
 
 def joint_index(names: Sequence[str], ref: str | int, place: str) -> int:

@@ -39,8 +39,12 @@ class Joint:
         Unit axis in the joint frame.
     lower, upper, velocity, effort : float
         Limits, infinite where the file states none [rad or m, 1/s, Nm or N].
-    damping, friction : float
-        The file's own values, for comparison only.
+    damping, friction, armature : float
+        The file's own values, for comparison only: viscous, Coulomb, and the rotor's inertia as
+        the joint sees it.
+    kp, kd : float
+        Of the law ``kp (qref - q) - kd dq`` that the file gives the joint's drive, 0 where it
+        gives none.
     """
 
     name: str
@@ -56,6 +60,9 @@ class Joint:
     effort: float = np.inf
     damping: float = 0.0
     friction: float = 0.0
+    armature: float = 0.0
+    kp: float = 0.0
+    kd: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -82,7 +89,7 @@ class Robot:
         Joints of the file that stay at a value and are none of `joints`; what they move is
         part of the body that carries them [rad or m].
     source : Path or None
-        The file it came from (the URDF where there is one).
+        The file it came from (the URDF or the MJCF where there is one).
     warnings : tuple of str
     """
 

@@ -119,14 +119,16 @@ class BaseSpec(Spec):
 
 
 class RobotSpec(Spec):
-    """A robot file: a URDF with what it lacks, or a DH table.
+    """A robot file: a URDF or an MJCF with what it lacks, or a DH table.
 
     Attributes
     ----------
     name : str, optional
-        The URDF's own, or the file's stem, when left out.
+        That of the URDF or the MJCF, or the file's stem, when left out.
     urdf : str, optional
         Path of a URDF, relative to this file.
+    mjcf : str, optional
+        Path of an MJCF instead.
     convention : {"modified", "standard"}, optional
         The DH table's; see `dynident.robot.dh`.
     joint : tuple of DHJointSpec
@@ -145,6 +147,7 @@ class RobotSpec(Spec):
 
     name: Name | None = None
     urdf: Name | None = None
+    mjcf: Name | None = None
     convention: Literal["modified", "standard"] | None = None
     joint: tuple[DHJointSpec, ...] = ()
     angles: Literal["deg", "rad"] = "deg"
@@ -157,13 +160,16 @@ class RobotSpec(Spec):
 
     @model_validator(mode="after")
     def _one_description(self) -> Self:
-        if (self.urdf is None) == (self.convention is None):
+        given = [key for key in ("urdf", "mjcf", "convention") if getattr(self, key) is not None]
+        if len(given) != 1:
             raise ValueError(
-                'give either urdf = "file.urdf", or convention = "modified" | "standard" '
-                "with [[joint]] rows"
+                'give either urdf = "file.urdf", or mjcf = "file.xml", or convention = "modified" '
+                '| "standard" with [[joint]] rows'
             )
-        if self.urdf is not None and self.joint:
-            raise ValueError("[[joint]] rows are of a DH table and have no place beside urdf")
+        if self.convention is None and self.joint:
+            raise ValueError(
+                f"[[joint]] rows are of a DH table and have no place beside {given[0]}"
+            )
         if self.convention is not None and not self.joint:
             raise ValueError("the DH table has no [[joint]] rows")
         return self

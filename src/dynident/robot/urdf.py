@@ -68,7 +68,8 @@ def load_urdf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
     -------
     Robot
         Joints in Pinocchio's order; links behind fixed joints are part of the body that
-        carries them. A mimic joint is a joint of its own, with a warning.
+        carries them. A mimic joint is a joint of its own, with a warning. Simple transmissions
+        are the drives' reduction.
 
     Raises
     ------
@@ -95,8 +96,11 @@ def load_urdf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
                 f"joint {name} mimics {mimic.get('joint')}; it is taken as a joint of its own, "
                 f"so its motion must be in the log, or lock it: locked = {{ {name} = 0.0 }}"
             )
+    refuse_macros(root, path)
     refuse_numbers(root, path)
     refuse_circles(root, path)
+    ratios, coupled = transmissions(root, path)
+    warnings += coupled
     moving = sum(joint.get("type") != "fixed" for joint in root.iterchildren("joint"))
     refuse_many(moving - len(locked), path)
     # as UTF-8 and without its document type, whatever the file is written in
@@ -114,7 +118,76 @@ def load_urdf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
     if reason:
         told = [line.removeprefix("Error:").strip() for line in said if line.startswith("Error:")]
         raise InputError(f"{path}: {told[0] if told else reason}")
-    return replace(from_pinocchio(model, path, floating), warnings=tuple(warnings))
+    robot = from_pinocchio(model, path, floating)
+    reduction = np.diag([ratios.get(name, 1.0) for name in robot.joint_names])
+    drives = replace(robot.drives, reduction=frozen(reduction))
+    return replace(robot, drives=drives, warnings=tuple(warnings))
+
+
+def expand_first(path: Path, place: str | Path) -> InputError:
+    """The refusal of xacro, with the command that makes a URDF of it."""
+    stem = path.name.removesuffix(".xacro").removesuffix(".urdf")
+    return InputError(
+        f"{place}: is xacro, which has to be expanded first: xacro {path} -o {stem}.urdf"
+    )
+
+
+def refuse_macros(root: etree._Element, path: Path) -> None:
+    """Refuse xacro that was not expanded.
+
+    Raises
+    ------
+    InputError
+        With the line.
+    """
+    for element in root.iter(etree.Element):
+        if "xacro" in str(element.tag).partition("}")[0]:
+            raise expand_first(path, f"{path}, line {element.sourceline}")
+
+
+def transmissions(root: etree._Element, path: Path) -> tuple[dict[str, float], list[str]]:
+    """Reductions of joints that have a transmission of their own, and words on the other ones.
+
+    Parameters
+    ----------
+    root : element
+        Of the URDF.
+    path : Path
+        The file, for messages.
+
+    Returns
+    -------
+    ratios : dict of str to float
+        Turns of the motor for one of the joint.
+    warnings : list of str
+
+    Raises
+    ------
+    InputError
+        For reductions that are none, with the line.
+    """
+    ratios: dict[str, float] = {}
+    warnings = []
+    for each in root.iter("transmission"):
+        joints = [joint.get("name", "") for joint in each.iterfind("joint")]
+        ratio = 1.0
+        for element in each.iter("mechanicalReduction", "mechanical_reduction"):
+            place = f"{path}, line {element.sourceline}: <{element.tag}>"
+            try:
+                value = float(element.text or "")
+            except ValueError as error:
+                raise InputError(f"{place} should hold a number") from error
+            if not 1.0 / HUGE < abs(value) < HUGE:
+                raise InputError(f"{place} is {value:g}; a reduction is finite and not 0")
+            ratio *= value
+        if len(joints) == 1:
+            ratios[joints[0]] = ratio
+        elif joints:
+            warnings.append(
+                f"transmission {each.get('name')} couples {', '.join(joints)}, which is not read: "
+                "for logs of the motors' side give [robot.transmission] a reduction matrix"
+            )
+    return ratios, warnings
 
 
 def refuse_numbers(root: etree._Element, path: Path) -> None:

@@ -25,6 +25,7 @@ from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident.results.figures import check_lowpass, model_figures
 from dynident.results.json import SCHEMA
+from dynident.results.mjcf import standard_mjcf
 from dynident.results.repair import moved_words
 from dynident.results.result import ValidationFigures
 from dynident.results.urdf import standard_urdf
@@ -483,6 +484,44 @@ def stored_urdf(
     InputError
         When the result has no consistent links and is not to be repaired.
     """
+    theta, said = consistent_theta(stored, repair)
+    document, notes = standard_urdf(stored.idim, theta)
+    return document, (*said, *notes)
+
+
+def stored_mjcf(
+    stored: StoredResult, repair: Knowledge | None = None, folder: Path | None = None
+) -> tuple[bytes, tuple[str, ...]]:
+    """The MJCF of a stored result, and notes on what has no place in one.
+
+    Parameters
+    ----------
+    stored : StoredResult
+    repair : Knowledge, optional
+        As in `stored_urdf`.
+    folder : Path, optional
+        Where the document will stand, so that it finds its meshes.
+
+    Raises
+    ------
+    InputError
+        When the result has no consistent links and is not to be repaired.
+    """
+    theta, said = consistent_theta(stored, repair)
+    document, notes = standard_mjcf(stored.idim, theta, folder)
+    return document, (*said, *notes)
+
+
+def consistent_theta(
+    stored: StoredResult, repair: Knowledge | None = None
+) -> tuple[Array, tuple[str, ...]]:
+    """Standard parameters of a stored result that a simulator can be given, and how they came.
+
+    Raises
+    ------
+    InputError
+        When the result has no consistent links and is not to be repaired.
+    """
     impossible = stored.impossible()
     if repair is None:
         stored.phi()  # refuses base parameters
@@ -491,13 +530,10 @@ def stored_urdf(
                 f"{stored.path}: the inertia of {impossible[0]} is not physically consistent; use "
                 "--repair"
             )
-        return standard_urdf(stored.idim, stored.theta())
+        return stored.theta(), ()
     if stored.document.standard is not None and not impossible:
-        document, notes = standard_urdf(stored.idim, stored.theta())
-        return document, ("nothing to repair: the links are consistent", *notes)
-    theta, notes = repaired(stored, repair)
-    document, more = standard_urdf(stored.idim, theta)
-    return document, (*notes, *more)
+        return stored.theta(), ("nothing to repair: the links are consistent",)
+    return repaired(stored, repair)
 
 
 def repaired(stored: StoredResult, knowledge: Knowledge) -> tuple[Array, tuple[str, ...]]:

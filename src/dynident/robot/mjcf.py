@@ -1,0 +1,605 @@
+"""MJCF files into `Robot`, without MuJoCo."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from dynident.core.arrays import Array, frozen
+from dynident.core.errors import InputError
+from dynident.core.inertia import transform
+from dynident.core.text import nearest
+from dynident.robot.drives import Drives
+from dynident.robot.mjcf_actuators import actuators
+from dynident.robot.mjcf_document import Attributes, Document, Element, read_document, turn
+from dynident.robot.mjcf_inertia import body_inertia
+from dynident.robot.model import GRAVITY, Joint, Robot
+from dynident.robot.urdf import refuse_many
+
+WORLD = "world"
+PARTS = (
+    "body", "frame", "inertial", "joint", "freejoint", "geom", "site", "camera", "light",
+    "composite", "flexcomp", "replicate", "attach", "plugin",
+)  # fmt: skip
+"""What a body may have."""
+ORIENTED = frozenset({"pos", "quat", "axisangle", "xyaxes", "zaxis", "euler"})
+KNOWN = {
+    "body": ORIENTED | {"name", "childclass", "mocap", "gravcomp", "sleep", "user"},
+    "frame": ORIENTED | {"name", "childclass"},
+    "inertial": ORIENTED | {"mass", "diaginertia", "fullinertia"},
+    "joint": frozenset({
+        "name", "class", "type", "group", "pos", "axis", "springdamper", "limited", "range",
+        "actuatorfrclimited", "actuatorfrcrange", "actuatorgravcomp", "margin", "ref", "springref",
+        "springyield", "stiffness", "armature", "damping", "frictionloss", "solreflimit",
+        "solimplimit", "solreffriction", "solimpfriction", "user",
+    }),
+}  # fmt: skip
+"""Attributes of what is read whole; another one is a slip of the pen."""
+Placed = tuple[int, Array, Array]
+"""A joint's number, and a placement (rotation, translation) in its frame."""
+BASE: Placed = (0, frozen(np.eye(3)), frozen(np.zeros(3)))
+EXPAND = "have MuJoCo write it out (mujoco.mj_saveLastXML), and read that"
+
+
+@dataclass
+class Axis:
+    """A joint of a body, as it stands in the file.
+
+    Attributes
+    ----------
+    name : str
+    own : Attributes
+    rotation, translation : ndarray, shapes (3, 3) and (3,)
+        Of the frames around it, within the body.
+    """
+
+    name: str
+    own: Attributes
+    rotation: Array
+    translation: Array
+
+
+@dataclass
+class Body:
+    """A body, as it stands in the file.
+
+    Attributes
+    ----------
+    name : str
+    element : Element
+    parent : int
+        Its place in the list of bodies; -1 is the world.
+    rotation, translation : ndarray, shapes (3, 3) and (3,)
+        Its placement in its parent's frame.
+    axes : list of Axis
+        Joints that move it, those nearest to the parent first.
+    free : Element or None
+        Its free joint.
+    geoms : list of (Attributes, ndarray, ndarray)
+        With the placement of the frames around each.
+    inertial : Attributes or None
+    hidden : Element or None
+        What may hold geoms that are not read.
+    """
+
+    name: str
+    element: Element
+    parent: int
+    rotation: Array
+    translation: Array
+    axes: list[Axis] = field(default_factory=list)
+    free: Element | None = None
+    geoms: list[tuple[Attributes, Array, Array]] = field(default_factory=list)
+    inertial: Attributes | None = None
+    hidden: Element | None = None
+
+
+@dataclass(frozen=True)
+class Model:
+    """The one tree of an MJCF.
+
+    Attributes
+    ----------
+    document : Document
+    bodies : tuple of Body
+        Parents come before children; the first one stands on the world.
+    static : tuple of Body
+        Bodies of the world that nothing moves.
+    """
+
+    document: Document
+    bodies: tuple[Body, ...]
+    static: tuple[Body, ...]
+
+    @property
+    def root(self) -> Body:
+        """The body that stands on the world."""
+        return self.bodies[0]
+
+    def links_of(self, body: Body) -> tuple[str, ...]:
+        """Names of the links that a body's joints move, its own last.
+
+        A body with several joints is a chain: each joint but the last moves a link that the
+        file gives no mass.
+        """
+        return (*(f"{body.name}/{axis.name}" for axis in body.axes[:-1]), body.name)
+
+
+def load_mjcf(path: Path, floating: bool = False, locked: Collection[str] = ()) -> Robot:
+    """Read an MJCF.
+
+    Parameters
+    ----------
+    path : Path
+    floating : bool
+        Let the tree's first body move freely, whether or not it has a free joint. Without, it is
+        held where the file puts it.
+    locked : collection of str
+        Joints that the caller will lock: what couples them is not worth a word.
+
+    Returns
+    -------
+    Robot
+        Joints in the file's order; bodies without joints are part of the body that carries
+        them. A fixed base has the world's frame, a floating one that of its body. Gears of
+        actuators are the drives' reduction.
+
+    Raises
+    ------
+    InputError
+        For unreadable files, and for what no tree of hinges and slides is.
+    """
+    model = read_model(path)
+    document = model.document
+    warnings = list(_odd(model, set(locked)))
+    root = model.root
+    if floating and root.axes:
+        raise InputError(
+            f"{root.element.place}: body {root.name!r} has a joint to the world, so there is no "
+            "base that could float; give the joint to a body inside it"
+        )
+    if root.free is not None and not floating:
+        warnings.insert(
+            0,
+            f"body {root.name} has a free joint ({root.free.place}), but floating is not set: it "
+            "is taken as held where the file puts it",
+        )
+    joints, placed = assembled(model, floating)
+    nominal = np.zeros((len(joints) + 1, 10))
+    weights = body_inertias(model)
+    for body, (number, rotation, translation) in zip(model.bodies, placed, strict=True):
+        nominal[number] += transform(weights[body.name], rotation, translation)
+    if not joints and not floating:
+        raise InputError(f"{path}: the robot has no moving joint")
+    refuse_many(len(joints) - len(locked), path)
+    name = document.root.own.get("model") or path.stem
+    driven = actuators(document)
+    gears = [driven[each.name].gear if each.name in driven else 1.0 for each in joints]
+    return Robot(
+        name=name,
+        joints=tuple(joints),
+        nominal=frozen(nominal[0 if floating else 1 :]),
+        drives=replace(Drives.direct(len(joints)), reduction=frozen(np.diag(gears))),
+        floating=floating,
+        base_link=WORLD if root.axes else root.name,
+        gravity=frozen(gravity_of(document)),
+        source=path,
+        warnings=tuple(warnings),
+    )
+
+
+def assembled(model: Model, floating: bool) -> tuple[list[Joint], list[Placed]]:
+    """The joints of a model, and where its bodies are.
+
+    Parameters
+    ----------
+    model : Model
+    floating : bool
+
+    Returns
+    -------
+    joints : list of Joint
+    placed : list of (int, ndarray, ndarray)
+        For each body the 1-based number of the joint that moves it, 0 for the base, and its
+        placement (rotation, translation) in that joint's frame.
+    """
+    driven = actuators(model.document)
+    joints: list[Joint] = []
+    placed: list[Placed] = []
+    for body in model.bodies:
+        number, rotation, translation = placed[body.parent] if placed else BASE
+        if placed or not floating:
+            translation = translation + rotation @ body.translation
+            rotation = rotation @ body.rotation
+        for axis, link in zip(body.axes, model.links_of(body), strict=False):
+            joint, (rotation, translation) = _joint(
+                model.document, axis, link, number, rotation, translation
+            )
+            if axis.name in driven:
+                drive = driven[axis.name]
+                effort = min(joint.effort, drive.effort)
+                joint = replace(joint, effort=effort, kp=drive.kp, kd=drive.kd)
+            joints.append(joint)
+            number = len(joints)
+        placed.append((number, rotation, translation))
+    return joints, placed
+
+
+def _joint(
+    document: Document, axis: Axis, link: str, parent: int, rotation: Array, translation: Array
+) -> tuple[Joint, tuple[Array, Array]]:
+    """A joint of a body that stands at a placement, and the body's placement in its frame.
+
+    The file places a body as it is when its joints are at their reference (`ref`): the joint
+    frame turns back from there to where its joint is zero. It keeps the body's axes.
+    """
+    own = axis.own
+    kind = own.text("type", "hinge")
+    hinge = kind == "hinge"
+    unit = own.vector("axis", (0.0, 0.0, 1.0))
+    size = float(np.linalg.norm(unit))
+    if size < 1e-14:
+        raise InputError(f"{own.shown('axis')} has no direction")
+    unit = axis.rotation @ unit / size
+    # where a slide has its axis does not matter
+    anchor = axis.translation + axis.rotation @ own.vector("pos", (0.0, 0.0, 0.0))
+    anchor = anchor if hinge else np.zeros(3)
+    compiler = document.compiler
+    lower, upper = own.limited("range", "limited", compiler.automatic)
+    ref = own.number("ref")
+    if hinge:
+        ref, lower, upper = (
+            compiler.angle(value) if np.isfinite(value) else value for value in (ref, lower, upper)
+        )
+    at = translation + rotation @ anchor
+    joint = Joint(
+        name=axis.name,
+        link=link,
+        kind="revolute" if hinge else "prismatic",
+        parent=parent,
+        rotation=frozen(rotation @ turn(unit, -ref) if hinge else rotation),
+        translation=frozen(at if hinge else at - rotation @ unit * ref),
+        axis=frozen(unit),
+        lower=lower,
+        upper=upper,
+        effort=max(map(abs, own.limited("actuatorfrcrange", "actuatorfrclimited", True))),
+        damping=_first(own, "damping"),
+        friction=own.number("frictionloss"),
+        armature=own.number("armature"),
+    )
+    return joint, (np.eye(3), -anchor)
+
+
+def _first(own: Attributes, key: str) -> float:
+    """A coefficient that MuJoCo lets be a polynomial of the speed.
+
+    Raises
+    ------
+    InputError
+        For a polynomial.
+    """
+    values = own.numbers(key, 8, 1) if key in own else [0.0]
+    if any(values[1:]):
+        raise InputError(f"{own.shown(key)} is a polynomial; only its first number can be kept")
+    return values[0]
+
+
+def gravity_of(document: Document) -> Array:
+    """Gravity in the world, shape (3,) [m/s^2]."""
+    gravity = np.array(GRAVITY)
+    for section in document.sections("option"):
+        own = Attributes(section, section.own)
+        gravity = own.vector("gravity", tuple(gravity))
+    weightless = [
+        flag.own.get("gravity") == "disable"
+        for section in document.sections("option")
+        for flag in section.every("flag")
+        if "gravity" in flag.own
+    ]
+    return np.zeros(3) if weightless and weightless[-1] else gravity
+
+
+def body_inertias(model: Model) -> dict[str, Array]:
+    """Inertial parameters of each body in its own frame, by name.
+
+    Raises
+    ------
+    InputError
+        When geoms that have to be read for it cannot be.
+    """
+    document = model.document
+    total = document.compiler.total_mass
+    counted = (*model.bodies, *(model.static if total > 0.0 else ()))
+    found = {
+        body.name: body_inertia(document, body.name, body.inertial, body.geoms, body.hidden)
+        for body in counted
+    }
+    if total > 0.0:
+        weight = sum(phi[0] for phi in found.values())
+        found = {name: phi * (total / max(weight, 1e-15)) for name, phi in found.items()}
+    return found
+
+
+def read_model(path: Path) -> Model:
+    """Read an MJCF and find its one tree of moving bodies.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    InputError
+        For unreadable files, ball joints, several trees, and what has to be expanded first.
+    """
+    document = read_document(path)
+    bodies: list[Body] = []
+    world = Body(WORLD, document.root, -1, np.eye(3), np.zeros(3))
+    for section in document.sections("worldbody"):
+        _walk(document, section, world, -1, "main", np.eye(3), np.zeros(3), bodies)
+    _name(bodies)
+    tops = [_top(bodies, index) for index in range(len(bodies))]
+    moving = {
+        top for top, body in zip(tops, bodies, strict=True) if body.axes or body.free is not None
+    }
+    if not moving:
+        raise InputError(f"{path}: the robot has no moving joint")
+    if len(moving) > 1:
+        trees = ", ".join(
+            f"{bodies[top].name} (line {bodies[top].element.line})" for top in sorted(moving)
+        )
+        raise InputError(
+            f"{path}: several bodies of the world move, each with a tree of its own: {trees}; "
+            "leave only the robot, or put its parts into one body"
+        )
+    (chosen,) = moving
+    own = [index for index, top in enumerate(tops) if top == chosen]
+    place = {index: k for k, index in enumerate(own)}
+    kept = tuple(bodies[index] for index in own)
+    for body in kept:
+        body.parent = place.get(body.parent, -1)
+        _refuse_joints(body)
+    static = tuple(body for body, top in zip(bodies, tops, strict=True) if top != chosen)
+    return Model(document, kept, static)
+
+
+def _walk(
+    document: Document,
+    element: Element,
+    body: Body,
+    place: int,
+    childclass: str,
+    rotation: Array,
+    translation: Array,
+    bodies: list[Body],
+) -> None:
+    """Gather what stands in a body, or in a frame of it whose placement is given."""
+    for child in element.children:
+        _refuse_unknown(child)
+        own = document.attributes(child, childclass)
+        if child.tag in ("body", "frame"):
+            turned, shifted = document.placement(own)
+            turned, shifted = rotation @ turned, translation + rotation @ shifted
+            inner = child.own.get("childclass", childclass)
+            document.known_class(inner, child)
+            if child.tag == "frame":
+                _walk(document, child, body, place, inner, turned, shifted, bodies)
+                continue
+            new = Body(child.own.get("name", ""), child, place, turned, shifted)
+            bodies.append(new)
+            here = len(bodies) - 1
+            _walk(document, child, new, here, inner, np.eye(3), np.zeros(3), bodies)
+        elif child.tag == "joint" and own.text("type") != "free":
+            body.axes.append(Axis(child.own.get("name", ""), own, rotation, translation))
+        elif child.tag in ("joint", "freejoint"):
+            body.free = child
+        elif child.tag == "geom":
+            body.geoms.append((own, rotation, translation))
+        elif child.tag == "inertial":
+            body.inertial = own
+        elif child.tag in ("composite", "attach", "flexcomp", "replicate"):
+            _refuse_hidden(child)
+            body.hidden = child
+
+
+def _refuse_unknown(element: Element) -> None:
+    if element.tag.startswith("{"):
+        return
+    if element.tag not in PARTS:
+        raise InputError(
+            f"{element.place}: <{element.tag}> is nothing that a body has"
+            f"{nearest(element.tag, PARTS)}"
+        )
+    for key in element.own:
+        if element.tag in KNOWN and key not in KNOWN[element.tag] and not key.startswith("{"):
+            raise InputError(
+                f"{element.place}: {element.name} has no attribute {key!r}"
+                f"{nearest(key, sorted(KNOWN[element.tag]))}"
+            )
+
+
+def _refuse_hidden(element: Element) -> None:
+    """Refuse what stands for bodies and joints that the file does not spell out."""
+    plain = element.tag == "replicate" and not any(element.inside("body", "joint", "attach"))
+    if not plain:
+        raise InputError(
+            f"{element.place}: <{element.tag}> makes bodies that the file does not spell out; "
+            f"{EXPAND}"
+        )
+
+
+def _refuse_joints(body: Body) -> None:
+    for axis in body.axes:
+        kind = axis.own.text("type", "hinge")
+        if kind not in ("hinge", "slide"):
+            raise InputError(
+                f"{axis.own.element.place}: joint {axis.name!r} is of type {kind!r}; only hinge "
+                "and slide can be identified"
+            )
+    if body.free is not None and (body.parent >= 0 or body.axes):
+        what = "is inside another body" if body.parent >= 0 else "has other joints too"
+        raise InputError(f"{body.free.place}: body {body.name!r} has a free joint and {what}")
+
+
+def _name(bodies: list[Body]) -> None:
+    """Give what has no name one, and refuse names that are taken."""
+    for kind, named in (
+        ("body", [(each.name, each.element) for each in bodies]),
+        ("joint", [(axis.name, axis.own.element) for each in bodies for axis in each.axes]),
+    ):
+        seen: set[str] = set()
+        for name, element in named:
+            if name in seen:
+                raise InputError(f"{element.place}: there is a {kind} {name!r} already")
+            seen |= {name} if name else set()
+    taken = {body.name for body in bodies} | {WORLD}
+    for number, body in enumerate(bodies, start=1):
+        body.name = body.name or _free(f"body{number}", taken)
+    taken = {axis.name for body in bodies for axis in body.axes}
+    for body in bodies:
+        for axis in body.axes:
+            axis.name = axis.name or _free(f"{body.name}_joint", taken)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """A name that is not taken, and is from now on."""
+    found, number = name, 1
+    while found in taken:
+        number += 1
+        found = f"{name}{number}"
+    taken.add(found)
+    return found
+
+
+def _top(bodies: list[Body], index: int) -> int:
+    while bodies[index].parent >= 0:
+        index = bodies[index].parent
+    return index
+
+
+def _odd(model: Model, locked: set[str]) -> Iterator[str]:
+    """What acts on the robot in MuJoCo and has no place in a `Robot`, one line each.
+
+    Raises
+    ------
+    InputError
+        For what makes another mechanism of it.
+    """
+    document = model.document
+    for body in model.bodies:
+        for axis in body.axes:
+            if axis.name in locked:
+                continue
+            if any(axis.own.numbers("stiffness", 8, 1) if "stiffness" in axis.own else ()) or any(
+                axis.own.vector("springdamper", (0.0, 0.0))
+            ):
+                yield (
+                    f"joint {axis.name} has a spring in the file, which is not read: model it "
+                    f'with [[element]] kind = "spring", joint = "{axis.name}"'
+                )
+        if float(Attributes(body.element, body.element.own).number("gravcomp")) != 0.0:
+            yield f"body {body.name} has gravcomp in the file, which is not read"
+    for section in document.sections("option"):
+        own = Attributes(section, section.own)
+        if own.number("density") or own.number("viscosity"):
+            yield f"{section.place}: forces of a fluid (density, viscosity) are not read"
+    yield from _coupled(model, locked)
+
+
+def _coupled(model: Model, locked: set[str]) -> Iterator[str]:
+    """What couples joints beside the tree.
+
+    Raises
+    ------
+    InputError
+        For loops of bodies.
+    """
+    document = model.document
+    names = {axis.name for body in model.bodies for axis in body.axes} - locked
+    carried = _carried(model, locked)
+    for section in document.sections("equality"):
+        for each in section.children:
+            own = document.attributes(each)
+            if not own.flag("active", True):
+                continue
+            ends = [own.text(f"{kind}{k}") for kind in ("joint", "body") for k in (1, 2)]
+            if each.tag == "joint" and ends[0] in names:
+                follows = f"joint {ends[0]} follows {ends[1]}" if ends[1] else f"holds {ends[0]}"
+                yield (
+                    f"{each.name} ({each.place}): {follows}; it is taken as a joint of its own, "
+                    f"so its motion must be in the log, or lock it: locked = {{ {ends[0]} = 0.0 }}"
+                )
+            elif each.tag in ("connect", "weld"):
+                bodies = [carried.get(name, 0) for name in ends[2:]]
+                if "site1" in own:
+                    bodies = [_site(model, carried, own.text(f"site{k}")) for k in (1, 2)]
+                if bodies[0] != bodies[1]:
+                    raise InputError(
+                        f"{each.place}: {each.name} closes a loop of bodies, which no tree has; "
+                        "take it out, or lock the joints in the loop"
+                    )
+            elif each.tag == "tendon":
+                yield f"{each.name} ({each.place}): couples joints by tendons, which are not read"
+            elif each.tag in ("flex", "flexvert", "flexstrain", "distance"):
+                raise InputError(f"{each.place}: {each.name} cannot be read; take it out")
+    for section in document.sections("tendon"):
+        for each in section.children:
+            joints = {part.own.get("joint", "") for part in each.every("joint")}
+            own = document.attributes(each)
+            acts = [
+                key
+                for key in ("stiffness", "damping", "frictionloss", "armature")
+                if key in own and any(own.numbers(key, 8, 1))
+            ]
+            if acts and (not joints or joints & names):
+                yield (
+                    f"{each.name} ({each.place}): its {' and '.join(acts)} act on several joints, "
+                    "which is not read"
+                )
+    for each in (e for section in document.sections("actuator") for e in section.children):
+        target = next(
+            (key for key in ("tendon", "cranksite", "site", "body") if key in each.own), ""
+        )
+        if target:
+            yield f"{each.name} ({each.place}): acts on a {target}, so no joint's limit is known"
+    for section in document.sections("deformable"):
+        for each in section.every("flex"):
+            raise InputError(f"{each.place}: {each.name} is no rigid body; take it out")
+
+
+def _carried(model: Model, locked: set[str]) -> dict[str, int]:
+    """For each body the last moving joint that carries it, counted from 1; 0 is the base."""
+    found: dict[str, int] = {WORLD: 0, "": 0}
+    numbers: list[int] = []
+    count = 0
+    for body in model.bodies:
+        number = numbers[body.parent] if body.parent >= 0 else 0
+        for axis in body.axes:
+            count += 1
+            number = number if axis.name in locked else count
+        numbers.append(number)
+        found[body.name] = number
+    return found
+
+
+def _site(model: Model, carried: dict[str, int], name: str) -> int:
+    """The same for the body that has a site."""
+    for body in model.bodies:
+        if any(site.own.get("name") == name for site in _own_sites(body.element)):
+            return carried[body.name]
+    return 0
+
+
+def _own_sites(element: Element) -> Iterator[Element]:
+    for child in element.children:
+        if child.tag == "site":
+            yield child
+        elif child.tag == "frame":
+            yield from _own_sites(child)
