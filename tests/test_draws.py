@@ -164,11 +164,17 @@ def test_the_command_writes_draws_and_their_ranges(tmp_path, capsys):
     told = next(row for row in found["parameters"] if row["name"] == "m2")
     assert np.mean(masses) == pytest.approx(told["mean"], rel=1e-6)
     assert f"  m2: {{mean: {told['mean']:.9g}, " in text
+    assert run([*arguments, "--format", "mjcf"]) == 0
+    robot = di.load_robot(str(out / "draw_00.xml"))
+    assert np.all(smallest_eigenvalue(robot.nominal) > 0.0)
+    assert robot.nominal[1, 0] == pytest.approx(masses[0], rel=1e-6)
     assert run([*arguments, "--format", "npz"]) == 0
+    assert sorted(path.name for path in out.iterdir()) == ["draws.npz", "draws.yaml"]
     arrays = np.load(out / "draws.npz")
     assert arrays["values"].shape == (12, len(arrays["names"]))
     assert arrays["beta"].shape == (12, len(arrays["base_names"]))
     assert run([*arguments, "--format", "yaml"]) == 0
+    assert not (out / "draws.npz").exists()
     line = (out / "draw_03.yaml").read_text().splitlines()[10]
     name, _, value = line.partition(": ")
     assert float(value) == arrays["values"][3, list(arrays["names"]).index(name)]

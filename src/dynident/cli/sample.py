@@ -20,7 +20,7 @@ def sample(
     ] = None,
     form: Annotated[
         str | None,
-        typer.Option("--format", help="Of the draws' files: urdf (default), npz or yaml."),
+        typer.Option("--format", help="urdf, mjcf, npz or yaml; the robot's own if not given."),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of the random numbers.")] = 0,
     logs: Annotated[
@@ -31,7 +31,7 @@ def sample(
 ) -> None:
     """Draw physically consistent models from what a stored result leaves open."""
     from dynident.core.errors import InputError
-    from dynident.core.files import refuse_unwritable, write_files
+    from dynident.core.files import refuse_unwritable
     from dynident.core.text import nearest
     from dynident.results.draws import FORMATS, draws_dict, draws_text
     from dynident.results.json import finite, to_json
@@ -49,8 +49,7 @@ def sample(
     found = [calibrated(stored, draws, text) for text in logs or ()]
     notes: tuple[str, ...] = ()
     if output is not None:
-        contents, notes = draws.files(form or "urdf")
-        write_files({output / name: content for name, content in contents.items()})
+        notes = draws.write(output, form)
     typer.echo(to_json(finite(draws_dict(draws, found))) if json else draws_text(draws, found),
                nl=not json)  # fmt: skip
     for warning in stored.warnings:

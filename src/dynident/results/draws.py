@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,17 +12,21 @@ from typing import Any
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import ComputationError
+from dynident.core.errors import ComputationError, InputError
 from dynident.core.files import write_files
 from dynident.core.inertia import smallest_eigenvalue
+from dynident.core.text import nearest
 from dynident.dynamics.base import BaseParameters
 from dynident.estimators.closed_loop import Simulation
+from dynident.results.mjcf import is_mjcf, standard_mjcf
 from dynident.results.urdf import standard_urdf
 
 BAND = (0.025, 0.975)
 """Quantiles between which 95 % of the draws lie."""
 HEAD = "draws.yaml"
 """The file that tells of the others."""
+OWN = re.compile(r"draw_\d+\.(urdf|xml|yaml)|draws\.npz")
+"""Names of the others: those of an earlier set go."""
 
 
 @dataclass(frozen=True)
@@ -95,23 +100,30 @@ class Draws:
             max(0.0, found.get("delay", control.delay)),
         )
 
-    def write(self, directory: str | Path, format: str = "urdf") -> tuple[str, ...]:
+    def write(self, directory: str | Path, format: str | None = None) -> tuple[str, ...]:
         """Write them beside a `draws.yaml` that lists them, all or none; notes on the files.
 
         Parameters
         ----------
         directory : str or Path
-        format : str
-            Name in `FORMATS`.
-        """
-        contents, notes = self.files(format)
-        write_files({Path(directory) / name: content for name, content in contents.items()})
-        return notes
+        format : str, optional
+            Name in `FORMATS`; as the robot's own file by default.
 
-    def files(self, format: str) -> tuple[dict[str, bytes], tuple[str, ...]]:
-        """The files by name, `draws.yaml` first, and notes on what they do not hold."""
-        found, notes = FORMATS[format](self)
-        return {HEAD: self.ranges(tuple(found)).encode(), **found}, notes
+        Raises
+        ------
+        InputError
+            For unknown formats, and where nothing can be written.
+        """
+        folder = Path(directory)
+        chosen = format or ("mjcf" if is_mjcf(self.base.idim.robot) else "urdf")
+        if chosen not in FORMATS:
+            raise InputError(f"format {chosen!r} is not known{nearest(chosen, FORMATS)}")
+        found, notes = FORMATS[chosen](self, folder)
+        contents = {HEAD: self.ranges(tuple(found)).encode(), **found}
+        old = folder.iterdir() if (folder / HEAD).is_file() else ()
+        gone = [path for path in old if OWN.fullmatch(path.name) and path.name not in contents]
+        write_files({folder / name: content for name, content in contents.items()}, gone)
+        return notes
 
     def ranges(self, files: Sequence[str] = ()) -> str:
         """``parameter: {mean, std, low, high}`` of all draws, as YAML."""
@@ -173,7 +185,7 @@ def numbered(draws: Draws, suffix: str) -> Iterator[tuple[int, str]]:
         yield k, f"draw_{k:0{digits}d}.{suffix}"
 
 
-def as_urdf(draws: Draws) -> Files:
+def as_urdf(draws: Draws, folder: Path) -> Files:
     """One URDF a draw."""
     files: dict[str, bytes] = {}
     notes: list[str] = []
@@ -183,7 +195,17 @@ def as_urdf(draws: Draws) -> Files:
     return files, (*dict.fromkeys(notes), *beside(draws))
 
 
-def as_npz(draws: Draws) -> Files:
+def as_mjcf(draws: Draws, folder: Path) -> Files:
+    """One MJCF a draw."""
+    files: dict[str, bytes] = {}
+    notes: list[str] = []
+    for k, name in numbered(draws, "xml"):
+        files[name], own = standard_mjcf(draws.base.idim, draws.theta[k], folder)
+        notes += own
+    return files, (*dict.fromkeys(notes), *beside(draws))
+
+
+def as_npz(draws: Draws, folder: Path) -> Files:
     """All draws as arrays."""
     buffer = io.BytesIO()
     np.savez(
@@ -196,7 +218,7 @@ def as_npz(draws: Draws) -> Files:
     return {"draws.npz": buffer.getvalue()}, ()
 
 
-def as_yaml(draws: Draws) -> Files:
+def as_yaml(draws: Draws, folder: Path) -> Files:
     """One file of plain values a draw."""
     files = {}
     for k, name in numbered(draws, "yaml"):
@@ -212,8 +234,13 @@ def beside(draws: Draws) -> tuple[str, ...]:
     return (f"{', '.join(draws.loop)} of each draw stand in the formats npz and yaml alone",)
 
 
-FORMATS: dict[str, Callable[[Draws], Files]] = {"urdf": as_urdf, "npz": as_npz, "yaml": as_yaml}
-"""Forms of draws, by name."""
+FORMATS: dict[str, Callable[[Draws, Path], Files]] = {
+    "urdf": as_urdf,
+    "mjcf": as_mjcf,
+    "npz": as_npz,
+    "yaml": as_yaml,
+}
+"""Files of draws by format, and of the folder in which they will stand."""
 
 
 @dataclass(frozen=True)
