@@ -121,14 +121,26 @@ class StoredSettings(Part):
     simulation: StoredLoop = StoredLoop()
 
 
+class StoredFree(Part):
+    """Errors of free simulations of one log."""
+
+    use: Name
+    horizon_s: Finite | None
+    rms_mrad: dict[str, Finite]
+
+
 class Document(Part):
     """What other commands need of a result.json."""
 
     method: Name
     settings: StoredSettings
+    covariance_matrix: tuple[tuple[Finite, ...], ...] | None = None
+    fitted_covariance: tuple[tuple[Finite, ...], ...] | None = None
+    prior_weight: Finite | None = None
     parameters: tuple[StoredParameter, ...]
     shape: tuple[StoredShape, ...] = ()
     fitted: tuple[StoredShape, ...] = ()
+    free_simulation: tuple[StoredFree, ...] = ()
     standard: tuple[StoredLink, ...] | None
     joints: tuple[StoredJoint, ...]
 
@@ -175,6 +187,52 @@ class StoredResult:
         if found is None or len(found) != self.idim.robot.n or min(found) <= 0.0:
             return None
         return np.array(found, dtype=float)
+
+    def position_sigma(self) -> Array:
+        """Root mean square of the positions that free simulations left of the fitted logs.
+
+        Raises
+        ------
+        InputError
+            When the result does not tell it.
+        """
+        names = self.idim.robot.joint_names
+        found = [
+            [one.rms_mrad[name] for name in names]
+            for one in self.document.free_simulation
+            if one.use == "identify" and one.horizon_s is None and set(one.rms_mrad) == set(names)
+        ]
+        if not found:
+            raise InputError(f"{self.path}: has no free_simulation of the logs that it was made of")
+        return np.asarray(1e-3 * np.sqrt(np.mean(np.square(found), axis=0)))
+
+    def covariance(self) -> Array:
+        """Of the base parameters.
+
+        Raises
+        ------
+        InputError
+            When the result does not tell it.
+        """
+        count = len(self.document.parameters)
+        return self._full(self.document.covariance_matrix, "covariance_matrix", count)
+
+    def fitted_covariance(self) -> Array:
+        """Of drives and loop, where they were fitted to positions; errors as `covariance`."""
+        count = len(self.document.fitted)
+        return self._full(self.document.fitted_covariance, "fitted_covariance", count)
+
+    def _full(self, rows: tuple[tuple[float, ...], ...] | None, key: str, count: int) -> Array:
+        """A symmetric matrix of its lower triangle."""
+        if rows is None or [len(row) for row in rows] != list(range(1, count + 1)):
+            raise InputError(
+                f"{self.path}: has no {key} of its {count} parameters; make it anew with "
+                "dynident identify"
+            )
+        full = np.zeros((count, count))
+        for k, row in enumerate(rows):
+            full[k, : k + 1] = full[: k + 1, k] = row
+        return full
 
     def theta(self) -> Array:
         """Standard parameters with the stored model's torques."""
