@@ -369,6 +369,19 @@ def test_a_simulated_motion_is_a_log():
     assert residual(log) < 1e-9
 
 
+def test_coulomb_friction_acts_with_a_smooth_sign():
+    loop, _ = solo(0.0, width=np.full(12, 0.1), dq0=np.linspace(-0.4, 0.5, 18))
+    robot = loop.idim.robot
+    drives = np.tile([ROTOR, VISCOUS, 0.06, 0.01], 12)  # Ia fv fc off
+    loop = replace(loop, idim=di.build_idim(robot, "coulomb-viscous"))
+    motion = simulate_floating(loop, np.concatenate([robot.nominal.ravel(), drives]))
+    model, tau, _ = stated(loop, motion, 0)
+    speed = motion.dq[0, 6:]
+    tau[6:] -= 0.06 * np.tanh(speed / 0.1) + 0.01
+    expected = pin.aba(model, model.createData(), motion.q[0], motion.dq[0], tau)
+    assert relative(motion.ddq[0], expected) < 1e-9
+
+
 def test_drives_give_what_is_fed_forward_and_what_is_external_acts():
     loop, theta = solo(0.05)
     push = np.zeros((50, 18))
