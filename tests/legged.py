@@ -519,6 +519,8 @@ class Built:
         Which foot each geom is, or -1.
     cut : tuple of (body, rotation, translation)
         MuJoCo's body beyond each sensor, and the sensor's frame in it.
+    point : bool
+        Whether feet are points.
     """
 
     model: mujoco.MjModel
@@ -526,6 +528,7 @@ class Built:
     moving: Integers
     foot: Integers
     cut: tuple[tuple[int, Array, Array], ...]
+    point: bool
 
 
 def mujoco_robot(truth: Truth, locked: Mapping[str, float]) -> Built:
@@ -626,6 +629,7 @@ def mujoco_robot(truth: Truth, locked: Mapping[str, float]) -> Built:
         moving=np.array([truth.joints.index(joint) for joint in names]),
         foot=foot,
         cut=tuple(places),
+        point=machine.sole is None,
     )
 
 
@@ -889,12 +893,10 @@ def forward(built: Built, data: mujoco.MjData) -> None:
     """
     model = built.model
     mujoco.mj_fwdPosition(model, data)
-    if data.ncon:
+    if built.point and data.ncon:
         contact = data.contact
-        round_ = model.geom_type[contact.geom[:, 1]] == mujoco.mjtGeom.mjGEOM_SPHERE
-        if np.any(round_):
-            contact.pos[:] = data.geom_xpos[contact.geom[:, 1]]
-            mujoco.mj_makeConstraint(model, data)
+        contact.pos[:] = data.geom_xpos[contact.geom[:, 1]]
+        mujoco.mj_makeConstraint(model, data)
     mujoco.mj_fwdVelocity(model, data)
     mujoco.mj_fwdActuation(model, data)
     mujoco.mj_fwdAcceleration(model, data)
@@ -1014,8 +1016,6 @@ def standing(
     half = np.arange(-2.0 * lead, 2.0 * rows + 2.0) * h / 2.0
     aim, speed, command = targets(real, built, half, knots, planned, torque)
     track = Track.empty(rows, model, len(real.machine.feet), len(real.cuts))
-    frames = [model.geom(foot).id for foot in real.machine.feet]
-    flat = real.machine.sole is not None
     q, v = np.zeros(model.nq), np.zeros(model.nv)
     q[:7] = planned[0, [0, 1, 2, 6, 3, 4, 5]]
     q[1 + built.order] = planned[0, 7 + built.moving]
@@ -1038,7 +1038,7 @@ def standing(
                 track.qpos[row], track.qvel[row], track.qacc[row] = q, v, data.qacc
                 track.tau[row] = data.actuator_force
                 track.aim[row], track.speed[row] = aim[2 * k], speed[2 * k]
-                tread(built, data, frames, flat, track.feet[row], track.touching[row])
+                tread(built, data, track.feet[row], track.touching[row])
                 feel(built, data, track.cuts[row])
         v = v + h / 6.0 * (ka[0] + 2.0 * ka[1] + 2.0 * ka[2] + ka[3])
         mean = (kq[0] + 2.0 * kq[1] + 2.0 * kq[2] + kq[3]) / 6.0
@@ -1048,28 +1048,24 @@ def standing(
     return track
 
 
-def tread(
-    built: Built, data: mujoco.MjData, frames: list[int], flat: bool, wrench: Array,
-    touching: Booleans,
-) -> None:  # fmt: skip
+def tread(built: Built, data: mujoco.MjData, wrench: Array, touching: Booleans) -> None:
     """Contact wrench of each foot in its frame, summed over its points of contact."""
     if not data.ncon:
         return
     contact = data.contact
-    foot = built.foot[contact.geom[:, 1]]
-    rows = contact.efc_address[:, None] + np.arange(3)
-    inside = contact.efc_address >= 0
-    local = np.where(inside[:, None], data.efc_force[np.where(inside[:, None], rows, 0)], 0.0)
-    force = np.einsum("cij,ci->cj", contact.frame.reshape(-1, 3, 3), local)
-    for k, geom in enumerate(frames):
-        mine = foot == k
-        if not np.any(mine):
+    geoms, firsts, axes = contact.geom[:, 1], contact.efc_address, contact.frame.reshape(-1, 3, 3)
+    for c, (geom, first) in enumerate(zip(geoms, firsts, strict=True)):
+        if first < 0:
             continue
-        R = data.geom_xmat[geom].reshape(3, 3)
-        origin = data.geom_xpos[geom] - R[:, 2] * built.model.geom_size[geom, 2] * flat
-        wrench[k, :3] = force[mine].sum(axis=0) @ R
-        wrench[k, 3:] = np.cross(contact.pos[mine] - origin, force[mine]).sum(axis=0) @ R
+        k, R = built.foot[geom], data.geom_xmat[geom].reshape(3, 3)
         touching[k] = True
+        force = data.efc_force[first : first + 3] @ axes[c] @ R
+        wrench[k, :3] += force
+        if not built.point:
+            x, y, z = (contact.pos[c] - data.geom_xpos[geom]) @ R
+            z += built.model.geom_size[geom, 2]
+            fx, fy, fz = force
+            wrench[k, 3:] += (y * fz - z * fy, z * fx - x * fz, x * fy - y * fx)
 
 
 def feel(built: Built, data: mujoco.MjData, wrench: Array) -> None:
@@ -1084,7 +1080,10 @@ def feel(built: Built, data: mujoco.MjData, wrench: Array) -> None:
         moment, force = data.cfrc_int[body, :3], data.cfrc_int[body, 3:]
         about = data.subtree_com[model.body_rootid[body]]
         wrench[k, :3] = force @ turn
-        wrench[k, 3:] = (moment + np.cross(about - origin, force)) @ turn
+        x, y, z = about - origin
+        fx, fy, fz = force
+        moment = moment + np.array([y * fz - z * fy, z * fx - x * fz, x * fy - y * fx])
+        wrench[k, 3:] = moment @ turn
 
 
 def mounted(
@@ -1186,8 +1185,7 @@ def logged(
     for k, joint in enumerate(built.moving):
         for signal, values in signals.items():
             columns[f"{signal}_{real.joints[joint]}"] = values[:, k]
-    point = real.machine.sole is None
-    contacts = tuple(Contact(foot, foot, point) for foot in real.machine.feet)
+    contacts = tuple(Contact(foot, foot, built.point) for foot in real.machine.feet)
     if not contacts:
         base = next(f for f in list(real.model.frames)[2:] if f.type == pin.FrameType.BODY)
         contacts = (Contact(PLATE, base.name, False),)
