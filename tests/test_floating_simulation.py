@@ -132,7 +132,9 @@ def test_accelerations_are_those_of_mujoco_under_the_same_forces():
     turn = rng.normal(size=4)
     q0 = np.concatenate([rng.normal(size=3), turn / np.linalg.norm(turn), HOME])
     loop = replace(loop, q0=q0, dq0=rng.normal(size=18))
-    motion = simulate_floating(loop, theta, solo_feet(loop), Ground(height=3.0))
+    mud = Ground(stiffness=10.0, damping=0.05, slip=0.5, height=5.0)
+    motion = simulate_floating(loop, theta, solo_feet(loop), mud)
+    assert all(touching[0] for touching in motion.touching.values())
     R = pin.Quaternion(q0[3:7]).matrix()
     v = motion.dq[0]
     data.qpos[:3], data.qpos[3:7], data.qpos[1 + built.order] = q0[:3], wxyz(R), HOME
@@ -340,6 +342,30 @@ def test_steps_are_of_second_order():
     ]
     off = [np.abs(end - ends[-1]).max() for end in ends[:-1]]
     assert off[0] > 2.8 * off[1] > 2.8**2 * off[2] > 0.0
+
+
+def test_feet_that_slip_get_the_steps_that_they_need():
+    loop, theta = solo(0.6)
+    t = np.arange(600)[:, None] / 1000.0
+    swing = 0.1 * np.sin(2.0 * np.pi * t) ** 3 * np.ones(12)
+    rate = np.gradient(swing, 1e-3, axis=0)
+    reference = Reference(1000.0, HOME + swing, rate, np.gradient(rate, 1e-3, axis=0))
+    loop = replace(loop, reference=reference)
+    feet, ground = solo_feet(loop), Ground(slip=0.002)
+    coarse, fine = (
+        simulate_floating(replace(loop, substeps=s), theta, feet, ground) for s in (1, 16)
+    )
+    assert np.abs(coarse.q - fine.q).max() < 1e-4
+    off = coarse.wrenches["FL_FOOT"] - fine.wrenches["FL_FOOT"]
+    assert np.sqrt(np.mean(off**2)) < 0.02 * 9.81 * loop.idim.robot.nominal[:, 0].sum()
+    # without halved steps the feet chatter
+    rough = simulate_floating(replace(loop, substeps=1), theta, feet, ground, tolerance=1e6)
+    off = rough.wrenches["FL_FOOT"] - fine.wrenches["FL_FOOT"]
+    assert np.sqrt(np.mean(off**2)) > 0.05 * 9.81 * loop.idim.robot.nominal[:, 0].sum()
+    with pytest.raises(RolloutError, match=r"no step is short enough at t = 0\.0000 s"):
+        simulate_floating(loop, theta, feet, ground, tolerance=1e-12)
+    with pytest.raises(InputError, match="tolerance has to be positive"):
+        simulate_floating(loop, theta, feet, ground, tolerance=0.0)
 
 
 def test_a_simulated_motion_is_a_log():

@@ -12,6 +12,9 @@ ground, friction and gains, so that all there is to solve has a mass matrix's st
 
     M + g h (D + g h K).
 
+Where the first stage alone would have gone elsewhere, a step is halved: what slides and what
+touches down is no less stiff than what stands, and not in A.
+
 Configurations move along SE(3) by its exponential. A row's acceleration, torque and wrenches are
 those of one evaluation of the equations of motion, and satisfy them to rounding.
 """
@@ -43,7 +46,7 @@ from dynident.simulation.contacts import (
     read_soles,
     step_on,
 )
-from dynident.simulation.kernel import settle
+from dynident.simulation.kernel import fastest, settle
 from dynident.simulation.law import between, interpolate, linear_output
 from dynident.simulation.loop import Loop
 from dynident.simulation.plant import Plant, build_plant
@@ -51,14 +54,18 @@ from dynident.simulation.ports import (
     DIVERGED,
     DONE,
     NOT_POSITIVE,
+    STUCK,
     Inputs,
     Scratch,
+    State,
     build_scratch,
 )
 from dynident.simulation.rollout import STRETCH, clocked, given, initial_state, reason
 from dynident.simulation.state import act_slope, drag, inverse_terms, remember, resist_slope
 from dynident.simulation.vectors import add_vector, copy_matrix, copy_vector
 
+FINEST = 4096
+"""The shortest step is this share of the longest."""
 GAMMA = 1.0 - 1.0 / np.sqrt(2.0)
 FORCE, MOMENT = ("fx", "fy", "fz"), ("mx", "my", "mz")
 
@@ -134,6 +141,7 @@ def simulate_floating(
     ground: Ground | None = None,
     *,
     forward: Array | None = None,
+    tolerance: float = 1e-3,
     progress: Progress = silent,
 ) -> FloatingMotion:
     """Have a floating robot stand, walk or fly: its joints follow a reference under control.
@@ -143,13 +151,17 @@ def simulate_floating(
     loop : Loop
         Of a floating robot under a continuous controller without states, whose targets move
         smoothly. Its `q0` is by default the reference's first row on an upright base whose
-        lowest foot touches the ground. Its `integrator` is not used: see the module.
+        lowest foot touches the ground. Its `integrator` is not used (see the module); its
+        `substeps` are the fewest steps a sample.
     theta : ndarray, shape (standard parameters,)
     feet : sequence of Foot
     ground : Ground, optional
         A `Ground` as it is by default.
     forward : ndarray, shape (samples, n), optional
         Torques that the drives give beside the controller's [Nm or N].
+    tolerance : float
+        Difference of the two stages' velocities above which a step is halved, for each velocity
+        v as a share of ``1 + |v|`` [m/s or rad/s].
     progress : callable
         Called with "simulation" and the share that is done.
 
@@ -162,7 +174,8 @@ def simulate_floating(
     InputError
         For fixed bases, controllers that are sampled or have states, and feet that do not fit.
     RolloutError
-        When the motion diverges, or a mass matrix is not positive definite.
+        When the motion diverges, no step is short enough, or a mass matrix is not positive
+        definite.
     """
     idim, robot = loop.idim, loop.idim.robot
     control = loop.controller
@@ -175,6 +188,8 @@ def simulate_floating(
         )
     if loop.noise is not None or loop.count is not None:
         raise InputError("noise and counts of encoders are added to the motion afterwards")
+    if not 0.0 < tolerance < np.inf:
+        raise InputError(f"tolerance has to be positive, got {tolerance:g}")
     assert loop.width is not None
     n, dof, samples = robot.n, robot.dof, loop.samples
     ground = ground or Ground()
@@ -192,13 +207,12 @@ def simulate_floating(
         period=1.0 / loop.rate,
     )
     room = build_scratch(idim.tree.bodies, plant.elements, len(plant.gears), state, 1)
-    touch, work = build_touch(len(points.body), idim.tree.path.shape[1]), build_work(dof)
+    touch, work = build_touch(len(points.body), idim.tree.path.shape[1]), build_work(state)
     if loop.q0 is None:
         lift(idim.tree, plant, points, ground, state.q, room)
     acting = plant
     if not len(plant.elements.gear):  # as of rollouts: compiled without them
         acting = plant._replace(elements=None)  # type: ignore[arg-type]
-    h = 1.0 / (loop.rate * loop.substeps)
     out = Rows(
         np.empty((samples, len(state.q))), np.empty((samples, dof)), np.empty((samples, dof)),
         np.empty((samples, n)), np.empty((samples, len(feet), 6)),
@@ -207,9 +221,15 @@ def simulate_floating(
     for start in range(0, samples, STRETCH):
         stop = min(start + STRETCH, samples)
         status, sample, velocity = go(
-            idim.tree, acting, law, ground.law, points, loop.substeps, h, inputs, state, room,
-            touch, work, start, stop, out,
+            idim.tree, acting, law, ground.law, points, loop.substeps, tolerance, inputs, state,
+            room, touch, work, start, stop, out,
         )  # fmt: skip
+        if status == STUCK:
+            name = (robot.base_link, *robot.joint_names)[max(0, velocity - 5)]
+            raise RolloutError(
+                f"no step is short enough at t = {sample / loop.rate:.4f} s ({name}): check where "
+                "the robot starts, the ground's stiffness and the gains, or raise the tolerance"
+            )
         if status != DONE:
             raise RolloutError(reason(loop, status, sample, velocity))
         progress("simulation", stop / samples)
@@ -244,6 +264,8 @@ class Work(NamedTuple):
     net, rise, r, k1q, k1v, k2q, k2v, v : ndarray, shape (dof,)
         Generalised force, acceleration, a right-hand side, the stages, a velocity.
     q : ndarray, shape (nq,)
+    memory : ndarray, shape (elements, most states)
+        Of the friction at the step's beginning.
     """
 
     M: Array
@@ -258,13 +280,17 @@ class Work(NamedTuple):
     k2v: Array
     v: Array
     q: Array
+    memory: Array
 
 
-def build_work(dof: int) -> Work:
-    """Room for a step of that many velocities."""
+def build_work(state: State) -> Work:
+    """Room for a step from states like this one."""
+    dof = len(state.dq)
     M, L, W = np.zeros((3, dof, dof))
     net, rise, r, k1q, k1v, k2q, k2v, v = np.zeros((8, dof))
-    return Work(M, L, W, net, rise, r, k1q, k1v, k2q, k2v, v, np.zeros(dof + 1))
+    return Work(
+        M, L, W, net, rise, r, k1q, k1v, k2q, k2v, v, np.zeros(dof + 1), state.memory.copy()
+    )
 
 
 class Rows(NamedTuple):
@@ -368,8 +394,8 @@ def less(factor, A, x, out):  # type: ignore[no-untyped-def]
 
 
 @inner
-def go(tree, plant, law, ground, points, substeps, h, inputs, state, s, c, work, start, stop, out):  # type: ignore[no-untyped-def]
-    """Roll on from sample `start` to `stop`.
+def go(tree, plant, law, ground, points, steps, slack, inputs, state, s, c, work, start, stop, out):  # type: ignore[no-untyped-def]
+    """Roll on from sample `start` to `stop`, in `steps` a sample where the tolerance lets.
 
     Returns
     -------
@@ -380,20 +406,23 @@ def go(tree, plant, law, ground, points, substeps, h, inputs, state, s, c, work,
     SQ, SV, SM = state.SQ, state.SV, state.SM
     net, r, k1q, k1v, k2q, k2v = work.net, work.r, work.k1q, work.k1v, work.k2q, work.k2v
     dof = len(dq)
-    g = GAMMA * h
+    ticks, stride, last = steps * FINEST, FINEST, 0.0
+    copy_matrix(memory, work.memory)
     for k in range(start, stop):
-        for sub in range(substeps):
+        tick = 0
+        while tick < ticks:
+            h = inputs.period * stride / ticks
+            g = GAMMA * h
             # friction's states, held over the step where they are in its middle
-            share = 0.5 if k == 0 and sub == 0 else 1.0
             remember(
-                plant.gears, plant.width, plant.rough, plant.elements, s, share * h, q, dq, memory,
-                SQ, SV, SM,
+                plant.gears, plant.width, plant.rough, plant.elements, s, 0.5 * (last + h), q, dq,
+                memory, SQ, SV, SM,
             )  # fmt: skip
             load(
-                tree, plant, law, ground, points, inputs, s, c, k, sub / substeps, q, dq, z,
-                memory, net,
+                tree, plant, law, ground, points, inputs, s, c, k, tick / ticks, q, dq, z, memory,
+                net,
             )  # fmt: skip
-            if sub == 0:
+            if tick == 0:
                 copy_matrix(s.M, work.L)
                 copy_vector(net, work.rise)
                 failed = factorise(work.L)
@@ -424,7 +453,7 @@ def go(tree, plant, law, ground, points, substeps, h, inputs, state, s, c, work,
             displace(q, r, work.q)
             # ---- the second
             load(
-                tree, plant, law, ground, points, inputs, s, c, k, (sub + 1) / substeps, work.q,
+                tree, plant, law, ground, points, inputs, s, c, k, (tick + stride) / ticks, work.q,
                 work.v, z, memory, net,
             )  # fmt: skip
             failed = factorise(s.M)
@@ -438,7 +467,18 @@ def go(tree, plant, law, ground, points, substeps, h, inputs, state, s, c, work,
             less(-1.0, work.M, net, k2v)
             less(g, s.K, r, k2v)
             solve(work.W, k2v)
-            # ---- the step
+            # ---- half the step where the first stage alone would have gone elsewhere
+            wide = -1
+            for i in range(dof):
+                off = 0.5 * h * abs(k1v[i] + k2v[i])
+                if not off <= slack * (1.0 + abs(dq[i])):
+                    wide = i
+            if wide >= 0:
+                if stride == 1:
+                    return (DIVERGED if fastest(work.v) >= 0 else STUCK), k, wide
+                stride //= 2
+                copy_matrix(work.memory, memory)
+                continue
             for i in range(dof):
                 k2q[i] = r[i] + g * k2v[i]
                 r[i] = 0.5 * h * (3.0 * k1q[i] + k2q[i])
@@ -448,4 +488,9 @@ def go(tree, plant, law, ground, points, substeps, h, inputs, state, s, c, work,
             failed = settle(q, dq)
             if failed >= 0:
                 return DIVERGED, k, failed
+            copy_matrix(memory, work.memory)
+            last = h
+            tick += stride
+            if stride < FINEST and tick % (2 * stride) == 0:
+                stride *= 2
     return DONE, stop, -1
