@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from dynident.robot import load_robot as load_robot
     from dynident.robot.model import Robot as Robot
     from dynident.simulation.controller import Controller as Controller
+    from dynident.simulation.floating import simulate_floating as simulate_floating
     from dynident.simulation.loop import Loop as Loop
     from dynident.simulation.reference import Reference as Reference
     from dynident.simulation.rollout import rollout as rollout
@@ -91,6 +92,7 @@ _PUBLIC = {
     "run_study": "dynident.study.run",
     "sample": "dynident.study.sample",
     "select_blocks": "dynident.excitation.selection",
+    "simulate_floating": "dynident.simulation.floating",
     "simulate_study": "dynident.study.simulate",
     "validate": "dynident.api",
 }
