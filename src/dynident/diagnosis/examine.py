@@ -12,16 +12,10 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.options import Options
 from dynident.core.schema import Flag
-from dynident.diagnosis.diagnoses import (
-    DIAGNOSES,
-    Case,
-    Reading,
-    Suspicion,
-    consistent,
-    predicted,
-)
+from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.moments import Moments, Normal
 from dynident.diagnosis.snapshot import FEW, MOST, Snapshot, take_snapshot
+from dynident.diagnosis.suspicion import Case, Reading, Suspicion, consistent, predicted
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.recording.mend import Mending
@@ -329,6 +323,8 @@ def best_explanation(
         if explained and mean(free) > hopeless * min(mean(e.errors) for e in explained):
             break  # consistent bodies leave no less than any
         suspicion = raw if raw.measure is None else raw.measure(snapshot)
+        if suspicion is None:
+            continue
         found = normal_of(snapshot, own, suspicion.reading)
         try:
             left = found.errors(found.consistent())
@@ -343,12 +339,13 @@ def best_explanation(
     least = min(mean(each.errors) for each in explained)
     known = snapshot.base.idim.robot.has_nominal
 
-    def order(each: Explained) -> tuple[bool, int, float, float]:
-        error = mean(each.errors)
-        file = each.normal.file_error() if known else 0.0
-        return error > TIED * least, each.suspicion.freedom, file, error
+    files = [each.normal.file_error() if known else 0.0 for each in explained]
 
-    explained.sort(key=order)
+    def order(k: int) -> tuple[bool, int, bool, float]:
+        error, far = mean(explained[k].errors), files[k] > TIED**2 * min(files)
+        return error > TIED * least, explained[k].suspicion.freedom, far, error
+
+    explained = [explained[k] for k in sorted(range(len(explained)), key=order)]
     best = explained[0]
     after = mean(best.errors)
     others = [e for e in explained[1:] if e.suspicion.what != best.suspicion.what]
