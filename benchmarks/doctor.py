@@ -662,7 +662,7 @@ DAMAGES: dict[str, Damage] = {
     "delays of each torque, up to [ms]": Damage(("delay",), signals(each_late), (10, 30, 80)),
     "delay of one position [ms]": Damage(
         ("delay", "position delay"), signals(position_late), (10, 30, 80)),
-    "torque ripples, share": Damage((), signals(ripple), (0.1, 0.3, 1)),
+    "torque ripples, share": Damage(("ripple",), signals(ripple), (0.1, 0.3, 1)),
     "torque of a joint is another's": Damage(
         ("copied",), signals(copy_of_torque), (1, 2), joints=2
     ),

@@ -25,10 +25,11 @@ from dynident.diagnosis.sized import (
     drifts,
     encoder_offsets,
     position_lags,
+    ripples,
     slow_loggers,
     springs,
 )
-from dynident.diagnosis.snapshot import Snapshot
+from dynident.diagnosis.snapshot import Snapshot, low_passed
 from dynident.diagnosis.suspicion import (
     Case,
     Reading,
@@ -329,6 +330,43 @@ def without_friction(case: Case) -> Iterator[Suspicion]:
     )
 
 
+SIGNED = 4
+"""Rounds after which the signs of a torque are settled."""
+
+
+def without_sign(case: Case) -> Iterator[Suspicion]:
+    """A torque that lost its sign: that of the friction first, then that of a model's torque."""
+    s, n = case.snapshot, case.n
+    log, idim = s.samples, s.base.idim
+    cutoffs = tuple(f.cutoff for f in log.filters)
+    for j, name in enumerate(case.names):
+        tau = np.concatenate([log.tau[a:b, j] for a, b in log.runs])
+        if j not in case.bad or not (np.min(tau) >= 0.0 or np.max(tau) <= 0.0):
+            continue
+        sign = np.sign(log.dq[:, j])
+        for _ in range(SIGNED):
+            own = low_passed(
+                (sign * np.abs(log.tau[:, j]))[:, None], log, cutoffs[j : j + 1], s.thin
+            )
+            torque = s.torque.copy()
+            torque[:, j] = own[:, 0]
+            theta = s.base.standard(replace(s, torque=torque).normal.system().solve())
+            sign = np.sign(idim.torque(theta, log.q, log.dq, log.ddq)[:, j])
+
+        def change(s: Snapshot, j: int = j, own: Array = own[:, 0]) -> Snapshot:
+            torque = s.torque.copy()
+            torque[:, j] = own
+            return replace(s, torque=torque)
+
+        yield Suspicion(
+            "unsigned",
+            f"the torque of {name} lost its sign",
+            Reading.plain(n).changed(change),
+            advice=f"log the torque of {name} with its sign",
+            freedom=1,
+        )
+
+
 def mountings(case: Case) -> Iterator[Suspicion]:
     """Gravity along another axis: on a wall, on the ceiling; or there at all."""
     now = case.robot.gravity
@@ -517,6 +555,8 @@ DIAGNOSES: dict[str, Callable[[Case], Iterator[Suspicion]]] = {
     "load": loads,
     "friction": without_friction,
     "spring": springs,
+    "ripple": ripples,
+    "unsigned": without_sign,
     "torque scale": foreign_scales,
     "slow logger": slow_loggers,
 }

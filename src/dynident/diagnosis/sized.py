@@ -7,7 +7,7 @@ it meets what it leaves of the torque (a score test), and steps of Gauss and New
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -16,11 +16,12 @@ from scipy.linalg import solve_triangular
 
 from dynident.core.arrays import Array
 from dynident.diagnosis.moments import scaled_normal
-from dynident.diagnosis.snapshot import Snapshot
+from dynident.diagnosis.snapshot import Snapshot, low_passed
 from dynident.diagnosis.suspicion import (
     Case,
     Reading,
     Suspicion,
+    consistent,
     mended,
     predicted,
     root_mean_square,
@@ -524,8 +525,70 @@ def misplaced(n: int, joint: int) -> Family:
 
 
 def springs(case: Case) -> Iterator[Suspicion]:
-    """A spring, or a counterweight, at a joint, of which the file knows nothing."""
-    yield from sized(case, [sprung(case.n, j) for j in range(case.n)])
+    """A spring, or a counterweight, at a joint, of which the file knows nothing.
+
+    Masses that no body has may do the same. So where a consistent model leaves clearly more than
+    any, what it leaves is asked for a spring, too.
+    """
+    s, n = case.snapshot, case.n
+    yield from sized(case, [sprung(n, j) for j in range(n)])
+    free = s.normal.free_errors()[:n]
+    forced = np.flatnonzero(case.errors[:n] > FORCED * np.maximum(free, np.finfo(float).tiny))
+    if np.sqrt(np.mean(case.errors**2)) < WRONG_ALTOGETHER:
+        for j in forced[np.argsort(-case.errors[forced])][:MOST_FORCED]:
+            family = sprung(n, int(j))
+            told = family.tell(s, under_constraints(s, family, case.beta), np.zeros(1))
+            if told is not None:
+                yield told
+
+
+FORCED, MOST_FORCED = 1.5, 2
+"""Error of a joint under constraints over that without, from which a spring is looked for, and for
+how many joints at most."""
+WRONG_ALTOGETHER = 0.3
+"""Error under constraints from which it is no spring that is missing."""
+SECANTS = 4
+"""Steps to the number under which a consistent model leaves least."""
+
+
+def under_constraints(s: Snapshot, family: Family, beta: Array) -> Array:
+    """A number of which the torque is a linear function, by the best consistent models.
+
+    What these leave is a convex function of the number; its slope is the product of the column with
+    what is left, and secants find where that is zero.
+
+    Parameters
+    ----------
+    s : Snapshot
+    family : Family
+        Of one number.
+    beta : ndarray, shape (p,)
+        The best consistent model of the snapshot.
+    """
+    (column,) = family.columns(s, beta, np.zeros(1))
+
+    def products(s: Snapshot, beta: Array) -> tuple[float, float]:
+        slope, square = 0.0, 0.0
+        weights = s.normal.scale.reshape(-1, s.n)
+        for known, own, w in zip((s, *s.beside), column, weights, strict=True):
+            if own is not None:
+                slope += float(np.sum(w * own * left(known, beta) * known.moving))
+                square += float(np.sum(w * own**2 * known.moving))
+        return slope, square
+
+    slope, square = products(s, beta)
+    before, size = 0.0, slope / square if square > 0.0 else 0.0
+    for _ in range(SECANTS):
+        moved = family.read(s, np.array([size]))
+        now, _ = products(moved, consistent(moved.normal))
+        if slope == now or abs(now) < SETTLED_SLOPE * abs(slope):
+            break
+        before, size, slope = size, size + now * (size - before) / (slope - now), now
+    return np.array([size])
+
+
+SETTLED_SLOPE = 1e-3
+"""Share of the slope before from which a search is at its end."""
 
 
 def sprung(n: int, joint: int) -> Family:
@@ -539,9 +602,10 @@ def sprung(n: int, joint: int) -> Family:
     def tell(s: Snapshot, size: Array, error: Array) -> Suspicion:
         own = s.base.idim.robot.joints[joint]
         unit = "Nm/rad" if own.kind == "revolute" else "N/m"
+        much = f"{size[0]:.3g} ± {error[0]:.2g}" if error[0] > 0.0 else f"about {size[0]:.3g}"
         return Suspicion(
             "spring",
-            f"a spring of {size[0]:.3g} ± {error[0]:.2g} {unit} pulls at {own.name}",
+            f"a spring of {much} {unit} pulls at {own.name}",
             Reading.plain(n).changed(lambda known: read(known, size)),
             advice=f"add an [[element]] of kind 'spring' at {own.name}",
             freedom=1,
@@ -550,6 +614,92 @@ def sprung(n: int, joint: int) -> Family:
         )
 
     return Family(read, tell, 1.0, np.inf)
+
+
+MOST_PERIODS, FEWEST = 100.0, 1.5
+"""Periods a turn of a ripple at most, and periods that the motion has to cover."""
+BINS = 2048
+"""Of a joint's motion, in which what is left of its torque is added up."""
+
+
+def ripples(case: Case) -> Iterator[Suspicion]:
+    """Torques that go up and down with a joint's position: gears' teeth, motors' poles.
+
+    How often, is where the spectrum of what is left over the position is largest; sine and cosine
+    of that are columns beside the regressor.
+    """
+    s = case.snapshot
+    if s.course is None:
+        return
+    beta = s.normal.system().solve()
+    rest, weights = left(s, beta), s.normal.scale
+    waves: dict[int, tuple[float, Array]] = {}
+    for j, at in enumerate(s.moving.T):
+        order = loudest(s.q[at, j], rest[at, j])
+        if order is None:
+            continue
+        wave = waving(s, j, order)
+        columns = rippled(s.n, {j: (order, wave)}).columns(s, beta, np.zeros(2))
+        found = scores(s, beta, columns)
+        gained = (1.0 - found.share(range(2))) * found.rest
+        if gained > (1.0 - PROMISING) * weights[j] * np.sum(rest[at, j] ** 2):
+            waves[j] = (order, wave)
+    if waves:
+        family = rippled(s.n, waves)
+        yield from searched(s, family, family.next(s.brief, np.zeros(family.count), 1))
+
+
+def loudest(q: Array, rest: Array) -> float | None:
+    """How often a turn what is left of a torque goes up and down most, if the motion tells."""
+    width = float(np.ptp(q)) if len(q) else 0.0
+    if width * MOST_PERIODS < 2.0 * np.pi * FEWEST:
+        return None
+    place = np.minimum((BINS * (q - np.min(q)) / width).astype(int), BINS - 1)
+    curve = np.polynomial.Polynomial.fit(q, rest, 2)  # slow changes are not a ripple's
+    sums = np.bincount(place, rest - curve(q), BINS)
+    power = np.abs(np.fft.rfft(sums, 4 * BINS)) ** 2
+    order = 2.0 * np.pi * np.fft.rfftfreq(4 * BINS, width / BINS)
+    some = (order >= 2.0 * np.pi * FEWEST / width) & (order <= MOST_PERIODS)
+    if np.sum(some) < 3:
+        return None
+    return vertex(np.asarray(order[some], dtype=float), -np.asarray(power[some]))[0]
+
+
+def waving(s: Snapshot, joint: int, order: float) -> Array:
+    """Sine and cosine of a multiple of a position, low-passed like torque, (kept samples, 2)."""
+    log = s.samples
+    turns = order * log.q[:, joint]
+    waves = np.column_stack([np.sin(turns), np.cos(turns)])
+    return low_passed(waves, log, (log.filters[joint].cutoff,) * 2, s.thin)
+
+
+def rippled(n: int, waves: Mapping[int, tuple[float, Array]]) -> Family:
+    """Joints with sines and cosines of a multiple of their position in their torques."""
+
+    def read(s: Snapshot, size: Array) -> Snapshot:
+        torque = s.torque.copy()
+        for (j, (_, wave)), own in zip(waves.items(), size.reshape(-1, 2), strict=True):
+            torque[:, j] -= wave @ own
+        return replace(s, torque=torque)
+
+    def tell(s: Snapshot, size: Array, error: Array) -> Suspicion:
+        names, amplitude = s.base.idim.robot.joint_names, np.hypot(size[0::2], size[1::2])
+        whose = ", ".join(
+            f"that of {names[j]} {order:.3g} times a turn by {own:.3g}"
+            for (j, (order, _)), own in zip(waves.items(), amplitude, strict=True)
+        )
+        k = int(np.argmax(amplitude))
+        return Suspicion(
+            "ripple",
+            f"the torques ripple with the position, {whose}",
+            Reading.plain(n).changed(lambda known: read(known, size)),
+            advice="add an [[element]] of kind 'ripple' at each, or log less of it",
+            freedom=3 * len(waves),
+            size=float(amplitude[k]),
+            error=float(np.max(error[2 * k : 2 * k + 2])),
+        )
+
+    return Family(read, tell, 1.0, np.inf, 2 * len(waves))
 
 
 def drifts(case: Case) -> Iterator[Suspicion]:

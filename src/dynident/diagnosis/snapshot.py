@@ -244,13 +244,10 @@ def take_snapshot(base: BaseParameters, samples: Samples, most: int = MOST) -> S
     """
     cutoffs = tuple(f.cutoff for f in samples.filters)
     thin = max(1, int(samples.rate / (THIN * max(cutoffs))))
-    found = {}
-    for label in ("q", "dq", "ddq", "tau"):
-        signal = getattr(samples, label)
-        filtered = np.zeros_like(signal)
-        for start, stop in samples.runs:
-            filtered[start:stop] = by_cutoff(signal[start:stop], cutoffs, samples.rate)
-        found[label] = np.ascontiguousarray(filtered[::thin])
+    found = {
+        label: low_passed(getattr(samples, label), samples, cutoffs, thin)
+        for label in ("q", "dq", "ddq", "tau")
+    }
     length = sum(stop - start for start, stop in samples.segments)
     step = max(min(f.step for f in samples.filters), -(-length // most))
     sample = np.concatenate(
@@ -264,6 +261,14 @@ def take_snapshot(base: BaseParameters, samples: Samples, most: int = MOST) -> S
     motion = Motion(base, q, dq, ddq, moving, base.idim.packing(base.kept))
     course = np.array([found[label] for label in ("q", "dq", "ddq")])
     return Snapshot(motion, samples, thin, found["tau"], course, instant)
+
+
+def low_passed(signal: Array, samples: Samples, cutoffs: tuple[float, ...], thin: int) -> Array:
+    """Columns of a log below cutoffs of their own, of which one sample in so many is kept."""
+    filtered = np.zeros_like(signal)
+    for start, stop in samples.runs:
+        filtered[start:stop] = by_cutoff(signal[start:stop], cutoffs, samples.rate)
+    return np.ascontiguousarray(filtered[::thin])
 
 
 def at_places(signals: Array, places: Array) -> Array:

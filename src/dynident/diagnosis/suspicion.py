@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import ComputationError
 from dynident.diagnosis.moments import Moments, Normal
 from dynident.diagnosis.snapshot import Snapshot
@@ -69,6 +69,11 @@ class Reading:
     def changed(self, change: Change) -> Reading:
         """With a change of the snapshot."""
         return replace(self, change=change)
+
+    @property
+    def touched(self) -> Booleans:
+        """Joints whose torque is another, shape (n,)."""
+        return np.asarray(np.any(self.torque != np.eye(len(self.torque)), axis=1))
 
     @property
     def combines(self) -> bool:
