@@ -14,6 +14,9 @@ from dynident.core.errors import InputError
 from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.examine import examine
 from dynident.diagnosis.signals import signs
+from dynident.diagnosis.sized import sprung, under_constraints
+from dynident.diagnosis.snapshot import take_snapshot
+from dynident.diagnosis.suspicion import consistent
 from dynident.diagnosis.verdict import DOUBTFUL, REFUTED, TRUSTED
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
@@ -145,7 +148,7 @@ def test_every_diagnosis_is_tried_here():
     tried |= {"delay", "encoder offset", "position unit"}
     tried |= {"absolute encoder", "reversed time", "gravity", "drift", "mounting"}
     tried |= {"coupled drive", "rate", "torque scale of a joint", "slow logger", "torque scale"}
-    tried |= {"load", "friction", "spring", "position delay"}
+    tried |= {"load", "friction", "spring", "position delay", "ripple", "unsigned"}
     assert tried == set(DIAGNOSES)
 
 
@@ -230,11 +233,25 @@ def drifting(log):
     return replace(log, tau=log.tau + np.linspace(0.0, 8.0, len(log.tau))[:, None])
 
 
+def rippling(log):
+    """Each torque by its own number of teeth."""
+    return replace(log, tau=log.tau + np.array([4.0, 0.0, 3.0, 0.0]) * np.sin(20.0 * log.q))
+
+
+def unsigned(log):
+    """A torque of friction, which is never near zero, without its sign."""
+    tau = log.tau.copy()
+    tau[:, 3] = np.abs(tau[:, 3] + 8.0 * np.sign(log.q[:, 3] - np.roll(log.q[:, 3], 1)))
+    return replace(log, tau=tau)
+
+
 OTHERS = {
     "drift": drifting,
     "torque scale of a joint": lambda log: replace(log, tau=log.tau * [1.0, 0.1, 1.0, 1.0]),
     "rate": lambda log: replace(log, rate=2.0 * log.rate),
     "spring": lambda log: replace(log, tau=log.tau + [0.0, 40.0, 0.0, 0.0] * log.q),
+    "ripple": rippling,
+    "unsigned": unsigned,
 }
 
 
@@ -270,6 +287,27 @@ def test_torques_far_from_the_file_and_of_another_run(sound):
     found = findings(known, replace(sound, tau=other.tau))
     assert "unrelated" in [f.diagnosis for f in found]
     assert verdict_of(replace(sound, tau=other.tau)).verdict.state == REFUTED
+
+
+@pytest.mark.parametrize("joint", [1, 3])
+def test_the_torque_of_one_joint_may_be_that_of_another_run(base, sound, joint):
+    other, _ = toy.log(toy.arm(N), seconds=10.0, noise=0.3, seed=3)
+    tau = sound.tau.copy()
+    tau[:, joint] = other.tau[:, joint]
+    found = findings(base, replace(sound, tau=tau))
+    assert [f.diagnosis for f in found] == ["unrelated"]
+    assert f"the torque of joint_{joint + 1}," in found[0].what
+
+
+def test_the_size_of_a_spring_is_found_under_constraints(base, sound):
+    hurt = replace(sound, tau=sound.tau + [0.0, 400.0, 0.0, 0.0] * sound.q)
+    s = take_snapshot(base, prepare(hurt, 10.0))
+    family = sprung(N, 1)
+    size = under_constraints(s, family, consistent(s.normal))
+    assert size[0] == pytest.approx(400.0, rel=0.02)
+    left = [family.read(s, k * size).normal for k in (1.0, 0.9, 1.1)]
+    best, *others = (np.sum(normal.errors(normal.consistent()) ** 2) for normal in left)
+    assert all(best < other for other in others)
 
 
 def test_rotors_are_not_taken_for_a_scale_of_the_file():

@@ -343,15 +343,15 @@ def without_sign(case: Case) -> Iterator[Suspicion]:
         tau = np.concatenate([log.tau[a:b, j] for a, b in log.runs])
         if j not in case.bad or not (np.min(tau) >= 0.0 or np.max(tau) <= 0.0):
             continue
-        sign = np.sign(log.dq[:, j])
+        sign = np.sign(log.dq[:: s.thin, j])
         for _ in range(SIGNED):
-            own = low_passed(
-                (sign * np.abs(log.tau[:, j]))[:, None], log, cutoffs[j : j + 1], s.thin
-            )
+            signed = np.repeat(sign, s.thin)[: len(log.tau)] * np.abs(log.tau[:, j])
+            own = low_passed(signed[:, None], log, cutoffs[j : j + 1], s.thin)
             torque = s.torque.copy()
             torque[:, j] = own[:, 0]
             theta = s.base.standard(replace(s, torque=torque).normal.system().solve())
-            sign = np.sign(idim.torque(theta, log.q, log.dq, log.ddq)[:, j])
+            q, dq, ddq = (x[:: s.thin] for x in (log.q, log.dq, log.ddq))
+            sign = np.sign(idim.torque(theta, q, dq, ddq)[:, j])
 
         def change(s: Snapshot, j: int = j, own: Array = own[:, 0]) -> Snapshot:
             torque = s.torque.copy()

@@ -48,9 +48,9 @@ ROUNDS = 4
 """Findings at most."""
 CONTRADICTED = 1.2
 """Error of consistent models over that of any from which the log contradicts them."""
-APART = 1.1
+APART = 1.05
 """Error of one model of some logs over that of models of their own from which they disagree."""
-JOINT_APART = 1.5
+JOINT_APART = 1.25
 """The same of a joint."""
 TIED = 1.05
 """Errors over the smallest that are no worse: fewer fitted numbers, then the robot file, decide."""
@@ -223,6 +223,8 @@ def look(snapshot: Snapshot, others: tuple[Snapshot, ...], thorough: bool) -> tu
             break
         finding, reading = found
         findings.append(finding)
+        if finding.quiet:
+            break  # what is next to nothing tells nothing of the rest
         read = reading.of(replace(snapshot, beside=others))  # a robot is that of all logs
         snapshot, others = read.alone, read.beside
     log = snapshot.samples.name
@@ -328,6 +330,8 @@ def best_explanation(
         if suspicion is None:
             continue
         found = normal_of(snapshot, own, suspicion.reading)
+        if not found.as_many_as(normal):
+            continue
         try:
             left = found.errors(found.consistent())
         except ComputationError:
@@ -459,8 +463,9 @@ def promising(
         if suspicion.reading.change is None:
             hopeful.append((0.0, suspicion))
             continue
-        first = suspicion.reading.of(brief).normal.free_errors()
-        if better(first, before / ROUGH, sure=True):
+        read = suspicion.reading.of(brief).normal
+        first = read.free_errors()
+        if read.as_many_as(brief.normal) and better(first, before / ROUGH, sure=True):
             hopeful.append((mean(first), suspicion))
     hopeful.sort(key=lambda each: each[0])
     plain = sum(each[1].reading.change is None for each in hopeful)

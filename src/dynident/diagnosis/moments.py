@@ -15,6 +15,8 @@ from dynident.regression.factors import System
 
 RIDGE = 1e-12
 """Of scaled normal matrices: keeps directions that nothing excites from exploding."""
+KEPT = 0.6
+"""Share of rows that another reading of a log has to keep."""
 LEAST_NOISE = 1e-12
 """Squared, of a row: the torque of all rows of a joint is 1."""
 
@@ -119,6 +121,11 @@ class Normal:
             squares=np.concatenate([self.squares, other.squares]),
             rows=self.rows + other.rows,
         )
+
+    def as_many_as(self, other: Normal) -> bool:
+        """Whether few rows are lost against others, and of no joint all."""
+        none = (self.squares == 0.0) & (other.squares > 0.0)
+        return self.rows >= KEPT * other.rows and not np.any(none)
 
     @property
     def scale(self) -> Array:

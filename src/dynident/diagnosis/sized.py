@@ -198,7 +198,8 @@ def sized(case: Case, families: Sequence[Family]) -> Iterator[Suspicion]:
         start = np.zeros(family.count)
         hopeful = found.share(own) < PROMISING
         if family.starts:
-            errors = [family.read(brief, np.array([each])).normal.free() for each in family.starts]
+            reads = [family.read(brief, np.array([each])).normal for each in family.starts]
+            errors = [r.free() if r.as_many_as(brief.normal) else np.inf for r in reads]
             if min(errors) < PROMISING * brief.normal.free():
                 start, hopeful = np.array([family.starts[int(np.argmin(errors))]]), True
         if hopeful:
@@ -211,8 +212,8 @@ def searched(s: Snapshot, family: Family, size: Array) -> Iterator[Suspicion]:
         return
 
     def measure(s: Snapshot) -> Suspicion | None:
-        exact = family.next(s, size, LAST_TURNS - 1)
-        return family.tell(s, *measured(s, family, exact))
+        exact, error = measured(s, family, family.next(s, size, LAST_TURNS - 1))
+        return family.tell(s, exact, error) if np.all(np.isfinite(error)) else None
 
     first = family.tell(s, size, np.zeros(family.count))
     if first is not None:
@@ -547,15 +548,12 @@ FORCED, MOST_FORCED = 1.5, 2
 how many joints at most."""
 WRONG_ALTOGETHER = 0.3
 """Error under constraints from which it is no spring that is missing."""
-SECANTS = 4
-"""Steps to the number under which a consistent model leaves least."""
 
 
 def under_constraints(s: Snapshot, family: Family, beta: Array) -> Array:
     """A number of which the torque is a linear function, by the best consistent models.
 
-    What these leave is a convex function of the number; its slope is the product of the column with
-    what is left, and secants find where that is zero.
+    The product of the column with what these leave falls with the number, and is zero at the best.
 
     Parameters
     ----------
@@ -565,30 +563,40 @@ def under_constraints(s: Snapshot, family: Family, beta: Array) -> Array:
     beta : ndarray, shape (p,)
         The best consistent model of the snapshot.
     """
+    from scipy.optimize import brentq  # a quarter of a second that few runs need
+
     (column,) = family.columns(s, beta, np.zeros(1))
+    weights = s.normal.scale.reshape(-1, s.n)
 
-    def products(s: Snapshot, beta: Array) -> tuple[float, float]:
-        slope, square = 0.0, 0.0
-        weights = s.normal.scale.reshape(-1, s.n)
-        for known, own, w in zip((s, *s.beside), column, weights, strict=True):
-            if own is not None:
-                slope += float(np.sum(w * own * left(known, beta) * known.moving))
-                square += float(np.sum(w * own**2 * known.moving))
-        return slope, square
+    def times_column(logs: tuple[Snapshot, ...], values: Sequence[Array | None]) -> float:
+        return sum(
+            float(np.sum(w * own * value * known.moving))
+            for known, own, w, value in zip(logs, column, weights, values, strict=True)
+            if own is not None and value is not None
+        )
 
-    slope, square = products(s, beta)
-    before, size = 0.0, slope / square if square > 0.0 else 0.0
-    for _ in range(SECANTS):
+    def slope(size: float) -> float:
         moved = family.read(s, np.array([size]))
-        now, _ = products(moved, consistent(moved.normal))
-        if slope == now or abs(now) < SETTLED_SLOPE * abs(slope):
+        best, logs = consistent(moved.normal), (moved, *moved.beside)
+        return times_column(logs, [left(known, best) for known in logs])
+
+    logs = (s, *s.beside)
+    now = times_column(logs, [left(known, beta) for known in logs])
+    square = times_column(logs, column)
+    low, high, at_low = 0.0, now / square if square > 0.0 else 0.0, now
+    for _ in range(DOUBLINGS):
+        at_high = slope(high)
+        if at_high * at_low <= 0.0:
             break
-        before, size, slope = size, size + now * (size - before) / (slope - now), now
-    return np.array([size])
+        low, high, at_low = high, 2.0 * high, at_high
+    else:
+        return np.array([low])
+    found = brentq(slope, low, high, xtol=CLOSE * abs(high), rtol=CLOSE)
+    return np.array([float(found)])
 
 
-SETTLED_SLOPE = 1e-3
-"""Share of the slope before from which a search is at its end."""
+DOUBLINGS, CLOSE = 7, 0.01
+"""How often a number is doubled in search of one that is too large, and how closely it is found."""
 
 
 def sprung(n: int, joint: int) -> Family:
