@@ -51,7 +51,7 @@ class JointError:
     relative_percent : float
         ``100 ||y - yhat|| / ||y||``; NaN where the torque is zero throughout.
     rmse : float
-        [Nm or N]
+        NaN where there are no rows [Nm or N].
     """
 
     name: str
@@ -119,7 +119,7 @@ def figure(
 ) -> FitFigure:
     """Relative errors from sums of squares per joint."""
     joints = tuple(
-        JointError(name, relative(e, y), float(np.sqrt(e / max(r, 1.0))))
+        JointError(name, relative(e, y), float(np.sqrt(e / r)) if r else np.nan)
         for name, e, y, r in zip(names, squared_error, squared_torque, rows, strict=True)
     )
     overall = relative(float(np.sum(squared_error)), float(np.sum(squared_torque)))
