@@ -243,6 +243,56 @@ def continuous(quaternions: Array) -> Array:
     return np.asarray(quaternions * signs[:, None])
 
 
+# ------------------------------------------------------------------------ what Pinocchio says
+
+
+def pin_state(log: LeggedLog, row: int) -> tuple[Array, Array, Array]:
+    """A row in Pinocchio's layout: the base's spatial acceleration in its own axes."""
+    c = log.columns
+    joints = {joint: k for k, joint in enumerate(log.joints)}
+    q = np.zeros(7 + len(joints))
+    v, a = np.zeros((2, 6 + len(joints)))
+    q[:3], q[3:7] = log.of_base("p")[row], log.of_base("q")[row]
+    v[:3], v[3:6] = log.of_base("v")[row], log.of_base("w")[row]
+    a[:3] = log.of_base("a")[row] - np.cross(v[3:6], v[:3])
+    a[3:6] = log.of_base("dw")[row]
+    for joint, k in joints.items():
+        if joint in log.locked:
+            q[7 + k] = log.locked[joint]
+        else:
+            q[7 + k], v[6 + k], a[6 + k] = (c[f"{s}_{joint}"][row] for s in ("q", "dq", "ddq"))
+    return q, v, a
+
+
+def wrench(log: LeggedLog, names: tuple[str, ...], row: int) -> Array:
+    """Six components, the moments of point feet zero."""
+    values = [log.columns[name][row] for name in names]
+    return np.array(values + [0.0] * (6 - len(values)))
+
+
+def residual(log: LeggedLog, rows: int = 40) -> float:
+    """Largest residual of the equations of motion over the largest generalised force."""
+    model = pin.buildModelFromUrdf(str(log.urdf), pin.JointModelFreeFlyer())
+    data = model.createData()
+    worst, size = 0.0, 0.0
+    for row in np.linspace(0, log.samples - 1, rows).astype(int):
+        q, v, a = pin_state(log, row)
+        left = pin.computeJointTorqueRegressor(model, data, q, v, a) @ log.phi.ravel()
+        left[6:] += log.Ia * a[6:] + log.fv * v[6:]
+        right = np.zeros(model.nv)
+        for k, joint in enumerate(log.joints):
+            if joint not in log.locked:
+                right[6 + k] = log.columns[f"tau_{joint}"][row]
+        for contact in log.contacts:
+            frame = model.getFrameId(contact.frame)
+            J = pin.computeFrameJacobian(model, data, q, frame, pin.LOCAL)
+            right += J.T @ wrench(log, contact.columns, row)
+        off = left - right
+        off[[6 + log.joints.index(joint) for joint in log.locked]] = 0.0
+        worst, size = max(worst, np.abs(off).max()), max(size, np.abs(right).max())
+    return worst / size
+
+
 # ----------------------------------------------------------------------------------- the robots
 
 
@@ -469,6 +519,8 @@ class Built:
         Which foot each geom is, or -1.
     cut : tuple of (body, rotation, translation)
         MuJoCo's body beyond each sensor, and the sensor's frame in it.
+    point : bool
+        Whether feet are points.
     """
 
     model: mujoco.MjModel
@@ -476,6 +528,7 @@ class Built:
     moving: Integers
     foot: Integers
     cut: tuple[tuple[int, Array, Array], ...]
+    point: bool
 
 
 def mujoco_robot(truth: Truth, locked: Mapping[str, float]) -> Built:
@@ -576,6 +629,7 @@ def mujoco_robot(truth: Truth, locked: Mapping[str, float]) -> Built:
         moving=np.array([truth.joints.index(joint) for joint in names]),
         foot=foot,
         cut=tuple(places),
+        point=machine.sole is None,
     )
 
 
@@ -839,12 +893,10 @@ def forward(built: Built, data: mujoco.MjData) -> None:
     """
     model = built.model
     mujoco.mj_fwdPosition(model, data)
-    if data.ncon:
+    if built.point and data.ncon:
         contact = data.contact
-        round_ = model.geom_type[contact.geom[:, 1]] == mujoco.mjtGeom.mjGEOM_SPHERE
-        if np.any(round_):
-            contact.pos[:] = data.geom_xpos[contact.geom[:, 1]]
-            mujoco.mj_makeConstraint(model, data)
+        contact.pos[:] = data.geom_xpos[contact.geom[:, 1]]
+        mujoco.mj_makeConstraint(model, data)
     mujoco.mj_fwdVelocity(model, data)
     mujoco.mj_fwdActuation(model, data)
     mujoco.mj_fwdAcceleration(model, data)
@@ -964,8 +1016,6 @@ def standing(
     half = np.arange(-2.0 * lead, 2.0 * rows + 2.0) * h / 2.0
     aim, speed, command = targets(real, built, half, knots, planned, torque)
     track = Track.empty(rows, model, len(real.machine.feet), len(real.cuts))
-    frames = [model.geom(foot).id for foot in real.machine.feet]
-    flat = real.machine.sole is not None
     q, v = np.zeros(model.nq), np.zeros(model.nv)
     q[:7] = planned[0, [0, 1, 2, 6, 3, 4, 5]]
     q[1 + built.order] = planned[0, 7 + built.moving]
@@ -988,7 +1038,7 @@ def standing(
                 track.qpos[row], track.qvel[row], track.qacc[row] = q, v, data.qacc
                 track.tau[row] = data.actuator_force
                 track.aim[row], track.speed[row] = aim[2 * k], speed[2 * k]
-                tread(built, data, frames, flat, track.feet[row], track.touching[row])
+                tread(built, data, track.feet[row], track.touching[row])
                 feel(built, data, track.cuts[row])
         v = v + h / 6.0 * (ka[0] + 2.0 * ka[1] + 2.0 * ka[2] + ka[3])
         mean = (kq[0] + 2.0 * kq[1] + 2.0 * kq[2] + kq[3]) / 6.0
@@ -998,28 +1048,24 @@ def standing(
     return track
 
 
-def tread(
-    built: Built, data: mujoco.MjData, frames: list[int], flat: bool, wrench: Array,
-    touching: Booleans,
-) -> None:  # fmt: skip
+def tread(built: Built, data: mujoco.MjData, wrench: Array, touching: Booleans) -> None:
     """Contact wrench of each foot in its frame, summed over its points of contact."""
     if not data.ncon:
         return
     contact = data.contact
-    foot = built.foot[contact.geom[:, 1]]
-    rows = contact.efc_address[:, None] + np.arange(3)
-    inside = contact.efc_address >= 0
-    local = np.where(inside[:, None], data.efc_force[np.where(inside[:, None], rows, 0)], 0.0)
-    force = np.einsum("cij,ci->cj", contact.frame.reshape(-1, 3, 3), local)
-    for k, geom in enumerate(frames):
-        mine = foot == k
-        if not np.any(mine):
+    geoms, firsts, axes = contact.geom[:, 1], contact.efc_address, contact.frame.reshape(-1, 3, 3)
+    for c, (geom, first) in enumerate(zip(geoms, firsts, strict=True)):
+        if first < 0:
             continue
-        R = data.geom_xmat[geom].reshape(3, 3)
-        origin = data.geom_xpos[geom] - R[:, 2] * built.model.geom_size[geom, 2] * flat
-        wrench[k, :3] = force[mine].sum(axis=0) @ R
-        wrench[k, 3:] = np.cross(contact.pos[mine] - origin, force[mine]).sum(axis=0) @ R
+        k, R = built.foot[geom], data.geom_xmat[geom].reshape(3, 3)
         touching[k] = True
+        force = data.efc_force[first : first + 3] @ axes[c] @ R
+        wrench[k, :3] += force
+        if not built.point:
+            x, y, z = (contact.pos[c] - data.geom_xpos[geom]) @ R
+            z += built.model.geom_size[geom, 2]
+            fx, fy, fz = force
+            wrench[k, 3:] += (y * fz - z * fy, z * fx - x * fz, x * fy - y * fx)
 
 
 def feel(built: Built, data: mujoco.MjData, wrench: Array) -> None:
@@ -1034,7 +1080,10 @@ def feel(built: Built, data: mujoco.MjData, wrench: Array) -> None:
         moment, force = data.cfrc_int[body, :3], data.cfrc_int[body, 3:]
         about = data.subtree_com[model.body_rootid[body]]
         wrench[k, :3] = force @ turn
-        wrench[k, 3:] = (moment + np.cross(about - origin, force)) @ turn
+        x, y, z = about - origin
+        fx, fy, fz = force
+        moment = moment + np.array([y * fz - z * fy, z * fx - x * fz, x * fy - y * fx])
+        wrench[k, 3:] = moment @ turn
 
 
 def mounted(
@@ -1136,8 +1185,7 @@ def logged(
     for k, joint in enumerate(built.moving):
         for signal, values in signals.items():
             columns[f"{signal}_{real.joints[joint]}"] = values[:, k]
-    point = real.machine.sole is None
-    contacts = tuple(Contact(foot, foot, point) for foot in real.machine.feet)
+    contacts = tuple(Contact(foot, foot, built.point) for foot in real.machine.feet)
     if not contacts:
         base = next(f for f in list(real.model.frames)[2:] if f.type == pin.FrameType.BODY)
         contacts = (Contact(PLATE, base.name, False),)

@@ -39,7 +39,9 @@ def engine_terms(
 ) -> tuple[Array, Array, Array]:
     """Mass matrices, bias and armature of MuJoCo in the robot's order and velocities."""
     data = mujoco.MjData(model)
-    of = [mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name) for name in robot.joint_names]
+    of = [j for j in range(model.njnt) if model.jnt_type[j] != mujoco.mjtJoint.mjJNT_FREE]
+    for j, name in zip(of, robot.joint_names, strict=True):
+        assert model.joint(j).name in (name, "")
     free = 7 * robot.floating
     places = [model.jnt_qposadr[j] for j in of]
     dofs = [*range(6 * robot.floating), *(model.jnt_dofadr[j] for j in of)]

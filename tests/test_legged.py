@@ -21,7 +21,10 @@ from legged import (  # noqa: E402
     make,
     mujoco_robot,
     noisy,
+    pin_state,
+    residual,
     true_robot,
+    wrench,
     write_csv,
     wxyz,
 )
@@ -30,53 +33,6 @@ CASES = [
     ("solo12", "sway"), ("solo12", "walk"), ("solo12", "trot"), ("anymal", "squat"),
     ("talos", "sway"), ("ur5", "swing"), ("ur5", "carried"),
 ]  # fmt: skip
-
-
-def pin_state(log: LeggedLog, row: int) -> tuple[Array, Array, Array]:
-    """A row in Pinocchio's layout: the base's spatial acceleration in its own axes."""
-    c = log.columns
-    joints = {joint: k for k, joint in enumerate(log.joints)}
-    q = np.zeros(7 + len(joints))
-    v, a = np.zeros((2, 6 + len(joints)))
-    q[:3], q[3:7] = log.of_base("p")[row], log.of_base("q")[row]
-    v[:3], v[3:6] = log.of_base("v")[row], log.of_base("w")[row]
-    a[:3] = log.of_base("a")[row] - np.cross(v[3:6], v[:3])
-    a[3:6] = log.of_base("dw")[row]
-    for joint, k in joints.items():
-        if joint in log.locked:
-            q[7 + k] = log.locked[joint]
-        else:
-            q[7 + k], v[6 + k], a[6 + k] = (c[f"{s}_{joint}"][row] for s in ("q", "dq", "ddq"))
-    return q, v, a
-
-
-def wrench(log: LeggedLog, names: tuple[str, ...], row: int) -> Array:
-    """Six components, the moments of point feet zero."""
-    values = [log.columns[name][row] for name in names]
-    return np.array(values + [0.0] * (6 - len(values)))
-
-
-def residual(log: LeggedLog, rows: int = 40) -> float:
-    """Largest residual of the equations of motion over the largest generalised force."""
-    model = pin.buildModelFromUrdf(str(log.urdf), pin.JointModelFreeFlyer())
-    data = model.createData()
-    worst, size = 0.0, 0.0
-    for row in np.linspace(0, log.samples - 1, rows).astype(int):
-        q, v, a = pin_state(log, row)
-        left = pin.computeJointTorqueRegressor(model, data, q, v, a) @ log.phi.ravel()
-        left[6:] += log.Ia * a[6:] + log.fv * v[6:]
-        right = np.zeros(model.nv)
-        for k, joint in enumerate(log.joints):
-            if joint not in log.locked:
-                right[6 + k] = log.columns[f"tau_{joint}"][row]
-        for contact in log.contacts:
-            frame = model.getFrameId(contact.frame)
-            J = pin.computeFrameJacobian(model, data, q, frame, pin.LOCAL)
-            right += J.T @ wrench(log, contact.columns, row)
-        off = left - right
-        off[[6 + log.joints.index(joint) for joint in log.locked]] = 0.0
-        worst, size = max(worst, np.abs(off).max()), max(size, np.abs(right).max())
-    return worst / size
 
 
 @pytest.mark.parametrize(("robot", "motion"), CASES, ids="-".join)

@@ -12,7 +12,11 @@ from robots import relative, states
 
 from dynident.core.errors import InputError
 from dynident.dynamics import build_tree, inverse_dynamics
+from dynident.dynamics.idim import build_idim
 from dynident.robot import load_robot
+from dynident.study.loop import ControllerSection, build_controller
+from dynident.study.simulate import study_values
+from dynident.study.study import Study
 
 INERTIAL = '<inertial pos="0.1 -0.02 0.03" mass="1.5" diaginertia="0.02 0.03 0.025"/>'
 
@@ -319,6 +323,14 @@ def beside(section: str) -> str:
         ),
         (
             beside(
+                '<default><tendon damping="1"/><equality active="false"/></default>'
+                '<tendon><fixed name="t"><joint joint="a1" coef="1"/></fixed></tendon>'
+                '<equality><weld body1="b"/></equality>'
+            ),
+            "fixed 't' .*its damping act",
+        ),
+        (
+            beside(
                 '<tendon><fixed name="t"><joint joint="a1" coef="1"/></fixed></tendon>'
                 '<actuator><motor name="m" tendon="t"/></actuator>'
             ),
@@ -470,6 +482,47 @@ def test_a_robot_file_adds_drives_to_an_mjcf(tmp_path: Path) -> None:
     path = write(tmp_path, 'mjcf = "arm.xml"\nurdf = "arm.urdf"', "both.toml")
     with pytest.raises(InputError, match="give either urdf"):
         load_robot(path)
+
+
+SERVO = ARM.replace(
+    "</mujoco>",
+    '<default><position kp="9" kv="2"/></default><actuator><position joint="a1"/>'
+    '<position joint="b1" kp="30" gear="2"/></actuator></mujoco>',
+)
+
+
+def test_a_controller_takes_the_gains_of_servos(tmp_path: Path) -> None:
+    robot = load_robot(write(tmp_path, SERVO))
+    found, words = build_controller(section(), robot, ())
+    own, _ = build_controller(
+        section(gains="given", kp=(9.0, 120.0), kd=(2.0, 8.0), velocity_reference=False), robot, ()
+    )
+    assert words is None
+    np.testing.assert_array_equal(found.D, own.D)
+    for given, message in (
+        (section(kp=1.0), "has 'kp' already; leave it out"),
+        (section(kind="pid"), "are those of a 'pd', not of pid"),
+    ):
+        with pytest.raises(InputError, match=message):
+            build_controller(given, robot, ())
+    bare = load_robot(write(tmp_path, ARM))
+    with pytest.raises(InputError, match="has no position servo of a1, b1; give kp and kd"):
+        build_controller(section(), bare, ())
+
+
+def section(**given: object) -> ControllerSection:
+    return ControllerSection.model_validate({"kind": "pd", "gains": "file", **given})
+
+
+def test_the_files_own_values_are_simulated(tmp_path: Path) -> None:
+    path = write(tmp_path, CLASSES)
+    study = Study.model_validate({"robot": {"file": str(path)}})
+    robot = load_robot(path)
+    idim = build_idim(robot)
+    values = dict(zip(idim.names, study_values(study, idim), strict=True))
+    assert [values[f"Ia{k}"] for k in (1, 2, 3)] == [0.2, 0.1, 0.2]
+    assert [values[f"fv{k}"] for k in (1, 2, 3)] == [0.5, 0.5, 0.7]
+    assert [values[f"fc{k}"] for k in (1, 2, 3)] == [0.3, 0.0, 0.3]
 
 
 def test_only_a_body_inside_can_be_let_go(tmp_path: Path) -> None:

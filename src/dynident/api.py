@@ -610,7 +610,10 @@ def model_settings(
     if given.get(CONSTRAINTS):
         settings[CONSTRAINTS] = [described(c) for c in given[CONSTRAINTS]]
     if SIMULATION in given:
-        settings[SIMULATION] = given[SIMULATION].settings()
+        simulation: Simulation = given[SIMULATION]
+        if found.fitted is not None:
+            simulation = simulation.of_log(problem.samples[0])
+        settings[SIMULATION] = simulation.settings()
     if found.essential is not None:
         names, test = problem.base.names, found.essential.test
         settings["eliminated"] = [names[k] for k in found.essential.eliminated]

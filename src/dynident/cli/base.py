@@ -12,7 +12,7 @@ from dynident.cli.options import FrictionOption, JsonFlag, LockedOption, app, lo
 
 @app.command(epilog="Example: dynident base arm.urdf --friction viscous")
 def base(
-    robot: Annotated[Path, typer.Argument(metavar="ROBOT", help="URDF or robot TOML.")],
+    robot: Annotated[Path, typer.Argument(metavar="ROBOT", help="URDF, MJCF or robot TOML.")],
     friction: FrictionOption = None,
     rotor: Annotated[
         bool | None,

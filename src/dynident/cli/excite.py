@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def excite(
     robot: Annotated[
         Path | None,
-        typer.Argument(metavar="ROBOT", help="URDF or robot TOML.", show_default=False),
+        typer.Argument(metavar="ROBOT", help="URDF, MJCF or robot TOML.", show_default=False),
     ] = None,
     study: Annotated[
         Path | None,

@@ -37,7 +37,7 @@ def positive(value: float | None) -> float | None:
 
 StudyArgument = Annotated[Path | None, typer.Argument(metavar="[STUDY.toml]", show_default=False)]
 RobotOption = Annotated[
-    Path | None, typer.Option("--robot", help="URDF or robot TOML, instead of a study.")
+    Path | None, typer.Option("--robot", help="URDF, MJCF or robot TOML, instead of a study.")
 ]
 LogOption = Annotated[
     list[str] | None,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @app.command(epilog="Example: dynident repair arm.urdf --urdf arm_consistent.urdf")
 def repair(
-    robot: Annotated[Path, typer.Argument(metavar="ROBOT", help="URDF or robot TOML.")],
+    robot: Annotated[Path, typer.Argument(metavar="ROBOT", help="URDF, MJCF or robot TOML.")],
     urdf: Annotated[
         Path | None, typer.Option("--urdf", help="The URDF to write; only a report without.")
     ] = None,

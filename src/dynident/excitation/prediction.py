@@ -102,12 +102,12 @@ def predict(experiment: Experiment, motion: Motion, typical: Array) -> Predictio
 
 
 def with_friction(base: BaseParameters) -> Array:
-    """A full set with the file's inertials, damping and friction."""
+    """A full set with the file's inertials, armature, damping and friction."""
     idim = base.idim
     theta = np.array(idim.nominal)
     for k, parameter in enumerate(idim.drives):
         joint = idim.robot.joints[parameter.number - 1]
-        known = {"fv": joint.damping, "fc": joint.friction}
+        known = {"Ia": joint.armature, "fv": joint.damping, "fc": joint.friction}
         theta[idim.inertial + k] = known.get(parameter.symbol, 0.0)
     return theta
 

@@ -460,6 +460,13 @@ def wrench_columns(contact: Contact) -> tuple[str, ...]:
     return tuple(f"{part}_{contact.name}" for part in FORCE[: contact.components])
 
 
+def logged_robot(robot: Robot) -> Robot:
+    """The robot whose columns a log has: of a limb its carrier, with the limb's contacts."""
+    if robot.carrier is None or robot.seat is None:
+        return robot
+    return replace(robot.carrier, contacts=(robot.seat, *robot.contacts[1:]))
+
+
 def floating_columns(robot: Robot) -> dict[str, tuple[str, ...]]:
     """Columns of a robot's base and contacts by their signals, as files have them."""
     found = dict(BASE) if robot.floating else {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -15,7 +15,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.recording import checks
 from dynident.recording.clock import Clocking
-from dynident.recording.floating import BASE, Floating, floating_columns
+from dynident.recording.floating import BASE, Floating, floating_columns, logged_robot
 from dynident.recording.readers import Table, read_tables
 from dynident.recording.recording import Recording
 from dynident.recording.signals import (
@@ -135,9 +135,7 @@ def read_log(
             f"{label}: equations = 'base' are of a floating base; read {robot.name} with "
             "floating = true"
         )
-    if robot.carrier is not None and robot.seat is not None:
-        further = robot.contacts[1:]
-        robot = replace(robot.carrier, contacts=(robot.seat, *further))
+    robot = logged_robot(robot)
     names = robot.joint_names
     request = Request(label, names, robot, rate, units or {}, side, clocking, floating=wanted)
     torque = torque and not floats  # its base's equations take none

@@ -35,6 +35,8 @@ from dynident.recording.prepare import Samples
 from dynident.robot.model import Equations, Robot
 
 CHUNK = 4096
+LOST = 0.1
+"""Share of a log that contacts which change too soon may take unsaid."""
 SHARE = 1e-3
 """Of a robot's own noise that no equation's is below, so that none is taken for exact."""
 
@@ -123,6 +125,7 @@ def generalised(idim: Idim, log: Samples) -> Samples:
     scale = None
     if kind == "null-space":
         segments, sets = bearing(idim, log, q, dq)
+        log = replace(log, warnings=(*log.warnings, *brief(log, segments)))
         observed = replace(observed, free=tuple(dict.fromkeys(sets)))
         stated = np.zeros((len(q), len(rows)), dtype=bool)
         for (start, stop), names in zip(segments, sets, strict=True):
@@ -260,6 +263,17 @@ def bearing(
             "filter takes; check the contact columns, or raise contact_speed or bandwidth"
         )
     return tuple(segments), tuple(sets)
+
+
+def brief(log: Samples, segments: Sequence[tuple[int, int]]) -> tuple[str, ...]:
+    """A warning where contacts change too often for the filters."""
+    lost = 1.0 - sum(b - a for a, b in segments) / sum(b - a for a, b in log.segments)
+    if lost < LOST:
+        return ()
+    return (
+        f"{log.name}: {100.0 * lost:.0f} % of the samples are between contacts that change sooner "
+        "than the torque filter takes, and are not fitted; a larger bandwidth keeps more",
+    )
 
 
 def noise(idim: Idim, log: Samples, motion: tuple[Array, Array, Array]) -> Array:

@@ -30,7 +30,8 @@ from dynident.regression.generalised import (
 )
 from dynident.robot.model import Robot
 
-CHUNK = 4096
+CHUNK, SHORTEST_CHUNK, CHUNK_BYTES = 4096, 128, 2**24
+"""Samples that are turned into rows at a time: fewer where there are many columns."""
 WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")
 """Components of the base's wrench, in its link's axes about its origin."""
 FREE_OF = "free of "
@@ -212,7 +213,8 @@ class MotionRows:
         only those that survive the decimation are computed.
         """
         idim, packing = self.base.idim, self.packing
-        packed = np.empty((CHUNK, packing.width))
+        chunk = min(CHUNK, max(SHORTEST_CHUNK, CHUNK_BYTES // (8 * packing.width)))
+        packed = np.empty((chunk, packing.width))
         for segment, (start, stop) in enumerate(log.segments):
             combined = self._combined(log, segment)
             names = log.sets[segment] if isinstance(log, GeneralisedSamples) else ()
@@ -225,8 +227,8 @@ class MotionRows:
                 [len(self.columns[g]) + 1 for g in chosen],
             )
             met = None
-            for a in range(start, stop, CHUNK):
-                b = min(a + CHUNK, stop)
+            for a in range(start, stop, chunk):
+                b = min(a + chunk, stop)
                 if self.progress is not None:
                     self.progress("rows", b / len(log.q))
                 motion = (log.q[a:b], log.dq[a:b], log.ddq[a:b])

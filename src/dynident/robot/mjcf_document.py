@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -258,10 +259,21 @@ class Document:
             near = nearest(name, self.classes)
             raise InputError(f"{element.place}: there is no default class {name!r}{near}")
 
-    def attributes(self, element: Element, childclass: str = "main") -> Attributes:
-        """An element's attributes over those of its class."""
+    def attributes(
+        self, element: Element, childclass: str = "main", kind: str | None = None
+    ) -> Attributes:
+        """An element's attributes over those of its class.
+
+        Parameters
+        ----------
+        element : Element
+        childclass : str
+            The class where the element names none.
+        kind : str, optional
+            What defaults call such elements, where not by their tag.
+        """
         values: dict[str, str] = {}
-        for layer in self.layers(element, childclass, element.tag):
+        for layer in self.layers(element, childclass, kind or element.tag):
             if any(key in layer.own for key in ORIENTATIONS[1:]):
                 values = {key: text for key, text in values.items() if key not in ORIENTATIONS}
             values.update(layer.own)
@@ -407,7 +419,7 @@ def _included(node: etree._Element, path: Path, main: Path, seen: set[Path]) -> 
     if len(node):
         raise InputError(f"{place}: <include> has children; they belong into {name}")
     files = [folder / name for folder in dict.fromkeys((main.parent, path.parent))]
-    file = next((each for each in files if each.is_file()), None)
+    file = next((each for each in files if os.path.isfile(each)), None)  # False of odd names
     if file is None:
         raise InputError(f"{place}: there is no file {files[0]}")
     if file.resolve() in seen:

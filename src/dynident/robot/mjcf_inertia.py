@@ -10,7 +10,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com, to_com
 from dynident.robot.mjcf_document import Attributes, Compiler, Document, Element, upright
-from dynident.robot.model import TINY
+from dynident.robot.model import HUGE, TINY
 
 SPANNED = ("capsule", "cylinder", "ellipsoid", "box")
 """Shapes that may be given by their two ends."""
@@ -159,7 +159,7 @@ def _extent(document: Document, own: Attributes, shape: str) -> tuple[Array, Arr
 
 
 def _refuse_flat(own: Attributes, size: Array) -> None:
-    if not np.all(size > 0.0):
+    if not np.all(size > 1.0 / HUGE):
         raise InputError(f"{own.element.place}: {own.element.name} has no positive size")
 
 

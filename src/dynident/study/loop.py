@@ -51,13 +51,13 @@ class ControllerKind(Spec):
     ----------
     kind : str
         Name in `CONTROLLERS`.
-    gains : {"given", "identify"}
+    gains : {"given", "identify", "file"}
         Identify kp and kv (of "p-p") or kd (of "pd") from the log's reference, position
-        and torque instead.
+        and torque instead, or take kp and kd of "pd" from the robot file.
     """
 
     kind: Annotated[Name, one_of(CONTROLLERS)]
-    gains: Literal["given", "identify"] = "given"
+    gains: Literal["given", "identify", "file"] = "given"
 
 
 class ReferenceKind(Spec):
@@ -133,6 +133,8 @@ def build_controller(
             return identified_controller(section, robot, logs)
     maker = CONTROLLERS[section.kind]
     with placed("[controller]"):
+        if section.gains == "file":
+            section = with_gains_of_file(section, robot)
         what = f"[controller] {section.kind}"
         options = given_to(maker, section, what, ("kind", "gains"), JOINTS)
         return maker(n=robot.n, **options), None
@@ -209,6 +211,29 @@ def build_simulation(
         notes.append(assumed)
     words = "; ".join(notes) or None
     return Simulation(control, references=references, assumed=words, **settings.options())
+
+
+def with_gains_of_file(section: ControllerSection, robot: Robot) -> ControllerSection:
+    """A section with the gains of the position servos in the robot's MJCF, which damp all speed.
+
+    Raises
+    ------
+    InputError
+        For another kind, gains that are given too, and joints without a servo.
+    """
+    if section.kind != "pd":
+        raise InputError(f"[controller] gains = 'file' are those of a 'pd', not of {section.kind}")
+    for key in sorted(section.model_fields_set & {"kp", "kd"}):
+        raise InputError(f"[controller] gains = 'file' has {key!r} already; leave it out")
+    bare = [joint.name for joint in robot.joints if joint.kp <= 0.0]
+    if bare:
+        raise InputError(
+            f"[controller] gains = 'file': {robot.source or robot.name} has no position servo "
+            f"of {', '.join(bare)}; give kp and kd"
+        )
+    law = {key: tuple(getattr(joint, key) for joint in robot.joints) for key in ("kp", "kd")}
+    given = section.model_dump(include={"velocity_reference"}, exclude_none=True)
+    return section.model_copy(update={"velocity_reference": False, **given, **law})
 
 
 def identified_controller(

@@ -117,8 +117,8 @@ def logged_reference_of(references: tuple[Reference, ...] | None, log: Samples) 
 def study_values(study: Study, idim: Idim) -> Array:
     """Standard parameters that a study simulates.
 
-    Those of a stored result where one is named; else the robot file's inertials, damping
-    (fv) and friction (fc); on both, what ``[simulation.parameters]`` says.
+    Those of a stored result where one is named; else the robot file's inertials, armature (Ia),
+    damping (fv) and friction (fc); on both, what ``[simulation.parameters]`` says.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def study_values(study: Study, idim: Idim) -> Array:
     else:
         theta = np.zeros(len(idim.parameters))
         theta[: idim.inertial] = robot.nominal.ravel()
-        stated = {"fv": "damping", "fc": "friction"}
+        stated = {"Ia": "armature", "fv": "damping", "fc": "friction"}
         for index, parameter in enumerate(idim.parameters):
             if parameter.symbol in stated:
                 joint = robot.joints[parameter.number - 1]

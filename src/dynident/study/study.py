@@ -83,7 +83,7 @@ class RobotSection(Spec):
     Attributes
     ----------
     file : str
-        URDF or robot TOML, relative to the study.
+        URDF, MJCF or robot TOML, relative to the study.
     friction : str
         Friction model, or a list of them: one a joint.
     rotor : bool, optional
