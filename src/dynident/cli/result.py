@@ -58,6 +58,7 @@ def export(
     from dynident.consistency.knowledge import Knowledge
     from dynident.core.errors import InputError
     from dynident.core.files import refuse_overwriting, write_files
+    from dynident.results.mjcf import files_of
     from dynident.study.stored import read_result, stored_mjcf, stored_urdf
 
     if metric is not None and not repair:
@@ -68,9 +69,8 @@ def export(
         raise InputError(f"{urdf}: is given for both --urdf and --mjcf")
 
     stored = read_result(result)
-    source = stored.idim.robot.source
     outputs = [path for path in (urdf, mjcf) if path is not None]
-    refuse_overwriting(outputs, (result, stored.study.robot.file, source or result))
+    refuse_overwriting(outputs, (result, stored.study.robot.file, *files_of(stored.idim.robot)))
     knowledge = Knowledge(metric=metric) if repair else None
     notes: tuple[str, ...] = ()
     documents: dict[Path, bytes] = {}
