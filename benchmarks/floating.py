@@ -218,9 +218,7 @@ def times() -> list[str]:
     """A humanoid's minute at 1 kHz."""
     log = legged.noisy(legged.make("talos", "sway", 60.0, 1), 1)
     robot = robot_of(log)
-    case = Case("talos", "sway", 60.0, "full")
     recording = recorded(log, robot, "full")
-    rows = []
     di.identify(di.Problem(robot, di.prepare(recording.rows(0, 8000), BANDWIDTH), FRICTION), "wls")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     started = time.perf_counter()

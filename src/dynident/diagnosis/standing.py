@@ -274,6 +274,20 @@ def weighed(idim: Idim, log: GeneralisedSamples, base: BaseMotion) -> tuple[str,
     return ()
 
 
+def weight_borne(idim: Idim, log: GeneralisedSamples) -> float | None:
+    """What the contacts bear while the robot stands [kg]; None where they or that are unknown."""
+    robot = idim.robot
+    measured = [c for c in robot.contacts if c.name in log.wrenches]
+    if not robot.floating or log.base is None or not log.base.oriented or not measured:
+        return None
+    some, _ = calm(log, inside(log))
+    if len(measured) < len(robot.contacts) or not len(some):
+        return None
+    lift = specific(log.base, robot.gravity, some)
+    force = np.sum([world_force(idim, log, contact, some) for contact in measured], axis=0)
+    return float(force @ lift / (lift @ lift))
+
+
 def borne_by_nothing(idim: Idim, log: GeneralisedSamples, measured: Sequence[Contact]) -> str:
     """What is to be said of a robot that does not fall although nothing bears it."""
     contacts = [contact.name for contact in idim.robot.contacts]
