@@ -18,6 +18,8 @@ from dynident.dynamics.idim import build_idim
 from dynident.dynamics.whole import Model
 from dynident.simulation.controller import pd, pid
 from dynident.simulation.law import held_targets
+from dynident.simulation.loop import Loop
+from dynident.simulation.reference import Reference
 from dynident.simulation.rollout import rollout
 from dynident.study import engines
 from dynident.study.engines import ENGINES, Drive, drive_of, held
@@ -63,6 +65,36 @@ def test_friction_loss_of_mujocos_own_softness_is_another_friction(tmp_path):
     ((words, plain),) = there.otherwise
     assert "MuJoCo's own softness" in words
     assert rms(plain - ours.q) > 3.0 * rms(there.q - ours.q)
+
+
+LEG = """<mujoco><asset><mesh name="gone" file="gone.stl"/></asset><worldbody>
+<body name="trunk" pos="0 0 1"><freejoint/><geom type="mesh" mesh="gone"/>
+<inertial pos="0 0 0" mass="3" diaginertia="0.02 0.02 0.02"/>
+<body name="hip" pos="0.1 0 0"><joint name="hip" axis="1 0 0"/>
+<inertial pos="0 0.1 0" mass="1" diaginertia="0.01 0.01 0.01"/>
+<body name="shell" pos="0 0.2 0"><joint name="lid" axis="0 1 0"/>
+<inertial pos="0.1 0 0.1" mass="1" diaginertia="0.01 0.01 0.01"/>
+<body name="shin" pos="0 0 -0.2"><joint name="knee" axis="0 1 0"/>
+<inertial pos="0 0 -0.1" mass="0.5" diaginertia="0.01 0.01 0.01"/>
+</body></body></body></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_what_was_held_stays_held_and_meshes_may_be_missing(name, tmp_path):
+    (tmp_path / "leg.xml").write_text(LEG)
+    robot = di.load_robot(tmp_path / "leg.xml", locked={"lid": 0.7})
+    assert robot.joint_names == ("hip", "knee")
+    idim = build_idim(robot)
+    theta = idim.nominal
+    theta[idim.inertial :] = [0.1, 1.0, 0.8, 0.3, 0.05, 0.5, 0.4, -0.2]
+    _, loop, _ = twin(tmp_path, 3.0)
+    q = loop.reference.q[:, :2]
+    still = np.zeros_like(q)
+    loop = Loop(idim, pd((60.0, 40.0), (2.0, 1.5)), Reference(RATE, q, still, still), "sdirk2", 1,
+                WIDTH[:2], q0=q[0], dq0=np.zeros(2), held=True)  # fmt: skip
+    ours = rollout(loop, theta)
+    there = engine(name)(Model(idim, theta), drive_of(loop))
+    assert rms(there.q - ours.q) < 5e-3 * rms(ours.q - ours.q[0])
 
 
 def test_motors_of_coupled_drives_are_tendons_of_mujoco(tmp_path):

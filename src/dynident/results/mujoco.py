@@ -59,7 +59,10 @@ def mujoco_library() -> Any:
 
 
 def mujoco_model(
-    model: Model, width: npt.ArrayLike | None = None, said: tuple[str, ...] = ()
+    model: Model,
+    width: npt.ArrayLike | None = None,
+    said: tuple[str, ...] = (),
+    meshes: bool = True,
 ) -> MujocoModel:
     """A compiled model of MuJoCo from the identified MJCF and the identified drives.
 
@@ -71,6 +74,8 @@ def mujoco_model(
         Of the smoothed sign that friction was identified with; MuJoCo's own softness without.
     said : tuple of str
         Notes on the model itself.
+    meshes : bool
+        Whether to load the meshes of the robot's file; a motion without contacts needs none.
 
     Raises
     ------
@@ -85,7 +90,10 @@ def mujoco_model(
         path = Path(folder) / "model.xml"
         path.write_bytes(standard_mjcf(model.idim, model.theta, path.parent)[0])
         try:
-            found = mujoco.MjModel.from_xml_path(str(path))
+            spec = mujoco.MjSpec.from_file(str(path))
+            if not meshes:
+                drop_meshes(spec, int(mujoco.mjtGeom.mjGEOM_MESH))
+            found = spec.compile()
         except (ValueError, RuntimeError) as error:
             reason = " ".join(str(error).split())
             raise InputError(f"{model.idim.robot.name}: MuJoCo refuses it: {reason}") from error
@@ -95,6 +103,14 @@ def mujoco_model(
     if width is not None:
         soften(found, model, width)
     return MujocoModel(found, offset, said + left_out(terms.left, "model of MuJoCo"))
+
+
+def drop_meshes(spec: Any, kind: int) -> None:
+    """Take the meshes out of a model that is not compiled yet, and what is made of them."""
+    for geom in [geom for geom in spec.geoms if int(geom.type) == kind]:
+        spec.delete(geom)
+    for mesh in list(spec.meshes):
+        spec.delete(mesh)
 
 
 def velocities(found: Any, names: tuple[str, ...]) -> list[int]:
