@@ -227,6 +227,7 @@ def test_an_exported_robot_replays_a_log_as_well_as_our_simulation(name, z1, cap
     assert errors["file"] > 3.0 * errors["dynident"]
     assert found["cost_mrad"] == pytest.approx(errors[name] - errors["dynident"])
     assert found["apart_mrad"] < 0.1 * errors["dynident"]
+    assert any("no part of the model: a delay of the targets" in note for note in found["notes"])
     joints = found["rms_mrad"][name]
     assert next(iter(joints)) == "joint1"
     assert errors[name] == pytest.approx(np.sqrt(np.mean(np.square(list(joints.values())))))
@@ -253,7 +254,7 @@ def test_friction_that_engines_lack_is_stood_for_and_said(z1, tmp_path, capfd):
     assert run(command) == 0
     far = json.loads(capfd.readouterr().out)
     assert "fv, fc and off stand alone, for the log cannot be read again" in far["notes"][0]
-    assert "has no place for it: fcs1, fcc1" in far["notes"][1]
+    assert "has no place for it: fcs1, fcc1" in far["notes"][2]
     assert near["cost_mrad"] < 0.5 * far["cost_mrad"]
 
 

@@ -38,7 +38,7 @@ from dynident.robot.mjcf import (
     gravity_of,
     read_model,
 )
-from dynident.robot.mjcf_document import Attributes, Compiler, Document, Element
+from dynident.robot.mjcf_document import Attributes, Compiler, Document, Element, read_document
 from dynident.robot.model import Joint, Robot
 from dynident.robot.urdf import parse_xml
 
@@ -89,6 +89,13 @@ def is_mjcf(robot: Robot) -> bool:
         and path.suffix.lower() == ".xml"
         and parse_xml(path).getroot().tag == "mujoco"
     )
+
+
+def files_of(robot: Robot) -> tuple[Path, ...]:
+    """The file that a robot came from, and those that it includes."""
+    if robot.source is None or not is_mjcf(robot):
+        return () if robot.source is None else (robot.source,)
+    return (robot.source, *read_document(robot.source).includes.values())
 
 
 def model_mjcf(
@@ -447,7 +454,8 @@ def _relocate(patch: Patch, old: Path, new: Path) -> None:
         return
     document = patch.document
     way = Path(os.path.relpath(old.resolve(), new.resolve()))
-    assets = [each for each in document.root.inside(*DRAWN) if "file" in each.own]
+    # textures of cubes name a file for each side: fileright, ...
+    assets = [e for e in document.root.inside(*DRAWN) if any(k.startswith("file") for k in e.own)]
     needed = dict.fromkeys(DRAWN[each.tag] for each in assets)
     settings: dict[str, str] = {}
     for section in document.sections("compiler"):
