@@ -50,7 +50,7 @@ def test_engines_move_as_we_do(name, limit, tmp_path):
     assert rms(there.q - ours.q) < 5e-3 * moved
     assert there.notes == (
         () if name == "pinocchio"
-        else ("offsets are no part of a MuJoCo model: they act through qfrc_applied",)
+        else ("offsets have no place in an MJCF: here springs that are far away give them",)
     )  # fmt: skip
     without = theta.copy()
     without[loop.idim.inertial :: 4] = 0.05  # other rotors: the bound is not that wide
@@ -287,6 +287,14 @@ def test_an_engine_that_is_not_there_is_named_with_what_installs_it(z1, capfd, m
     assert run(["replay", str(result), str(log), "--engine", "mujoco"]) == 2
     said = capfd.readouterr().err
     assert said.splitlines()[-1] == "error: needs MuJoCo: pip install dynident[mujoco]"
+
+
+def test_a_result_without_a_law_cannot_be_replayed(z1, tmp_path, capfd):
+    document = json.loads(z1[0].read_text())
+    document["settings"]["study"]["controller"] = None
+    (tmp_path / "result.json").write_text(json.dumps(document))
+    assert run(["replay", str(tmp_path / "result.json"), str(z1[1])]) == 2
+    assert "its study has no [controller], whose law is replayed" in capfd.readouterr().err
 
 
 def test_unknown_engines_are_refused(z1, capfd):

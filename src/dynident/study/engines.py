@@ -10,8 +10,10 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, RolloutError
 from dynident.dynamics.whole import Model
+from dynident.results.exported import left_out
 from dynident.results.mujoco import mujoco_library, mujoco_model, soften, velocities
 from dynident.results.pinocchio import pinocchio_model
+from dynident.results.terms import joint_terms
 from dynident.simulation.controller import DQ, Q
 from dynident.simulation.loop import Loop
 
@@ -185,7 +187,7 @@ def in_mujoco(model: Model, drive: Drive) -> Motion:
     """The motion of a model under a law by MuJoCo's ``implicitfast`` steps.
 
     Contacts, limits of joints, equalities and actuators of the file are off, for the identified
-    robot has none; what was held stays where it is; offsets are applied from outside.
+    robot has none; what was held stays where it is.
 
     Raises
     ------
@@ -194,8 +196,7 @@ def in_mujoco(model: Model, drive: Drive) -> Motion:
     RolloutError
     """
     mujoco = mujoco_library()
-    there = mujoco_model(model, meshes=False)
-    other, names = there.model, model.idim.robot.joint_names
+    other, names = mujoco_model(model, meshes=False), model.idim.robot.joint_names
     rows = velocities(other, names)
     places = [int(other.joint(name).qposadr[0]) for name in names]
     off = mujoco.mjtDisableBit
@@ -220,7 +221,7 @@ def in_mujoco(model: Model, drive: Drive) -> Motion:
             if k % drive.substeps == 0:
                 found[k // drive.substeps] = q
                 refuse_failed(drive, k, dq, names)
-            data.qfrc_applied[rows] = drive.torque(k, q, dq) - taken * dq - there.offset[rows]
+            data.qfrc_applied[rows] = drive.torque(k, q, dq) - taken * dq
             mujoco.mj_step(other, data)
         return found
 
@@ -232,9 +233,10 @@ def in_mujoco(model: Model, drive: Drive) -> Motion:
         soft = moved()
     finally:
         mujoco.set_mju_user_warning(warned)
-    notes = there.notes
-    if np.any(there.offset):
-        notes += ("offsets are no part of a MuJoCo model: they act through qfrc_applied",)
+    terms = joint_terms(model)
+    notes = left_out(terms.left, "model of MuJoCo")
+    if np.any(terms.offset):
+        notes += ("offsets have no place in an MJCF: here springs that are far away give them",)
     return Motion(soft, notes, ((OWN_SOFTNESS, hard),))
 
 

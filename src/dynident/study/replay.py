@@ -134,6 +134,8 @@ def replay(stored: StoredResult, files: Sequence[str], engine: str = OURS) -> Re
         known = (OURS, *ENGINES)
         raise InputError(f"engine {engine!r} is not known{nearest(engine, known)}")
     study, robot = stored.study, stored.idim.robot
+    if study.controller is None:
+        raise InputError(f"{stored.path}: its study has no [controller], whose law is replayed")
     section = relocated(study.log[0], files)
     samples = study_samples(section, robot, study.prepare, torque=False)
     simulation = stored_loop(stored, samples)
