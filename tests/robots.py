@@ -17,6 +17,7 @@ SHARED = Path(__file__).parents[2] / "shared" / "data"
 
 URDFS = {
     "ur5": "ur_description/urdf/ur5_robot.urdf",
+    "ur10": "ur_description/urdf/ur10_robot.urdf",
     "panda": "panda_description/urdf/panda.urdf",
     "talos": "talos_data/robots/talos_full_v2.urdf",
     "solo12": "solo_description/robots/solo12.urdf",

@@ -52,7 +52,7 @@ ROOMS: dict[str, set[str]] = {
         "estimators", "diagnosis", "results",
     },
     "study": {
-        "core", "robot", "recording", "friction", "dynamics", "regression", "consistency",
+        "core", "conic", "robot", "recording", "friction", "dynamics", "regression", "consistency",
         "simulation", "estimators", "excitation", "diagnosis", "results", "api",
     },
     "cli": {

@@ -396,4 +396,5 @@ def concluded(given: Setting, point: FeasiblePoint, found: Fitted) -> Estimate:
         restriction=active_words,
         warnings=tuple(warnings),
         informed=informed(admitted, point),
+        knowledge=given.knowledge,
     )

@@ -303,7 +303,9 @@ def drives_output_error(
     free = admitted(unknowns, fitting.constraints)
     found = minimised(problem, simulation, unknowns, free, x, here)
     refuse_chatter(problem, simulation, unknowns, found.x)
-    return concluded(problem, simulation, unknowns, free, found, bars)
+    asked = replace(unknowns, unit=np.ones(unknowns.asked), runs=0)
+    cones = admitted(asked, fitting.constraints).cones
+    return concluded(problem, simulation, unknowns, free, found, bars, cones)
 
 
 def refuse_loop(problem: Problem, simulation: Simulation) -> None:
@@ -682,6 +684,7 @@ def concluded(
     free: Admitted,
     found: Minimum,
     bars: ErrorBars,
+    cones: tuple[Cone, ...],
 ) -> Estimate:
     """Error bars on the face of the active constraints, and all that a result has."""
     x, base = found.x, shaped_base(problem, unknowns, found.x)
@@ -729,6 +732,8 @@ def concluded(
         gains,
         biases,
         delay,
+        matrix[:asked, :asked],
+        cones,
         uneven_joints(problem, simulation, unknowns, x),
     )
     a, b = unknowns.linear, len(unknowns.columns)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dynident.conic.active_set import Certificate
+from dynident.conic.cones import Cone
 from dynident.consistency.active import Restriction
+from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
 from dynident.regression.covariance import Covariance
 from dynident.regression.essential import Essential
@@ -57,6 +59,10 @@ class Fitted:
         Of the loop, fitted or not.
     delay : float
         Of its targets [s].
+    matrix : ndarray, shape (k, k)
+        Covariance of the values.
+    cones : tuple of Cone
+        What they may be, in SI units.
     uneven : tuple of str
         Joints whose errors friction that changes along a turn would take away.
     """
@@ -68,6 +74,8 @@ class Fitted:
     gain: Array
     bias: Array
     delay: float
+    matrix: Array
+    cones: tuple[Cone, ...]
     uneven: tuple[str, ...] = ()
 
 
@@ -112,6 +120,8 @@ class Estimate:
         The estimate over time, of methods that follow it.
     fitted : Fitted or None
         Drives and loop, where the links are fixed.
+    knowledge : Knowledge or None
+        What was known beside the log, of constrained methods; a prior's weight as it was chosen.
     """
 
     beta: Array
@@ -134,3 +144,4 @@ class Estimate:
     shape: Shape | None = None
     track: Track | None = None
     fitted: Fitted | None = None
+    knowledge: Knowledge | None = None

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from dynident.consistency.active import Restriction
+from dynident.consistency.knowledge import WEIGHT
+from dynident.core.arrays import Array
 from dynident.core.inertia import smallest_eigenvalue
 from dynident.diagnosis.examine import Finding
 from dynident.estimators.closed_loop import FreeError, SimulatedFigure
-from dynident.estimators.estimate import Fitted, Shape, Track
+from dynident.estimators.estimate import Estimate, Fitted, Shape, Track
 from dynident.regression.statistics import whiteness
 from dynident.results.figures import FitFigure
 from dynident.results.parameters import about_com, base_rows
@@ -44,6 +46,11 @@ def result_dict(result: Result) -> dict[str, Any]:
         "findings": [finding_dict(found) for found in result.findings],
         "warnings": list(result.warnings),
         "covariance": estimate.covariance.name,
+        "covariance_matrix": lower_rows(estimate.covariance.matrix),
+        "fitted_covariance": None
+        if estimate.fitted is None
+        else lower_rows(estimate.fitted.matrix),
+        "prior_weight": prior_weight(estimate),
         "base_count": result.base.count,
         "rigid_body_count": result.base.rigid_body_count,
         "essential_count": None if result.essential is None else len(result.essential),
@@ -101,6 +108,19 @@ def result_dict(result: Result) -> dict[str, Any]:
     }
     cleaned: dict[str, Any] = finite(document)
     return cleaned
+
+
+def lower_rows(matrix: Array) -> list[list[float]]:
+    """The lower triangle of a symmetric matrix, row by row."""
+    return [row[: k + 1] for k, row in enumerate(matrix.tolist())]
+
+
+def prior_weight(estimate: Estimate) -> float | None:
+    """Of the prior that acted, as it was given or chosen."""
+    known = estimate.knowledge
+    if known is None or estimate.prior in (None, "none"):
+        return None
+    return WEIGHT if known.prior_weight is None else float(known.prior_weight)
 
 
 def finding_dict(found: Finding) -> dict[str, Any]:

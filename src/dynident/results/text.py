@@ -13,7 +13,7 @@ from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import ShapeParameter
 from dynident.recording.prepare import Samples
 from dynident.regression.statistics import TestResult
-from dynident.results.figures import ALL_SAMPLES, MOVING, FitFigure
+from dynident.results.figures import ALL_SAMPLES, MOVING, FitFigure, JointError
 from dynident.results.parameters import base_rows
 from dynident.results.words import WIDTH, common, counted, entry, number, percent, table
 
@@ -32,6 +32,11 @@ class ErrorColumn(NamedTuple):
     key: str
     title: str
     figure: FitFigure
+
+    def errors(self, names: Sequence[str]) -> list[JointError | None]:
+        """Errors by name; None where the rows have no such torque."""
+        known = {joint.name: joint for joint in self.figure.joints}
+        return [known.get(name) for name in names]
 
 
 def summary(result: Result, full: bool = False) -> str:
@@ -191,6 +196,11 @@ def time_words(result: Result) -> str:
     return f"{total:.3f} s" + (f" ({', '.join(stages)})" if stages else "")
 
 
+def error_names(columns: Sequence[ErrorColumn]) -> list[str]:
+    """What errors are of, in any of the columns: joints, and a floating base's wrench."""
+    return list(dict.fromkeys(joint.name for each in columns for joint in each.figure.joints))
+
+
 def error_columns(result: Result) -> tuple[ErrorColumn, ...]:
     """All torque errors: on the fitted logs, then on each held-out log."""
     columns = [labelled("", "fitted logs", f) for f in result.identification]
@@ -335,19 +345,21 @@ def error_lines(columns: Sequence[ErrorColumn]) -> list[str]:
     """Torque errors per joint and overall, and what the columns are."""
     if not columns:
         return []
-    names = [joint.name for joint in columns[0].figure.joints]
+    names = error_names(columns)
     cells = [
         (
             column.key,
             [
-                *(percent(joint.relative_percent) for joint in column.figure.joints),
+                *("-" if e is None else percent(e.relative_percent) for e in column.errors(names)),
                 percent(column.figure.overall_percent),
             ],
         )
         for column in columns
     ]
     best = next((c for c in columns if c.figure.rows == ALL_SAMPLES), columns[0])
-    cells.append(("rmse", [*(number(joint.rmse, 3) for joint in best.figure.joints), ""]))
+    cells.append(
+        ("rmse", [*("-" if e is None else number(e.rmse, 3) for e in best.errors(names)), ""])
+    )
     lines = table("torque error %", [*names, "overall"], cells)
     for column in columns:
         lines += entry(f"  {column.key}", column.title)

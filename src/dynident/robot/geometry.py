@@ -86,6 +86,42 @@ def link_points(robot: Robot, link: str) -> Array:
     return points
 
 
+def frame_placement(robot: Robot, name: str) -> tuple[str, Array, Array]:
+    """Which body a frame of the robot's file is fixed to, and where on it.
+
+    Parameters
+    ----------
+    robot : Robot
+    name : str
+        Of a link or a fixed joint.
+
+    Returns
+    -------
+    link : str
+        The body.
+    rotation, translation : ndarray, shapes (3, 3) and (3,)
+        Of the frame in the body's joint frame [m].
+
+    Raises
+    ------
+    InputError
+        When the robot has no URDF, or no such frame moves.
+    """
+    if name in robot.links:
+        return name, np.eye(3), np.zeros(3)
+    _, _, model, carriers = urdf_model(robot, f"so the place of frame {name!r} is not known")
+    moving = moving_joints(carriers)
+    frames = {f.name: f for f in model.frames if carriers[f.parentJoint] in moving}
+    if name not in frames:
+        raise InputError(f"{robot.name}: there is no moving frame {name!r}{nearest(name, frames)}")
+    frame = frames[name]
+    body = carriers[frame.parentJoint]
+    placements = joint_placements(model, robot)
+    found = placements[body].actInv(placements[frame.parentJoint] * frame.placement)
+    link = robot.links[moving.index(body)]
+    return link, np.array(found.rotation), np.array(found.translation)
+
+
 def urdf_model(robot: Robot, advice: str) -> tuple[Path, etree._Element, pin.Model, list[int]]:
     """The robot's URDF as the library reads it.
 

@@ -90,7 +90,7 @@ def compare(
     if blocks < 2:
         raise InputError(f"blocks is {blocks}, but a standard error needs at least 2")
     progress("reading", 0.0)
-    robot = study_robot(study.robot)
+    robot = study_robot(study)
     logs: dict[str, list[Samples]] = {"identify": [], "validate": []}
     for k, section in enumerate(study.log):
         logs[section.use].append(study_samples(section, robot, study.prepare))

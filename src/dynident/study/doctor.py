@@ -58,7 +58,7 @@ def examine_study(study: Study, progress: Progress = silent) -> tuple[Report, ..
     ------
     InputError
     """
-    robot = study_robot(study.robot)
+    robot = study_robot(study)
     base = base_parameters(study_idim(study, robot))
     logs = []
     for k, section in enumerate(study.log):

@@ -28,7 +28,7 @@ def select_study(study: Study, progress: Progress = silent) -> Selection:
     InputError, ComputationError
     """
     progress("reading", 0.0)
-    robot = study_robot(study.robot)
+    robot = study_robot(study)
     fitted = [section for section in study.log if section.use == "identify"]
     logs = []
     for k, section in enumerate(fitted):

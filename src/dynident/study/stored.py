@@ -19,6 +19,7 @@ from dynident.core.errors import InputError
 from dynident.core.inertia import from_com, inertia_matrix, smallest_eigenvalue
 from dynident.core.schema import Name, Number, validated
 from dynident.dynamics.base import BaseParameters, base_parameters
+from dynident.dynamics.equations import PLAIN, Observed
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.whole import Model
 from dynident.estimators.closed_loop import FreeError, Simulation, free_errors
@@ -31,6 +32,7 @@ from dynident.results.repair import moved_words
 from dynident.results.result import ValidationFigures
 from dynident.results.terms import joint_terms, simulable
 from dynident.results.urdf import standard_urdf
+from dynident.robot.model import Equations
 from dynident.study.loop import build_simulation
 from dynident.study.study import LogSection, Study, listed, study_idim, study_robot, study_samples
 
@@ -89,6 +91,19 @@ class StoredJoint(Part):
         return {symbol: value for symbol, value in every.items() if value is not None}
 
 
+class StoredObserved(Part):
+    """What a kind of log could show."""
+
+    equations: Equations
+    still: bool
+    locked: tuple[tuple[int, Finite], ...]
+    free: tuple[tuple[Name, ...], ...]
+
+    def observed(self) -> Observed:
+        """As the model has it."""
+        return Observed(self.equations, self.still, self.locked, self.free)
+
+
 class StoredLoop(Part):
     """How the loop was simulated."""
 
@@ -99,10 +114,19 @@ class StoredSettings(Part):
     """What shaped the result."""
 
     study: dict[str, Any]
+    observed: tuple[StoredObserved, ...] = ()
     sigma: tuple[Finite, ...] | None = None
     lowpass_hz: Annotated[Number, Field(gt=0.0)]
     score: Literal["all", "moving"] = "all"
     simulation: StoredLoop = StoredLoop()
+
+
+class StoredFree(Part):
+    """Errors of free simulations of one log."""
+
+    use: Name
+    horizon_s: Finite | None
+    rms_mrad: dict[str, Finite]
 
 
 class Document(Part):
@@ -110,9 +134,13 @@ class Document(Part):
 
     method: Name
     settings: StoredSettings
+    covariance_matrix: tuple[tuple[Finite, ...], ...] | None = None
+    fitted_covariance: tuple[tuple[Finite, ...], ...] | None = None
+    prior_weight: Finite | None = None
     parameters: tuple[StoredParameter, ...]
     shape: tuple[StoredShape, ...] = ()
     fitted: tuple[StoredShape, ...] = ()
+    free_simulation: tuple[StoredFree, ...] = ()
     standard: tuple[StoredLink, ...] | None
     joints: tuple[StoredJoint, ...]
 
@@ -159,6 +187,52 @@ class StoredResult:
         if found is None or len(found) != self.idim.robot.n or min(found) <= 0.0:
             return None
         return np.array(found, dtype=float)
+
+    def position_sigma(self) -> Array:
+        """Root mean square of the positions that free simulations left of the fitted logs.
+
+        Raises
+        ------
+        InputError
+            When the result does not tell it.
+        """
+        names = self.idim.robot.joint_names
+        found = [
+            [one.rms_mrad[name] for name in names]
+            for one in self.document.free_simulation
+            if one.use == "identify" and one.horizon_s is None and set(one.rms_mrad) == set(names)
+        ]
+        if not found:
+            raise InputError(f"{self.path}: has no free_simulation of the logs that it was made of")
+        return np.asarray(1e-3 * np.sqrt(np.mean(np.square(found), axis=0)))
+
+    def covariance(self) -> Array:
+        """Of the base parameters.
+
+        Raises
+        ------
+        InputError
+            When the result does not tell it.
+        """
+        count = len(self.document.parameters)
+        return self._full(self.document.covariance_matrix, "covariance_matrix", count)
+
+    def fitted_covariance(self) -> Array:
+        """Of drives and loop, where they were fitted to positions; errors as `covariance`."""
+        count = len(self.document.fitted)
+        return self._full(self.document.fitted_covariance, "fitted_covariance", count)
+
+    def _full(self, rows: tuple[tuple[float, ...], ...] | None, key: str, count: int) -> Array:
+        """A symmetric matrix of its lower triangle."""
+        if rows is None or [len(row) for row in rows] != list(range(1, count + 1)):
+            raise InputError(
+                f"{self.path}: has no {key} of its {count} parameters; make it anew with "
+                "dynident identify"
+            )
+        full = np.zeros((count, count))
+        for k, row in enumerate(rows):
+            full[k, : k + 1] = full[: k + 1, k] = row
+        return full
 
     def theta(self) -> Array:
         """Standard parameters with the stored model's torques."""
@@ -320,14 +394,15 @@ def read_result(path: str | Path) -> StoredResult:
             f"{path}: its robot {section.file} is gone; put the file back or edit "
             "settings.study.robot.file"
         )
-    idim = study_idim(study, study_robot(section))
+    idim = study_idim(study, study_robot(study))
     if tuple(each.name for each in idim.shape_parameters) != tuple(s.name for s in document.shape):
         raise InputError(f"{path}: its shapes are not those of friction {section.friction!r}")
     try:
         idim = idim.shaped([each.value for each in document.shape])
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    stored = StoredResult(path, document, study, base_parameters(idim))
+    observed = tuple(each.observed() for each in document.settings.observed) or (PLAIN,)
+    stored = StoredResult(path, document, study, base_parameters(idim, observed=observed))
     stored.refuse_other_robot()
     stored.refuse_other_numbers()
     return stored

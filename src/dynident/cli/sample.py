@@ -1,0 +1,60 @@
+"""``dynident sample``: consistent draws of a stored result, for simulators that are to vary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dynident.cli.options import JsonFlag, app
+
+
+@app.command(epilog="Example: dynident sample out/result.json -n 256 -o draws --log run3.csv")
+def sample(
+    result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
+    number: Annotated[int, typer.Option("-n", "--number", help="How many draws.")] = 256,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Write them and draws.yaml, their ranges, there."),
+    ] = None,
+    form: Annotated[
+        str | None,
+        typer.Option("--format", help="urdf, mjcf, npz or yaml; the robot's own if not given."),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the random numbers.")] = 0,
+    logs: Annotated[
+        list[str] | None,
+        typer.Option("--log", help="Share of this log inside the draws' 95 % band; repeatable."),
+    ] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Draw physically consistent models from what a stored result leaves open."""
+    from dynident.core.errors import InputError
+    from dynident.core.files import refuse_unwritable
+    from dynident.core.text import nearest
+    from dynident.results.draws import FORMATS, draws_dict, draws_text
+    from dynident.results.json import finite, to_json
+    from dynident.study.sample import calibrated, sample_stored
+    from dynident.study.stored import read_result
+
+    if form is not None and form not in FORMATS:
+        raise InputError(f"--format {form!r} is not known{nearest(form, FORMATS)}")
+    if form is not None and output is None:
+        raise InputError("--format is of -o")
+    if output is not None:
+        refuse_unwritable(output)
+    stored = read_result(result)
+    draws = sample_stored(stored, number, seed)
+    found = [calibrated(stored, draws, text) for text in logs or ()]
+    notes: tuple[str, ...] = ()
+    if output is not None:
+        notes = draws.write(output, form)
+    typer.echo(to_json(finite(draws_dict(draws, found))) if json else draws_text(draws, found),
+               nl=not json)  # fmt: skip
+    for warning in stored.warnings:
+        typer.echo(f"warning: {warning}", err=True)
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)
+    if output is not None:
+        typer.echo(f"written to {output}", err=True)

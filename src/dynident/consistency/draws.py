@@ -1,0 +1,371 @@
+"""Draws from a normal distribution, cut to the parameters that a robot can have.
+
+An estimate and its covariance are of base parameters; a simulator needs a full set of standard
+ones. Where something was believed of the bodies beforehand, the set is drawn as the posterior has
+it: ``theta | beta`` under the prior, ``beta`` by its covariance. What neither log nor prior says
+anything of moves least, in the prior's metric. All of it is one normal distribution,
+``x = inside + factor z``, of which only the part within the cones is drawn from: by rejection
+where enough of it is, else by hit-and-run (Smith 1984), one chain a draw, so that draws are
+independent of each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+from scipy.linalg import solve_triangular
+
+from dynident.conic.cones import Cone, Definite, Equal, Positive
+from dynident.conic.solve import solve_cone_problem
+from dynident.consistency.feasible_set import EQUIVALENT, FeasibleSet
+from dynident.consistency.prior import Prior, believed
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError
+from dynident.core.threads import one_thread
+
+ROOM = 1e-6
+"""By which the middle of the draws is brought inside of what holds the estimate back, in scaled
+units: an estimate on a face of the cones is no place to begin from."""
+TRIALS = 1000
+"""Draws without cones that tell the share within them."""
+LEAST_SHARE = 0.2
+"""Share from which draws outside are simply thrown away."""
+STEPS, FEWEST_STEPS = 5, 200
+"""Of a chain, per direction, and in all."""
+NEWTON_STEPS = 200
+SETTLED = 1e-9
+SHORT = 1.0 - 1e-6
+"""Share of a chord that a step may take."""
+SEEN = 1e-10
+"""Eigenvalue of a correlation below which a direction does not vary."""
+
+
+@dataclass(frozen=True)
+class Normal:
+    """``x = inside + factor @ z`` with z normal about `mean`, of variance one.
+
+    Attributes
+    ----------
+    inside : ndarray, shape (unknowns,)
+        A point within the cones, with some room.
+    factor : ndarray, shape (unknowns, directions)
+    mean : ndarray, shape (directions,)
+    """
+
+    inside: Array
+    factor: Array
+    mean: Array
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Points within the cones, and how they were had.
+
+    Attributes
+    ----------
+    x : ndarray, shape (count, unknowns)
+    share : float
+        Of the normal distribution that lies within the cones, as `TRIALS` draws of it tell.
+    way : str
+        In words.
+    """
+
+    x: Array
+    share: float
+    way: str
+
+
+def root_of(covariance: Array) -> Array:
+    """A factor of a covariance that may be singular: ``factor @ factor.T``."""
+    std = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    scale = np.where(std > 0.0, std, 1.0)
+    values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
+    kept = values > SEEN
+    return np.asarray(scale[:, None] * vectors[:, kept] * np.sqrt(values[kept]))
+
+
+def raised(cones: Sequence[Cone], room: float) -> list[Cone]:
+    """The same cones with so much room inside of them."""
+    found: list[Cone] = []
+    for cone in cones:
+        if isinstance(cone, Definite):
+            floor = cone.floor + room * np.eye(len(cone.floor))
+            found.append(Definite(cone.name, cone.basis, floor))
+        elif isinstance(cone, Positive):
+            size = np.linalg.norm(cone.G, axis=1)
+            found.append(Positive(cone.name, cone.G, cone.h + room * size))
+        else:
+            found.append(cone)
+    return found
+
+
+def brought_inside(cones: Sequence[Cone], x: Array, weight: Array) -> Array:
+    """The point nearest to x that has room within the cones.
+
+    Parameters
+    ----------
+    cones : sequence of Cone
+    x : ndarray, shape (unknowns,)
+    weight : ndarray, shape (unknowns,)
+        Of each unknown's change.
+
+    Raises
+    ------
+    InfeasibleError, ComputationError
+    """
+    return solve_cone_problem(np.diag(weight), weight * x, raised(cones, ROOM)).x
+
+
+def posterior(admitted: FeasibleSet, theta: Array, beta: Array, covariance: Array) -> Normal:
+    """The standard parameters behind an estimate of base parameters, as a distribution.
+
+    With the prior's rows P and the regrouping M, both of scaled unknowns: ``M dx ~ N(0, C)``, the
+    lift of which is least in P, and along ``M dx = 0`` the prior itself, about where it would
+    have the set. Directions that P does not see are not spread. Of a metric that is not quadratic
+    its model at the estimate.
+
+    Parameters
+    ----------
+    admitted : FeasibleSet
+        Of standard parameters.
+    theta : ndarray, shape (standard parameters,)
+        Near the estimate, or it.
+    beta : ndarray, shape (base parameters,)
+        The estimate.
+    covariance : ndarray, shape (base parameters, base parameters)
+
+    Raises
+    ------
+    InfeasibleError, ComputationError
+    """
+    space, prior = admitted.space, admitted.prior
+    unit, count = space.unit, len(space.unit)
+    inside = brought_inside(admitted.cones, theta / unit, np.ones(count))
+    equal = np.vstack(
+        [np.zeros((0, count)), *(c.G for c in admitted.cones if isinstance(c, Equal))]
+    )
+    free = null_space(equal)
+    at = space.value(inside)
+    if not prior.belief.bodies or prior.weight == 0.0:
+        prior = Prior(believed(at[: space.idim.inertial].reshape(-1, 10), space.links))
+    rows, target = prior.rows(count, None if prior.fixed else at)
+    P = rows * unit @ free
+    M = space.matrix @ free
+    slight = np.vstack([P, EQUIVALENT * np.eye(free.shape[1])])
+    R: Array = np.asarray(np.linalg.qr(slight, mode="r"))
+    spread = root_of(covariance)
+    std = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    scale = np.where(std > 0.0, std, max(float(std.max(initial=0.0)), 1.0))
+    # least in R: u = R^-1 (M R^-1 / scale)^+ (spread / scale)
+    MR = solve_triangular(R.T, M.T, lower=True).T / scale[:, None]
+    lift = solve_triangular(R, np.linalg.lstsq(MR, spread / scale[:, None], rcond=SEEN)[0])
+    # the whole distribution moves inside with its middle, by less than anyone sees
+    away = (beta - space.base.matrix @ theta) / scale
+    mean = np.linalg.lstsq(spread / scale[:, None], away, rcond=SEEN)[0]
+    still = null_space(M / np.maximum(np.linalg.norm(M, axis=1, keepdims=True), 1e-300))
+    _, s, vt = np.linalg.svd(P @ still, full_matrices=False)
+    seen = s > EQUIVALENT
+    along = still @ vt[seen].T
+    pull = -(along.T @ (P.T @ (rows @ at - target))) / s[seen]
+    factor = np.hstack([free @ lift, free @ (along / s[seen])])
+    return Normal(inside, factor, np.concatenate([mean, pull]))
+
+
+def null_space(rows: Array) -> Array:
+    """Orthonormal directions that rows do not see, shape (columns, k)."""
+    if not len(rows):
+        return np.eye(rows.shape[1])
+    _, s, vt = np.linalg.svd(rows)
+    return np.asarray(vt[int(np.sum(s > 1e-9 * max(float(s.max()), 1e-300))) :].T)
+
+
+@dataclass(frozen=True)
+class Region:
+    """What cones ask of z: matrices of one size together, and rows.
+
+    Attributes
+    ----------
+    constant, slope : tuple of ndarray, shapes (k, d, d) and (directions, k, d, d)
+        ``constant + z slope`` is definite.
+    offset, rows : ndarray, shapes (r,) and (r, directions)
+        ``offset + rows z`` is positive.
+    """
+
+    constant: tuple[Array, ...]
+    slope: tuple[Array, ...]
+    offset: Array
+    rows: Array
+
+    @classmethod
+    def of(cls, cones: Sequence[Cone], normal: Normal) -> Region:
+        """Those of a distribution."""
+        x, L = normal.inside, normal.factor
+        matrices: dict[int, tuple[list[Array], list[Array]]] = {}
+        offset, rows = [np.zeros(0)], [np.zeros((0, L.shape[1]))]
+        for cone in cones:
+            if isinstance(cone, Definite):
+                constants, slopes = matrices.setdefault(len(cone.floor), ([], []))
+                constants.append(cone.matrix(x))
+                slopes.append(np.tensordot(L[cone.support].T, cone.part, axes=1))
+            elif isinstance(cone, Positive):
+                offset.append(cone.G @ x - cone.h)
+                rows.append(cone.G @ L)
+        return cls(
+            tuple(np.array(c) for c, _ in matrices.values()),
+            tuple(np.stack(s, axis=1) for _, s in matrices.values()),
+            np.concatenate(offset),
+            np.vstack(rows),
+        )
+
+    def matrices(self, z: Array) -> list[Array]:
+        """At several points, shapes (points, k, d, d)."""
+        return [c + at(s, z) for c, s in zip(self.constant, self.slope, strict=True)]
+
+    def admits(self, z: Array) -> np.ndarray:
+        """Which of several points lie inside, shape (points,)."""
+        inside = np.all(self.offset + z @ self.rows.T > 0.0, axis=1)
+        for found in self.matrices(z):
+            inside &= np.all(np.linalg.eigvalsh(found)[..., 0] > 0.0, axis=1)
+        return np.asarray(inside)
+
+    def chord(self, z: Array, d: Array) -> tuple[Array, Array]:
+        """How far several points may move along directions, back and forth."""
+        slack, change = self.offset + z @ self.rows.T, d @ self.rows.T
+        with np.errstate(divide="ignore"):
+            ratio = -slack / change
+        low = np.max(np.where(change > 0.0, ratio, -np.inf), axis=1, initial=-np.inf)
+        high = np.min(np.where(change < 0.0, ratio, np.inf), axis=1, initial=np.inf)
+        for found, slope in zip(self.matrices(z), self.slope, strict=True):
+            inverse = np.linalg.inv(np.linalg.cholesky(found))
+            own = inverse @ at(slope, d) @ np.swapaxes(inverse, -1, -2)
+            values = np.linalg.eigvalsh(own)
+            most, least = values[..., -1].max(axis=1), values[..., 0].min(axis=1)
+            with np.errstate(divide="ignore"):
+                low = np.maximum(low, np.where(most > 0.0, -1.0 / most, -np.inf))
+                high = np.minimum(high, np.where(least < 0.0, -1.0 / least, np.inf))
+        return SHORT * low, SHORT * high
+
+    def barrier(self, z: Array) -> tuple[float, Array, Array]:
+        """``-log det`` of all matrices and rows, its gradient and its second derivative."""
+        slack = self.offset + self.rows @ z
+        weighed = self.rows / slack[:, None]
+        value, gradient = -float(np.sum(np.log(slack))), -np.sum(weighed, axis=0)
+        second = weighed.T @ weighed
+        for (found,), slope in zip(self.matrices(z[None]), self.slope, strict=True):
+            inverse = np.linalg.inv(np.linalg.cholesky(found))
+            own = inverse @ slope @ np.swapaxes(inverse, -1, -2)
+            value += 2.0 * float(np.sum(np.log(np.diagonal(inverse, axis1=-2, axis2=-1))))
+            gradient -= np.trace(own, axis1=-2, axis2=-1).sum(axis=1)
+            flat = own.reshape(len(z), -1)
+            second += flat @ flat.T
+        return value, gradient, second
+
+
+def at(slope: Array, z: Array) -> Array:
+    """``sum_i z_i slope_i`` at several points."""
+    return np.asarray((z @ slope.reshape(len(slope), -1)).reshape(len(z), *slope.shape[1:]))
+
+
+def centred(region: Region, mean: Array) -> tuple[Array, Array]:
+    """Where the normal density and the barrier balance, and the barrier's curvature there.
+
+    The ellipsoid of that curvature fits into the region, whose narrow directions a chain then
+    takes as easily as the wide ones.
+
+    Raises
+    ------
+    ComputationError
+    """
+    z = np.zeros(len(mean))
+    value, gradient, second = region.barrier(z)
+    for _ in range(NEWTON_STEPS):
+        slope, H = z - mean + gradient, np.eye(len(z)) + second
+        step = np.asarray(-np.linalg.solve(H, slope), dtype=float)
+        decrement = float(-slope @ step)
+        if decrement < SETTLED:
+            return z, H
+        # of a self-concordant function: this step stays inside and lowers it
+        length = 1.0 if decrement < 0.25 else 1.0 / (1.0 + np.sqrt(decrement))
+        _, high = region.chord(z[None], step[None])
+        z = z + min(length, 0.95 * float(high[0])) * step
+        value, gradient, second = region.barrier(z)
+    raise ComputationError(
+        f"no middle of the admitted parameters was found in {NEWTON_STEPS} steps ({value:.3g}); "
+        "are the constraints an equality in disguise?"
+    )
+
+
+def between(low: Array, high: Array, generator: np.random.Generator) -> Array:
+    """Standard normal numbers between bounds, far out in a tail as well."""
+    turned = low + high > 0.0  # the lower tail is the one that logarithms tell exactly
+    a, b = np.where(turned, -high, low), np.where(turned, -low, high)
+    share = generator.uniform(size=a.shape)
+    with np.errstate(divide="ignore"):
+        logs = np.logaddexp(
+            special.log_ndtr(a) + np.log1p(-share), special.log_ndtr(b) + np.log(share)
+        )
+    found = np.clip(special.ndtri_exp(logs), a, b)
+    return np.asarray(np.where(turned, -found, found))
+
+
+def hit_and_run(
+    region: Region, mean: Array, count: int, generator: np.random.Generator
+) -> tuple[Array, int]:
+    """The last points of so many chains, and their steps.
+
+    Raises
+    ------
+    ComputationError
+    """
+    start, H = centred(region, mean)
+    # directions by the inverse of H: equally likely in the ellipsoid's own measure
+    root = np.linalg.cholesky(H)
+    z = np.tile(start, (count, 1))
+    steps = max(FEWEST_STEPS, STEPS * len(mean))
+    for _ in range(steps):
+        free = generator.normal(size=z.shape)
+        d = solve_triangular(root.T, free.T, lower=False).T
+        length = np.linalg.norm(d, axis=1)
+        d /= length[:, None]
+        middle = np.einsum("ij,ij->i", d, mean - z)
+        low, high = region.chord(z, d)
+        z = z + (middle + between(low - middle, high - middle, generator))[:, None] * d
+    return z, steps
+
+
+@one_thread
+def drawn(
+    normal: Normal, cones: Sequence[Cone], count: int, generator: np.random.Generator
+) -> Drawn:
+    """Draws within the cones.
+
+    Parameters
+    ----------
+    normal : Normal
+    cones : sequence of Cone
+    count : int
+    generator : numpy.random.Generator
+
+    Raises
+    ------
+    ComputationError
+        When the admitted part of the distribution has no middle.
+    """
+    region = Region.of(cones, normal)
+    directions = len(normal.mean)
+    z = normal.mean + generator.normal(size=(max(TRIALS, count), directions))
+    fits = region.admits(z)
+    share = float(np.mean(fits))
+    if share >= LEAST_SHARE:
+        kept = [z[fits]]
+        while sum(map(len, kept)) < count:
+            more = normal.mean + generator.normal(size=(TRIALS, directions))
+            kept.append(more[region.admits(more)])
+        z, way = np.vstack(kept)[:count], "rejection"
+    else:
+        z, steps = hit_and_run(region, normal.mean, count, generator)
+        way = f"hit-and-run, {steps} steps a draw"
+    return Drawn(normal.inside + z @ normal.factor.T, share, way)

@@ -1,0 +1,543 @@
+"""A load on a link, from a log with it and a model without it.
+
+On the loaded log ``y = X (beta + M phi + N d) + e``: phi are the load's ten inertial parameters,
+which act as the link's own do, M their columns of the regrouping, and d what else may have
+changed: offsets and friction of the drives. The model's beta is known with a covariance C, whose
+error is the same at every sample. With the loaded log's factor ``[A b]`` all of it is
+``r = b - A beta_hat = A (M phi + N d) + A (beta - beta_hat) + e``, of as many rows as there are
+base parameters: what a fit of both logs at once says, for C stands for the factor of the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from dynident.conic.active_set import Certificate
+from dynident.conic.cones import Definite
+from dynident.conic.solve import solve_cone_problem
+from dynident.consistency.constraints.consistency import FLOOR, congruence
+from dynident.consistency.draws import Normal, brought_inside, drawn, root_of
+from dynident.consistency.space import LENGTH
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError, InputError
+from dynident.core.inertia import (
+    PSEUDO_INERTIA_BASIS,
+    from_com,
+    from_pseudo_inertia,
+    inertia_matrix,
+    pseudo_inertia,
+)
+from dynident.core.threads import one_thread
+from dynident.estimators.covariance import ErrorBars, Scores, spread_of
+from dynident.recording.prepare import Samples
+from dynident.regression.factors import triangular
+from dynident.regression.problem import Problem
+from dynident.regression.statistics import (
+    TestResult,
+    long_run_ratio,
+    residuals,
+    whiteness_rejected,
+)
+from dynident.regression.weighted import weighted_solution
+from dynident.robot.model import Robot
+
+DRIFTS = {"off": "offsets", "fc": "Coulomb friction", "fv": "viscous friction"}
+"""What of the drives may have changed beside the load, by symbol."""
+UNLOADED = 0.01
+"""Significance of the test that there is a load."""
+DRIFTED = 1e-3
+"""Of the tests that drives have changed, over all of `DRIFTS` (Bonferroni). Where rows are
+correlated tests reject more often than they say, and what changes is far beyond either."""
+LOOSE = 1e-4
+"""Of the test that the load has moved, likewise."""
+WINDOWS, SIDES = 4, 2
+"""Parts of a log, by time and by the direction of gravity, in which a load is the same."""
+UNTOLD = 30.0
+"""Standard deviation of a load of which nothing is told, in its own mass and `LENGTH`."""
+LEAST_MASS = 0.05
+"""Unit of a load that seems to have none [kg]."""
+DRAWS = 2000
+"""Of the intervals: their ends within a twentieth of a standard deviation."""
+BAND = (0.025, 0.975)
+STEPS, SETTLED = 50, 1e-9
+KNOWN = 1e-4
+"""Of a mass that is known."""
+GAIN_STD = 0.5
+"""Of drive gains about one, before the log tells more."""
+
+
+@dataclass(frozen=True)
+class Gains:
+    """Torque per told torque, from a mass that is known.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Joints; one alone, "all", where the gain is one in all.
+    values, std : ndarray
+    """
+
+    names: tuple[str, ...]
+    values: Array
+    std: Array
+
+
+@dataclass(frozen=True)
+class Load:
+    """A load's inertial parameters about the link's joint frame.
+
+    Attributes
+    ----------
+    link : str
+    phi : ndarray, shape (10,)
+        Physically consistent.
+    draws : ndarray, shape (draws, 10)
+        From their distribution, cut to consistent bodies: what intervals are of.
+    free : ndarray, shape (10,)
+        Without the cone.
+    covariance : ndarray, shape (10, 10)
+        Of `free`.
+    drifted : tuple of str
+        What of the drives has changed beside, in words.
+    tests : tuple of TestResult
+    certificate : Certificate
+    gains : Gains or None
+    moved : str or None
+        How the load moved, where it did.
+    warnings : tuple of str
+    """
+
+    link: str
+    phi: Array
+    draws: Array
+    free: Array
+    covariance: Array
+    drifted: tuple[str, ...]
+    tests: tuple[TestResult, ...]
+    certificate: Certificate
+    gains: Gains | None
+    moved: str | None
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What a log leaves of a model's torque, in as few rows as it has base parameters.
+
+    Attributes
+    ----------
+    A : ndarray, shape (rows, base parameters)
+    r : ndarray, shape (rows,)
+        ``b - A beta_hat``.
+    V : ndarray, shape (rows, rows)
+        Covariance of r that weighs it: of the model, and of errors as few as are independent.
+    noise : ndarray, shape (rows, rows)
+        Covariance of the errors alone, as their correlation has it.
+    model : ndarray, shape (rows, rows)
+        Of the model's share.
+    """
+
+    A: Array
+    r: Array
+    V: Array
+    noise: Array
+    model: Array
+
+
+def rest_of(problem: Problem, beta: Array, covariance: Array) -> tuple[Rest, Array, float]:
+    """What the rows of a loaded log leave; their sigmas, and the square root of kappa.
+
+    Raises
+    ------
+    ComputationError
+        When the sigmas do not settle.
+    """
+    factors = problem.factors
+    free, sigma, _ = weighted_solution(factors)
+    errors = residuals(problem, free)
+    kappa = np.sqrt(long_run_ratio(errors.error)) if whiteness_rejected(errors.error) else 1.0
+    system = factors.weighted(sigma)
+    scores = Scores(problem, free, sigma, sigma, errors)
+    total = spread_of(scores, np.eye(problem.base.count), ErrorBars(), white="robust").matrix
+    inverse = system.inverse()
+    # scores are A^T times the errors of the compressed rows
+    noise = inverse.T @ total @ inverse
+    model = system.A @ covariance @ system.A.T
+    V = model + kappa**2 * np.eye(len(model))
+    return Rest(system.A, system.b - system.A @ beta, V, noise, model), sigma, float(kappa)
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A fit of a rest: values, covariance, and what whitens it.
+
+    Attributes
+    ----------
+    x : ndarray, shape (columns,)
+    covariance : ndarray, shape (columns, columns)
+    rows, target : ndarray
+        Whitened, the slight belief in the load's size included.
+    """
+
+    x: Array
+    covariance: Array
+    rows: Array
+    target: Array
+
+
+def fitted(rest: Rest, columns: Array, slight: Array) -> Linear:
+    """Weighted least squares of a rest, with the covariance of what its errors are.
+
+    Parameters
+    ----------
+    rest : Rest
+    columns : ndarray, shape (base parameters, k)
+        What each unknown adds to beta.
+    slight : ndarray, shape (k,)
+        Standard deviations of the unknowns beforehand, infinite where nothing is said.
+    """
+    L = np.linalg.cholesky(rest.V)
+    rows = np.linalg.solve(L, rest.A @ columns)
+    target = np.linalg.solve(L, rest.r)
+    belief = np.diag(1.0 / slight)[np.isfinite(slight)]
+    every = np.vstack([rows, belief])
+    scale = np.linalg.norm(every, axis=0)
+    gain = np.linalg.pinv(every / scale, rcond=1e-10) / scale[:, None]
+    own = gain[:, : len(rows)] @ np.linalg.inv(L)
+    spread = own @ (rest.model + rest.noise) @ own.T
+    rested = gain[:, len(rows) :]
+    right = np.concatenate([target, np.zeros(len(belief))])
+    return Linear(gain @ right, spread + rested @ rested.T, every, right)
+
+
+def wald(found: Linear, chosen: Sequence[int], null: str) -> TestResult:
+    """Test that some of the unknowns are zero."""
+    x, C = found.x[list(chosen)], found.covariance[np.ix_(chosen, chosen)]
+    std = np.sqrt(np.diag(C))
+    statistic = float(x / std @ np.linalg.pinv(C / np.outer(std, std), rcond=1e-10) @ (x / std))
+    count = len(chosen)
+    return TestResult(null, statistic, float(special.chdtrc(count, statistic)), f"chi2({count})")
+
+
+@one_thread
+def identify_load(
+    problem: Problem,
+    beta: Array,
+    covariance: Array,
+    link: str,
+    mass: float | None = None,
+    per_joint: bool = False,
+    seed: int = 0,
+) -> Load:
+    """The load on a link of a known model.
+
+    Parameters
+    ----------
+    problem : Problem
+        The model on the loaded log.
+    beta, covariance : ndarray
+        Base parameters without the load.
+    link : str
+        The moving link that carries it.
+    mass : float, optional
+        The load's, where it is known [kg]: then the drives' gains are told.
+    per_joint : bool
+        Of each drive, and not of all together.
+    seed : int
+        Of the draws behind the intervals.
+
+    Raises
+    ------
+    InputError
+        For floating bases.
+    ComputationError
+        When the log tells nothing of a load.
+    """
+    base, idim, robot = problem.base, problem.idim, problem.robot
+    if robot.floating:
+        raise InputError(f"{robot.name}: loads on floating bases cannot be identified yet")
+    body = robot.links.index(link)
+    rest, sigma, kappa = rest_of(problem, beta, covariance)
+    own = base.matrix[:, 10 * body : 10 * body + 10]
+    if not np.any(own):
+        raise ComputationError(f"no torque tells of a load on {link}")
+    # the size of the load sets the scale of what is believed of it
+    lengths = np.array([1.0] + [LENGTH] * 3 + [LENGTH**2] * 6)
+    first = fitted(rest, own, UNTOLD * lengths)
+    unit = max(abs(float(first.x[0])), LEAST_MASS) * lengths
+    drives = {
+        symbol: [k for k, p in enumerate(idim.parameters) if p.symbol == symbol]
+        for symbol in DRIFTS
+    }
+    drives = {symbol: places for symbol, places in drives.items() if places}
+    chosen: list[str] = []
+    tests: list[TestResult] = []
+    while True:
+        tried = {}
+        for symbol in drives.keys() - set(chosen):
+            columns, slight = stacked(base.matrix, own, unit, drives, [*chosen, symbol])
+            fit = fitted(rest, columns, slight)
+            last = range(len(columns.T) - len(drives[symbol]), len(columns.T))
+            tried[symbol] = wald(fit, last, f"{DRIFTS[symbol]} have not changed")
+        if not tried:
+            break
+        worst = min(tried, key=lambda symbol: (tried[symbol].p_value, symbol))
+        tests.append(tried[worst])
+        if tried[worst].p_value * len(drives) > DRIFTED:
+            break
+        chosen.append(worst)
+    columns, slight = stacked(base.matrix, own, unit, drives, chosen)
+    fit = fitted(rest, columns, slight)
+    tests.append(wald(fit, range(10), "there is no load"))
+    warnings = []
+    if tests[-1].p_value > UNLOADED:
+        warnings.append(f"no load is seen on {link}: the log agrees with the model without one")
+    weak = np.sqrt(np.diag(fit.covariance)[:10]) > 0.3 * UNTOLD * unit
+    if np.any(weak):
+        warnings.append(
+            "the log hardly tells all of the load: turn the wrist to other directions of gravity, "
+            "and faster"
+        )
+    moved, more = moving(problem, beta, covariance, sigma, kappa, own, unit, body,
+                         columns[:, 10:])  # fmt: skip
+    gains, scale = None, 1.0
+    if mass is not None:
+        told = float(fit.x[0])
+        if told <= 0.0:
+            raise ComputationError(
+                f"{problem.samples[0].name}: no gain makes a load of {mass:g} kg of {told:.3g} kg; "
+                "is it the log with the load, and is it on that link?"
+            )
+        if per_joint:
+            gains, fit = gains_by_joint(
+                problem, beta, covariance, sigma, kappa, own, mass, fit.x[:10]
+            )
+        else:
+            scale = mass / told
+            std = scale * np.sqrt(fit.covariance[0, 0]) / told
+            gains = Gains(("all",), np.array([scale]), np.array([std]))
+    phi, draws, certificate = consistent(fit, unit, seed)
+    if mass is not None:
+        # torques, and with them all of the load, are in one unit that the mass tells
+        phi, draws = phi * (mass / phi[0]), draws * (mass / draws[:, :1])
+    return Load(
+        link, phi, draws, scale * fit.x[:10], scale**2 * fit.covariance[:10, :10],
+        tuple(DRIFTS[symbol] for symbol in chosen), (*tests, *more), certificate, gains,
+        moved, tuple(warnings),
+    )  # fmt: skip
+
+
+def stacked(
+    matrix: Array, own: Array, unit: Array, drives: dict[str, list[int]], chosen: Sequence[str]
+) -> tuple[Array, Array]:
+    """Columns of the load and of what changed beside, and what is believed of them."""
+    beside = [matrix[:, drives[symbol]] for symbol in chosen]
+    columns = np.hstack([own, *beside])
+    slight = np.full(columns.shape[1], np.inf)
+    slight[:10] = UNTOLD * unit
+    return columns, slight
+
+
+def consistent(fit: Linear, unit: Array, seed: int) -> tuple[Array, Array, Certificate]:
+    """The body nearest to a fit, draws of what it leaves open, and the proof of the first."""
+    count = len(fit.x)
+    whole = np.concatenate([unit, np.ones(count - 10)])
+    norms = np.linalg.norm(fit.rows[:, 10:], axis=0)
+    whole[10:] = 1.0 / np.maximum(norms, 1e-300)
+    basis = np.zeros((count, 4, 4))
+    basis[:10] = congruence(unit[:, None, None] * PSEUDO_INERTIA_BASIS, unit[0])
+    cone = Definite("pseudo-inertia of the load", basis, FLOOR * np.eye(4))
+    solution = solve_cone_problem(fit.rows * whole, fit.target, [cone])
+    alone = Definite(cone.name, basis[:10], cone.floor)
+    factor = root_of(fit.covariance[:10, :10]) / unit[:, None]
+    inside = brought_inside([alone], solution.x[:10], np.ones(10))
+    mean: Array = np.asarray(np.linalg.lstsq(factor, fit.x[:10] / unit - inside, rcond=None)[0])
+    found = drawn(Normal(inside, factor, mean), [alone], DRAWS, np.random.default_rng(seed))
+    return solution.x[:10] * unit, found.x * unit, solution.certificate
+
+
+def parts(
+    problem: Problem, sigma: Array, labels: np.ndarray, count: int
+) -> list[tuple[Array, Array]]:
+    """Factors ``[A b]`` of the weighted rows of each part of a log."""
+    p = problem.base.count
+    kept: list[list[Array]] = [[np.zeros((0, p + 1))] for _ in range(count)]
+    for rows in problem.rows():
+        for g, (X, y, sample) in enumerate(zip(rows.X, rows.y, rows.sample, strict=True)):
+            full = np.zeros((len(y), p + 1))
+            full[:, problem.columns[g]] = X
+            full[:, p] = y
+            for k in range(count):
+                kept[k].append(full[labels[sample] == k] / sigma[g])
+    found = [triangular(np.vstack(own)) for own in kept]
+    return [(R[:p, :p], R[:p, p]) for R in found]
+
+
+def moving(
+    problem: Problem,
+    beta: Array,
+    covariance: Array,
+    sigma: Array,
+    kappa: float,
+    own: Array,
+    unit: Array,
+    body: int,
+    beside: Array,
+) -> tuple[str | None, list[TestResult]]:
+    """Whether mass and first moment are the same all the time, and whichever way gravity points."""
+    (log,) = problem.samples
+    time = np.minimum(np.arange(len(log.q)) * WINDOWS // len(log.q), WINDOWS - 1)
+    kinds = {
+        "over time": (time, WINDOWS),
+        "with the direction of gravity": (sides(problem.robot, log, body), SIDES),
+    }
+    found, tests = [], []
+    for what, (labels, count) in kinds.items():
+        pieces = parts(problem, sigma, labels, count)
+        A, b = np.vstack([a for a, _ in pieces]), np.concatenate([b for _, b in pieces])
+        model = A @ covariance @ A.T
+        noise = kappa**2 * np.eye(len(A))
+        # a load of its own in each part: wide columns, the same A M in each part's rows
+        lengths = [len(a) for a, _ in pieces]
+        wide = np.zeros((len(A), 10 * count + beside.shape[1]))
+        wide[:, 10 * count :] = A @ beside
+        row = 0
+        for k, length in enumerate(lengths):
+            wide[row : row + length, 10 * k : 10 * k + 10] = pieces[k][0] @ own
+            row += length
+        slight = np.full(wide.shape[1], np.inf)
+        slight[: 10 * count] = np.tile(UNTOLD * unit, count)
+        rest = Rest(np.eye(len(A)), b - A @ beta, model + noise, noise, model)
+        fit = fitted(rest, wide, slight)
+        # differences from the first part, of mass and first moment
+        T = np.zeros((4 * (count - 1), wide.shape[1]))
+        for k in range(1, count):
+            place = 4 * (k - 1) + np.arange(4)
+            T[place, 10 * k + np.arange(4)], T[place, np.arange(4)] = 1.0, -1.0
+        change = Linear(T @ fit.x, T @ fit.covariance @ T.T, fit.rows, fit.target)
+        test = wald(change, range(len(T)), f"the load is the same {what}")
+        tests.append(test)
+        if test.p_value < LOOSE:
+            largest = np.abs(change.x.reshape(-1, 4)).max(axis=0)
+            found.append(
+                f"{what} (its mass by up to {largest[0]:.2g} kg, its first moment by up to "
+                f"{np.linalg.norm(largest[1:]):.2g} kg m)"
+            )
+    return " and ".join(found) or None, tests
+
+
+def sides(robot: Robot, log: Samples, body: int) -> np.ndarray:
+    """Towards which end of where it varies gravity points in a link's frame, at each sample."""
+    chain, joint = [], robot.numbers[body]
+    while joint > 0:
+        chain.append(joint - 1)
+        joint = robot.joints[joint - 1].parent
+    g = np.tile(robot.gravity, (len(log.q), 1))
+    for k in reversed(chain):
+        own = robot.joints[k]
+        g = g @ own.rotation
+        if own.kind == "revolute":
+            sine, cosine = np.sin(log.q[:, k])[:, None], np.cos(log.q[:, k])[:, None]
+            along = (g @ own.axis)[:, None] * own.axis
+            g = along + cosine * (g - along) - sine * np.cross(own.axis, g)
+    middle = g - np.mean(g, axis=0)
+    _, _, axes = np.linalg.svd(middle, full_matrices=False)
+    along = middle @ axes[0]
+    return np.asarray(along > np.median(along), dtype=int)
+
+
+def gains_by_joint(
+    problem: Problem,
+    beta: Array,
+    covariance: Array,
+    sigma: Array,
+    kappa: float,
+    own: Array,
+    mass: float,
+    phi: Array,
+) -> tuple[Gains, Linear]:
+    """Each drive's gain and the load from its mass: ``y_j = s_j X_j M phi``, ``gain_j = 1 / s_j``.
+
+    Gauss-Newton over the other nine parameters of the load and the n scales: of the torques that
+    the load adds, as of those of the model itself the identification without it knew nothing.
+
+    Raises
+    ------
+    ComputationError
+        When the steps do not settle.
+    """
+    factors, n = problem.factors, len(problem.groups)
+    A = [g.factor[:, :-1] / s for g, s in zip(factors.groups, sigma, strict=True)]
+    r = np.concatenate([
+        g.factor[:, -1] / s - a @ beta for g, s, a in zip(factors.groups, sigma, A, strict=True)
+    ])  # fmt: skip
+    every = np.vstack(A)
+    V = every @ covariance @ every.T + kappa**2 * np.eye(len(every))
+    L = np.linalg.cholesky(V)
+    loads = [a @ own for a in A]
+    scale, phi = np.full(n, float(phi[0]) / mass), phi * mass / float(phi[0])
+    unit = mass * np.array([LENGTH] * 3 + [LENGTH**2] * 6)
+    for _ in range(STEPS):
+        rows = np.vstack([s * own_rows for s, own_rows in zip(scale, loads, strict=True)])
+        by = np.zeros((len(every), n))
+        row = 0
+        for j, own_rows in enumerate(loads):
+            by[row : row + len(own_rows), j] = own_rows @ phi
+            row += len(own_rows)
+        J = np.linalg.solve(L, np.hstack([rows[:, 1:] * unit, by]))
+        e = np.linalg.solve(L, r - rows @ phi)
+        belief = np.zeros((9 + n, 9 + n))
+        belief[:9, :9] = np.eye(9) / UNTOLD
+        belief[9:, 9:] = np.eye(n) / GAIN_STD
+        aim = np.concatenate([-phi[1:] / unit / UNTOLD, (1.0 - scale) / GAIN_STD])
+        step, *_ = np.linalg.lstsq(np.vstack([J, belief]), np.concatenate([e, aim]), rcond=None)
+        phi = phi + np.concatenate([[0.0], step[:9] * unit])
+        scale = scale + step[9:]
+        if float(np.max(np.abs(step))) < SETTLED:
+            C = np.linalg.inv(J.T @ J + belief.T @ belief)
+            spread = np.zeros((10, 10))
+            spread[0, 0] = (KNOWN * mass) ** 2
+            spread[1:, 1:] = C[:9, :9] * np.outer(unit, unit)
+            rows = np.linalg.inv(np.linalg.cholesky(spread))
+            gains = Gains(factors.names, 1.0 / scale, np.sqrt(np.diag(C)[9:]) / scale**2)
+            return gains, Linear(phi, spread, rows, rows @ phi)
+    raise ComputationError(f"the drives' gains did not settle in {STEPS} steps; take one in all")
+
+
+def about_centre(phi: Array) -> Array:
+    """Mass, centre and inertia about it (xx xy yy xz yz zz), of several loads, shape (..., 10)."""
+    mass, centre = phi[..., :1], phi[..., 1:4] / phi[..., :1]
+    moved = np.stack([
+        from_com(float(m), c, np.zeros((3, 3)))
+        for m, c in zip(mass.reshape(-1), centre.reshape(-1, 3), strict=True)
+    ]).reshape(phi.shape)  # fmt: skip
+    inertia = inertia_matrix(phi - moved)
+    places = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
+    six = np.stack([inertia[..., i, j] for i, j in places], axis=-1)
+    return np.concatenate([mass, centre, six], axis=-1)
+
+
+def intervals(load: Load, rotation: Array, translation: Array) -> tuple[Array, Array, Array]:
+    """What `about_centre` gives of a load in another frame, and the ends of its 95 % intervals.
+
+    Parameters
+    ----------
+    load : Load
+    rotation, translation : ndarray, shapes (3, 3) and (3,)
+        Placement of the frame in the link's joint frame.
+    """
+    placed = np.eye(4)
+    placed[:3, :3] = rotation.T
+    placed[:3, 3] = -rotation.T @ translation
+
+    def seen(phi: Array) -> Array:
+        return about_centre(from_pseudo_inertia(placed @ pseudo_inertia(phi) @ placed.T))
+
+    value = seen(load.phi)
+    low, high = np.quantile(seen(load.draws), BAND, axis=0)
+    # an estimate on the boundary is the end of its interval
+    return value, np.minimum(low, value), np.maximum(high, value)

@@ -1,0 +1,210 @@
+"""A load in words: intervals, a link of a robot file, and the calls that controllers take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.estimators.payload import Load, intervals
+
+SYMBOLS = ("mass", "x", "y", "z", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
+"""What `dynident.estimators.payload.about_centre` gives."""
+
+
+@dataclass(frozen=True)
+class Payload:
+    """A load as seen from a frame of the robot.
+
+    Attributes
+    ----------
+    load : Load
+    log : str
+    frame : str
+    rotation, translation : ndarray, shapes (3, 3) and (3,)
+        Placement of the frame in the joint frame of the link that carries the load.
+    """
+
+    load: Load
+    log: str
+    frame: str
+    rotation: Array
+    translation: Array
+
+    @cached_property
+    def _seen(self) -> tuple[Array, Array, Array]:
+        return intervals(self.load, self.rotation, self.translation)
+
+    @property
+    def mass(self) -> float:
+        """[kg]"""
+        return float(self._seen[0][0])
+
+    @property
+    def com(self) -> Array:
+        """Centre of mass in the frame [m]."""
+        return self._seen[0][1:4]
+
+    @property
+    def inertia(self) -> Array:
+        """About the centre of mass, axes of the frame, shape (3, 3) [kg m^2]."""
+        xx, xy, yy, xz, yz, zz = self._seen[0][4:]
+        return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+    @property
+    def low(self) -> dict[str, float]:
+        """Lower ends of the 95 % intervals by `SYMBOLS`."""
+        return dict(zip(SYMBOLS, self._seen[1].tolist(), strict=True))
+
+    @property
+    def high(self) -> dict[str, float]:
+        """Their upper ends."""
+        return dict(zip(SYMBOLS, self._seen[2].tolist(), strict=True))
+
+    def urdf(self) -> str:
+        """A link with the load's inertial, and the joint that fixes it to the frame."""
+        xx, xy, yy, xz, yz, zz = self._seen[0][4:]
+        return (
+            '<link name="payload">\n'
+            "  <inertial>\n"
+            f'    <origin xyz="{spaced(self.com)}" rpy="0 0 0"/>\n'
+            f'    <mass value="{self.mass:.6g}"/>\n'
+            f'    <inertia ixx="{xx:.6g}" ixy="{xy:.6g}" ixz="{xz:.6g}" iyy="{yy:.6g}" '
+            f'iyz="{yz:.6g}" izz="{zz:.6g}"/>\n'
+            "  </inertial>\n"
+            "</link>\n"
+            '<joint name="payload_fixed" type="fixed">\n'
+            f'  <parent link="{self.frame}"/>\n'
+            '  <child link="payload"/>\n'
+            "</joint>"
+        )
+
+    def ur(self) -> str:
+        """URScript: mass, centre [m], inertia about it ``Ixx Iyy Izz Ixy Ixz Iyz`` [kg m^2]."""
+        xx, xy, yy, xz, yz, zz = self._seen[0][4:]
+        return (
+            f"set_target_payload({self.mass:.6g}, [{listed(self.com)}], "
+            f"[{listed([xx, yy, zz, xy, xz, yz])}])"
+        )
+
+    def franka(self) -> str:
+        """libfranka: mass, centre in the flange [m], inertia about it, column by column."""
+        return (
+            f"robot.setLoad({self.mass:.6g}, {{{{{listed(self.com)}}}}}, "
+            f"{{{{{listed(self.inertia.T.ravel())}}}}});"
+        )
+
+    def kuka(self) -> str:
+        """KRL: mass [kg], centre [mm], principal axes as A B C [deg] and inertia [kg m^2]."""
+        values, axes = np.linalg.eigh(self.inertia)
+        axes = axes * np.sign(np.linalg.det(axes))
+        a, b, c = np.degrees(turns(axes))
+        x, y, z = 1e3 * self.com
+        return (
+            f"$LOAD = {{M {self.mass:.6g}, CM {{X {x:.6g}, Y {y:.6g}, Z {z:.6g}, A {a:.6g}, "
+            f"B {b:.6g}, C {c:.6g}}}, J {{X {values[0]:.6g}, Y {values[1]:.6g}, "
+            f"Z {values[2]:.6g}}}}}"
+        )
+
+    def calls(self) -> dict[str, str]:
+        """By maker."""
+        return {"UR": self.ur(), "Franka": self.franka(), "KUKA": self.kuka()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        load = self.load
+        values, low, high = self._seen
+        gains = None
+        if load.gains is not None:
+            rows = zip(load.gains.names, load.gains.values, load.gains.std, strict=True)
+            gains = [{"joint": n, "gain": float(v), "std": float(s)} for n, v, s in rows]
+        return {
+            "schema": "dynident.payload/1",
+            "log": self.log,
+            "link": load.link,
+            "frame": self.frame,
+            "mass": self.mass,
+            "com": self.com.tolist(),
+            "inertia_com": values[4:].tolist(),
+            "interval_95": {
+                symbol: [float(a), float(b)]
+                for symbol, a, b in zip(SYMBOLS, low, high, strict=True)
+            },
+            "consistent": True,
+            "certificate": {
+                "primal": load.certificate.primal,
+                "dual": load.certificate.dual,
+                "gap": load.certificate.gap,
+            },
+            "gains": gains,
+            "changed": list(load.drifted),
+            "moved": load.moved,
+            "tests": [
+                {"null": t.null, "statistic": t.statistic, "distribution": t.distribution,
+                 "p_value": t.p_value}
+                for t in load.tests
+            ],
+            "warnings": list(self.warnings),
+            "urdf": self.urdf(),
+            "calls": self.calls(),
+        }  # fmt: skip
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What makes the load doubtful."""
+        moved = self.load.moved
+        if moved is None:
+            return self.load.warnings
+        words = f"the load moves: it is not the same {moved}; is it liquid, or loose?"
+        return (words, *self.load.warnings)
+
+    def summary(self) -> str:
+        """In lines, with the calls."""
+        values, low, high = self._seen
+        lines = [f"payload on {self.load.link}, seen from {self.frame}, of {self.log}", ""]
+        lines.append(f"{'':8}{'value':>12}  95 % interval")
+        units = ["kg", *["m"] * 3, *["kg m^2"] * 6]
+        known = self.load.gains is not None
+        for symbol, v, a, b, unit in zip(SYMBOLS, values, low, high, units, strict=True):
+            ends = "known" if known and symbol == "mass" else f"{a:.4g} to {b:.4g}"
+            lines.append(f"{symbol:8}{v:12.5g}  {ends} {unit}")
+        lines += ["", "consistent  yes, with certificate"]
+        if self.load.gains is not None:
+            rows = zip(
+                self.load.gains.names, self.load.gains.values, self.load.gains.std, strict=True
+            )
+            lines.append("gains       true torque over that of the log, from the known mass")
+            lines += [f"  {n:16} {v:.4f} +- {s:.4f}" for n, v, s in rows]
+        if self.load.drifted:
+            lines.append(f"changed     beside the load: {', '.join(self.load.drifted)}")
+        lines += [f"warning     {words}" for words in self.warnings]
+        lines += ["", self.urdf(), ""]
+        lines += [f"{maker:8}{call}" for maker, call in self.calls().items()]
+        return "\n".join(lines)
+
+
+def spaced(values: Array) -> str:
+    """Numbers with spaces between."""
+    return " ".join(plain(v) for v in values)
+
+
+def listed(values: Any) -> str:
+    """Numbers with commas between."""
+    return ", ".join(plain(v) for v in values)
+
+
+def plain(value: float) -> str:
+    """A number in six digits, rounding as zero."""
+    return f"{round(float(value), 9) + 0.0:.6g}"
+
+
+def turns(rotation: Array) -> tuple[float, float, float]:
+    """A, B, C [rad]: about z, then the new y, then the new x."""
+    b = float(np.arcsin(np.clip(-rotation[2, 0], -1.0, 1.0)))
+    if abs(rotation[2, 0]) > 1.0 - 1e-12:
+        return float(np.arctan2(-rotation[0, 1], rotation[1, 1])), b, 0.0
+    a = float(np.arctan2(rotation[1, 0], rotation[0, 0]))
+    return a, b, float(np.arctan2(rotation[2, 1], rotation[2, 2]))

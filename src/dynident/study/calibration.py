@@ -1,0 +1,97 @@
+"""How much of a measured log lies inside the band of draws of a model."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError, RolloutError
+from dynident.estimators.closed_loop import Simulation, auxiliary_model
+from dynident.regression.problem import Problem
+from dynident.results.draws import BAND, Calibration, Draws
+from dynident.simulation.rollout import rollout
+
+NORMAL = 1.959963984540054
+SIMULATED = 64
+"""Draws that are simulated for a band of positions: its edges within a fifth of a deviation."""
+
+
+def torque_calibration(draws: Draws, problem: Problem, sigma: Array) -> Calibration:
+    """Of the torques of a log, on its fitted rows: filtered and decimated.
+
+    Parameters
+    ----------
+    draws : Draws
+    problem : Problem
+        The model on one log.
+    sigma : ndarray, shape (groups,)
+        Standard deviation of the torque that the model left of the fitted logs.
+    """
+    beta, groups = draws.beta.T, len(problem.groups)
+    hits, counts = np.zeros((2, groups)), np.zeros(groups)
+    for rows in problem.rows():
+        for g, (X, y) in enumerate(zip(rows.X, rows.y, strict=True)):
+            if len(y):
+                hits[:, g] += inside(X @ beta[problem.columns[g]], y, sigma[g])
+                counts[g] += len(y)
+    shares = hits / np.maximum(1.0, counts)
+    (log,) = problem.samples
+    names = tuple(group.name for group in problem.groups)
+    return Calibration(log.name, "torque", names, len(draws), *shares)
+
+
+def position_calibration(
+    draws: Draws, problem: Problem, simulation: Simulation, sigma: Array
+) -> Calibration:
+    """Of the positions of a log: each draw simulated freely from the first sample on.
+
+    Parameters
+    ----------
+    draws : Draws
+    problem : Problem
+        The model on one log.
+    simulation : Simulation
+        Of the loop, as the study has it.
+    sigma : ndarray, shape (n,)
+        Root mean square of the positions that the model left of the fitted logs.
+
+    Raises
+    ------
+    ComputationError
+        When no draw can be simulated.
+    """
+    (log,) = problem.samples
+    found = []
+    for k in range(min(SIMULATED, len(draws))):
+        own = Problem.of(draws.shaped(k), problem.samples)
+        (loops,) = auxiliary_model(own, draws.of_loop(k, simulation)).loops
+        try:
+            found.append(
+                np.vstack([rollout(loop, draws.theta[k]).measured for _, _, loop in loops])
+            )
+        except RolloutError:
+            continue
+    if not found:
+        raise ComputationError(f"{log.name}: no draw can be simulated along it")
+    measured = np.vstack([log.measured[start:stop] for start, stop, _ in loops])
+    band = np.array(found)
+    shares = np.array([
+        inside(band[:, :, j].T, measured[:, j], sigma[j]) for j in range(measured.shape[1])
+    ]).T / len(measured)  # fmt: skip
+    names = problem.robot.joint_names
+    return Calibration(log.name, "position", names, len(found), *shares)
+
+
+def inside(drawn: Array, measured: Array, sigma: float) -> Array:
+    """How many of the measured are inside the band, without noise and with it.
+
+    Parameters
+    ----------
+    drawn : ndarray, shape (rows, draws)
+    measured : ndarray, shape (rows,)
+    sigma : float
+    """
+    low, high = np.quantile(drawn, BAND, axis=1)
+    half = NORMAL * np.sqrt(np.var(drawn, axis=1) + sigma**2)
+    off = np.abs(measured - np.mean(drawn, axis=1))
+    return np.array([np.sum((low <= measured) & (measured <= high)), np.sum(off <= half)])

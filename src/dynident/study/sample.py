@@ -1,0 +1,252 @@
+"""Consistent draws of a result: from its covariance to sets of parameters that a robot can have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dynident.api import with_law
+from dynident.conic.cones import Cone
+from dynident.consistency.constraints import ON_BASE, Constraint
+from dynident.consistency.draws import Normal, brought_inside, drawn, posterior, root_of
+from dynident.consistency.feasible_set import build_feasible_set
+from dynident.consistency.knowledge import HELD_OUT, Knowledge
+from dynident.consistency.nearest import measured, nearest_to_base
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.options import chosen
+from dynident.dynamics.base import BaseParameters
+from dynident.estimators.encoder import Unknowns, admitted
+from dynident.regression.problem import Problem
+from dynident.results.draws import Calibration, Draws, certified
+from dynident.results.identification import Identification
+from dynident.simulation.rollout import LoopColumn
+from dynident.study.calibration import position_calibration, torque_calibration
+from dynident.study.constraints import build_constraints
+from dynident.study.loop import build_simulation
+from dynident.study.stored import StoredResult, relocated
+from dynident.study.study import study_samples
+
+COUNT = 256
+MOST = 100_000
+NO_PRIOR = Knowledge(prior="none")
+
+
+@dataclass(frozen=True)
+class Torques:
+    """What a fit of torques leaves open.
+
+    Attributes
+    ----------
+    base : BaseParameters
+    beta, covariance : ndarray
+        Of the base parameters.
+    theta : ndarray or None
+    knowledge : Knowledge
+        What was known beside the log.
+    """
+
+    base: BaseParameters
+    beta: Array
+    covariance: Array
+    theta: Array | None
+    knowledge: Knowledge
+
+
+@dataclass(frozen=True)
+class Positions:
+    """What a fit of positions leaves open: drives, loop, and links where these were fitted.
+
+    Attributes
+    ----------
+    base : BaseParameters
+    theta : ndarray
+        The estimate.
+    names : tuple of str
+    values, covariance : ndarray
+        Of the names, which end the list of standard parameters, then shapes and loop.
+    cones : tuple of Cone
+    """
+
+    base: BaseParameters
+    theta: Array
+    names: tuple[str, ...]
+    values: Array
+    covariance: Array
+    cones: tuple[Cone, ...]
+
+
+def sample(fit: Identification, n: int = COUNT, seed: int = 0) -> Draws:
+    """Correlated draws from the covariance of a result, all of them physically consistent.
+
+    Parameters
+    ----------
+    fit : Identification
+    n : int
+        How many.
+    seed : int
+        Of the random numbers.
+
+    Raises
+    ------
+    InputError
+        For counts that are none.
+    ComputationError
+        When no consistent set is near the result, or a draw is not certified.
+    """
+    found, base = fit.estimate, fit.base
+    if found.fitted is not None:
+        own = found.fitted
+        return of_positions(
+            Positions(base, fit.theta, own.names, own.values, own.matrix, own.cones), n, seed
+        )
+    knowledge = NO_PRIOR if found.knowledge is None else found.knowledge
+    return of_torques(
+        Torques(base, found.beta, found.covariance.matrix, found.theta, knowledge), n, seed
+    )
+
+
+def sample_stored(stored: StoredResult, n: int = COUNT, seed: int = 0) -> Draws:
+    """The same of a stored result.
+
+    Raises
+    ------
+    InputError
+        When it does not hold its covariance.
+    ComputationError
+    """
+    document, base = stored.document, stored.base
+    constraints = build_constraints(stored.study.constraint)
+    if document.fitted:
+        names = tuple(row.name for row in document.fitted)
+        values = np.array([row.value for row in document.fitted])
+        cones = cones_of(stored, names, constraints)
+        return of_positions(
+            Positions(base, stored.theta(), names, values, stored.fitted_covariance(), cones),
+            n,
+            seed,
+        )
+    beta = np.array([row.value for row in document.parameters])
+    theta = None if document.standard is None else stored.theta()
+    knowledge = known_to(stored, constraints)
+    return of_torques(Torques(base, beta, stored.covariance(), theta, knowledge), n, seed)
+
+
+def known_to(stored: StoredResult, constraints: tuple[Constraint, ...]) -> Knowledge:
+    """What a stored result knew beside its logs, the prior's weight as it was chosen."""
+    if stored.document.standard is None:
+        return NO_PRIOR
+    options: dict[str, Any] = stored.study.identify.options()
+    if options.get("prior_weight") == HELD_OUT:
+        options["prior_weight"] = stored.document.prior_weight
+    found: Knowledge = chosen(Knowledge, {**options, "constraints": constraints})
+    return found
+
+
+def cones_of(
+    stored: StoredResult, names: tuple[str, ...], constraints: tuple[Constraint, ...]
+) -> tuple[Cone, ...]:
+    """What drives and loop of a stored result may be.
+
+    Raises
+    ------
+    InputError
+        When the names are not those of its model.
+    """
+    idim = stored.idim
+    first = idim.names.index(names[0])
+    own = []
+    for name in names[len(idim.names) - first + len(idim.shape) :]:
+        kind = name.rstrip("0123456789")
+        own.append(LoopColumn(kind, int(name[len(kind) :] or 1) - 1))
+    unknowns = Unknowns(idim, tuple(own), np.ones(len(names)), first, 0)
+    if unknowns.names != names:
+        raise InputError(f"{stored.path}: fitted: are not the unknowns of its model")
+    return admitted(unknowns, constraints).cones
+
+
+def generator_of(n: int, seed: int) -> np.random.Generator:
+    """Random numbers, for a count that is one.
+
+    Raises
+    ------
+    InputError
+    """
+    if not 1 <= n <= MOST:
+        raise InputError(f"{n} draws: give a number from 1 to {MOST}")
+    return np.random.default_rng(seed)
+
+
+def of_torques(known: Torques, n: int, seed: int) -> Draws:
+    """Draws of standard parameters about those of a fit of torques."""
+    generator = generator_of(n, seed)
+    base, knowledge = known.base, known.knowledge
+    if knowledge.consistency in ON_BASE:
+        knowledge = NO_PRIOR
+    knowledge = replace(knowledge, consistency="pseudo-inertia")
+    std = np.sqrt(np.maximum(np.diag(known.covariance), 0.0))
+    theta = known.theta
+    if theta is None:
+        theta = nearest_to_base(base, known.beta, std).theta
+        assert theta is not None
+    feasible = build_feasible_set(base, measured(known.beta, std), knowledge)
+    normal = posterior(feasible, theta, known.beta, known.covariance)
+    found = drawn(normal, feasible.cones, n, generator)
+    return certified(
+        base, found.x * feasible.space.unit, (), np.zeros((n, 0)),
+        seed=seed, share=found.share, way=found.way,
+    )  # fmt: skip
+
+
+def of_positions(known: Positions, n: int, seed: int) -> Draws:
+    """Draws of drives and loop, and of the links where these were fitted."""
+    generator = generator_of(n, seed)
+    std = np.sqrt(np.maximum(np.diag(known.covariance), 0.0))
+    size = np.maximum(np.maximum(std, 1e-3 * np.abs(known.values)), 1e-9)
+    inside = brought_inside(known.cones, known.values, 1.0 / size)
+    factor = root_of(known.covariance)
+    found = drawn(Normal(inside, factor, np.zeros(factor.shape[1])), known.cones, n, generator)
+    parameters = len(known.base.idim.parameters)
+    linear = parameters - known.base.idim.names.index(known.names[0])
+    theta = np.tile(known.theta, (n, 1))
+    theta[:, parameters - linear :] = found.x[:, :linear]
+    return certified(
+        known.base, theta, known.names[linear:], found.x[:, linear:],
+        seed=seed, share=found.share, way=found.way,
+    )  # fmt: skip
+
+
+def calibrated(stored: StoredResult, draws: Draws, text: str) -> Calibration:
+    """How much of a log lies inside the band of the draws of a stored result.
+
+    Parameters
+    ----------
+    stored : StoredResult
+    draws : Draws
+    text : str
+        The log's files, laid out as the result's first log; commas between those side by side.
+
+    Raises
+    ------
+    InputError
+        When the log does not fit the robot, or the result does not tell its errors.
+    ComputationError
+    """
+    study = stored.study
+    section = relocated(study.log[0], text.split(","))
+    simulates = bool(stored.document.fitted)
+    samples = study_samples(section, stored.idim.robot, study.prepare, torque=not simulates)
+    if not simulates:
+        sigma = stored.sigma()
+        if sigma is None:
+            raise InputError(f"{stored.path}: settings: has no sigma of its joints")
+        return torque_calibration(draws, Problem.of(stored.base, samples), sigma)
+    if study.controller is None:
+        raise InputError(f"{stored.path}: settings.study: has no 'controller'; was it edited?")
+    simulation = build_simulation(
+        study.controller, study.reference, study.simulation, stored.idim.robot, (samples,)
+    ).of_encoders()
+    problem = Problem.of(stored.base, with_law(samples, simulation))
+    return position_calibration(draws, problem, simulation, stored.position_sigma())

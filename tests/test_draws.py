@@ -1,0 +1,269 @@
+"""Draws from a covariance, cut to what a robot can be."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import toy
+from test_encoder import DELAY, KD, KP, RATE, log_of, twin
+
+import dynident as di
+from dynident.cli import run
+from dynident.conic.cones import Definite, Positive
+from dynident.consistency.constraints import Bounds, TotalMass
+from dynident.consistency.draws import Normal, Region, between, drawn, hit_and_run
+from dynident.core.errors import ComputationError, InputError
+from dynident.core.inertia import smallest_eigenvalue
+from dynident.results.draws import certified
+from dynident.results.urdf import model_urdf
+from dynident.simulation.controller import pd
+from dynident.study.calibration import inside
+
+
+def identified(noise: float = 1.0, method: str = "pc-idim-ls", **options: object):
+    robot = toy.arm(2)
+    recording, theta = toy.log(robot, noise=noise)
+    problem = di.Problem(robot, toy.on_its_motion(recording))
+    return di.identify(problem, method, **options), theta
+
+
+def files(tmp_path: Path, noise: float = 1.0) -> Path:
+    """The toy's URDF, a log and a result of it."""
+    robot = toy.arm(2)
+    (tmp_path / "toy.urdf").write_bytes(model_urdf(robot, robot.nominal)[0])
+    for name, seed in (("a", 0), ("b", 5)):
+        recording, _ = toy.log(robot, noise=noise, seed=seed)
+        time = np.arange(len(recording.q)) / toy.RATE
+        header = ["time", *(f"{s}_{j}" for s in ("q", "tau") for j in robot.joint_names)]
+        table = np.column_stack([time, recording.q, recording.tau])
+        np.savetxt(tmp_path / f"{name}.csv", table, delimiter=",", header=",".join(header),
+                   comments="")  # fmt: skip
+    arguments = ["identify", "--robot", str(tmp_path / "toy.urdf"), "--log",
+                 str(tmp_path / "a.csv"), "--bandwidth", "10", "--no-report",
+                 "-o", str(tmp_path / "out")]  # fmt: skip
+    assert run(arguments) == 0
+    return tmp_path / "out" / "result.json"
+
+
+def test_hit_and_run_draws_what_rejection_draws():
+    """A normal distribution in three directions within a half-space and a definite matrix."""
+    basis = np.zeros((3, 2, 2))
+    basis[0, 0, 0] = basis[1, 1, 1] = basis[2, 0, 1] = basis[2, 1, 0] = 1.0
+    cones = [Definite("J", basis, np.zeros((2, 2))), Positive(("x",), np.eye(3)[:1], np.ones(1))]
+    factor = np.array([[0.6, 0.0, 0.0], [0.3, 0.5, 0.0], [0.2, -0.4, 0.7]])
+    normal = Normal(np.array([1.2, 0.8, 0.1]), factor, np.array([-0.5, 0.3, 0.2]))
+    region = Region.of(cones, normal)
+    rng = np.random.default_rng(0)
+    z = normal.mean + rng.normal(size=(60000, 3))
+    right = z[region.admits(z)]
+    found, _ = hit_and_run(region, normal.mean, 4000, rng)
+    assert np.all(region.admits(found))
+    error = 4.0 / np.sqrt(4000)
+    np.testing.assert_allclose(found.mean(axis=0), right.mean(axis=0), atol=error)
+    np.testing.assert_allclose(np.cov(found.T), np.cov(right.T), atol=1.5 * error)
+    share = drawn(normal, cones, 500, rng).share
+    assert share == pytest.approx(len(right) / len(z), abs=0.06)
+
+
+def test_normal_numbers_between_bounds_follow_the_tail():
+    rng = np.random.default_rng(1)
+    low, high = np.full(20000, 30.0), np.full(20000, np.inf)
+    far = between(low, high, rng)
+    # beyond 30 the tail is exponential at rate 30
+    assert np.mean(far - 30.0) == pytest.approx(1.0 / 30.0, rel=0.05)
+    near = between(np.full(20000, -0.5), np.full(20000, 2.0), rng)
+    assert -0.5 <= near.min() < -0.49
+    assert 1.95 < near.max() <= 2.0
+    np.testing.assert_allclose(between(-high, -low, rng).max(), -30.0, atol=1e-3)
+
+
+@pytest.mark.parametrize("method", ["pc-idim-ls", "wls"])
+def test_draws_are_consistent_and_vary_as_the_covariance_says(method):
+    fit, _ = identified(method=method)
+    draws = di.sample(fit, 600, seed=3)
+    idim = fit.idim
+    bodies = draws.theta[:, : idim.inertial].reshape(600, -1, 10)
+    assert np.all(smallest_eigenvalue(bodies) > 0.0)
+    assert all(idim.is_consistent(theta) for theta in draws.theta)
+    assert draws.margin == pytest.approx(smallest_eigenvalue(bodies).min())
+    std = fit.estimate.covariance.std
+    z = (draws.beta - fit.estimate.beta) / std
+    assert np.abs(z.mean(axis=0)).max() < 0.35
+    assert np.all((z.std(axis=0) > 0.8) & (z.std(axis=0) < 1.2))
+    told = fit.estimate.covariance.matrix / np.outer(std, std)
+    np.testing.assert_allclose(np.corrcoef(draws.beta.T), told, atol=0.25)
+
+
+def test_what_the_log_does_not_tell_is_spread_by_the_prior():
+    fit, _ = identified()
+    draws = di.sample(fit, 300)
+    mass = draws.theta[:, 0]  # of the first link, which no torque tells
+    assert 0.2 < mass.std() / fit.theta[0] < 1.0
+
+
+def test_draws_keep_what_is_known():
+    total = 6.0
+    fit, _ = identified(constraints=[TotalMass(total), Bounds("fc2", upper=2.9)])
+    draws = di.sample(fit, 200, seed=1)
+    masses = draws.theta[:, [0, 10]].sum(axis=1)
+    np.testing.assert_allclose(masses, total, rtol=1e-9)
+    fc2 = draws.theta[:, fit.idim.names.index("fc2")]
+    assert fc2.max() <= 2.9
+    assert fc2.std() > 0.0
+
+
+def test_the_same_seed_draws_the_same_and_another_does_not():
+    fit, _ = identified()
+    first, again, other = (di.sample(fit, 20, seed=s) for s in (4, 4, 5))
+    np.testing.assert_array_equal(first.theta, again.theta)
+    assert np.abs(first.theta - other.theta).max() > 1e-3
+    with pytest.raises(InputError, match="0 draws: give a number from 1"):
+        di.sample(fit, 0)
+
+
+def test_a_draw_that_is_not_consistent_is_refused():
+    fit, _ = identified()
+    theta = np.tile(fit.theta, (2, 1))
+    theta[1, 0] = -1.0
+    with pytest.raises(ComputationError, match="a draw is not physically consistent"):
+        certified(fit.base, theta, (), np.zeros((2, 0)), seed=0, share=1.0, way="")
+
+
+def test_bands_with_noise_hold_what_noise_moved():
+    rng = np.random.default_rng(0)
+    drawn_rows = rng.normal(size=(4000, 200)) * 0.5
+    measured = rng.normal(size=4000) * np.hypot(0.5, 2.0)
+    alone, noisy = inside(drawn_rows, measured, 2.0) / 4000
+    assert noisy == pytest.approx(0.95, abs=0.02)
+    assert alone == pytest.approx(0.365, abs=0.05)  # |normal| < 0.98 / 2.06
+
+
+def test_the_command_writes_draws_and_their_ranges(tmp_path, capsys):
+    result = files(tmp_path)
+    capsys.readouterr()
+    out = tmp_path / "draws"
+    arguments = ["sample", str(result), "-n", "12", "-o", str(out), "--seed", "2"]
+    assert run([*arguments, "--log", str(tmp_path / "b.csv"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["schema"] == "dynident.draws/1"
+    (log,) = found["calibration"]
+    assert 90.0 < log["inside_with_noise_percent"] < 98.0
+    assert log["inside_percent"] < 60.0
+    text = (out / "draws.yaml").read_text()
+    listed = [line[4:] for line in text.splitlines() if line.startswith("  - ")]
+    assert listed == [f"draw_{k:02d}.urdf" for k in range(12)]
+    masses = []
+    for name in listed:
+        robot = di.load_robot(str(out / name))
+        assert np.all(smallest_eigenvalue(robot.nominal) > 0.0)
+        masses.append(robot.nominal[1, 0])
+    told = next(row for row in found["parameters"] if row["name"] == "m2")
+    assert np.mean(masses) == pytest.approx(told["mean"], rel=1e-6)
+    assert f"  m2: {{mean: {told['mean']:.9g}, " in text
+    assert run([*arguments, "--format", "mjcf"]) == 0
+    robot = di.load_robot(str(out / "draw_00.xml"))
+    assert np.all(smallest_eigenvalue(robot.nominal) > 0.0)
+    assert robot.nominal[1, 0] == pytest.approx(masses[0], rel=1e-6)
+    assert run([*arguments, "--format", "npz"]) == 0
+    assert sorted(path.name for path in out.iterdir()) == ["draws.npz", "draws.yaml"]
+    arrays = np.load(out / "draws.npz")
+    assert arrays["values"].shape == (12, len(arrays["names"]))
+    assert arrays["beta"].shape == (12, len(arrays["base_names"]))
+    assert run([*arguments, "--format", "yaml"]) == 0
+    assert not (out / "draws.npz").exists()
+    line = (out / "draw_03.yaml").read_text().splitlines()[10]
+    name, _, value = line.partition(": ")
+    assert float(value) == arrays["values"][3, list(arrays["names"]).index(name)]
+    capsys.readouterr()
+    assert run(["sample", str(result), "-n", "12", "--seed", "2"]) == 0
+    assert "certified   all; smallest pseudo-inertia eigenvalue" in capsys.readouterr().out
+
+
+def test_a_stored_result_draws_as_the_fit_does(tmp_path):
+    from dynident.study.run import run_study
+    from dynident.study.sample import sample_stored
+    from dynident.study.stored import read_result
+
+    stored = read_result(files(tmp_path))
+    fit = run_study(stored.study)
+    np.testing.assert_allclose(
+        sample_stored(stored, 10).beta, di.sample(fit, 10).beta, rtol=0.02, atol=0.02
+    )
+
+
+def test_results_without_a_covariance_and_unknown_formats_are_refused(tmp_path, capsys):
+    result = files(tmp_path)
+    assert run(["sample", str(result), "--format", "usd", "-o", str(tmp_path / "x")]) == 2
+    assert run(["sample", str(result), "--format", "npz"]) == 2
+    document = json.loads(result.read_text())
+    del document["covariance_matrix"]
+    result.write_text(json.dumps(document))
+    assert run(["sample", str(result)]) == 2
+    words = capsys.readouterr().err.splitlines()
+    assert "error: --format 'usd' is not known" in words[-3]
+    assert words[-2] == "error: --format is of -o"
+    assert "has no covariance_matrix of its" in words[-1]
+
+
+@pytest.mark.parametrize("links", ["fixed", "prior"])
+def test_drives_and_loop_of_encoder_logs_are_drawn_together(tmp_path, links):
+    robot, loop, theta = twin(tmp_path)
+    problem = di.Problem(robot, di.prepare(log_of(loop, theta, noise=2e-4), bandwidth=10.0))
+    simulation = di.Simulation(pd(KP, KD), width=0.03)
+    options = {"links": links, "loop": "delay,bias"}
+    known = (Bounds("bias", -0.05, 0.05), Bounds("delay", 0.0, 0.02))
+    fit = di.identify(problem, "cloe", simulation=simulation, constraints=known, **options)
+    own = fit.estimate.fitted
+    assert own is not None
+    draws = di.sample(fit, 200, seed=1)
+    assert draws.loop == ("delay", "bias1", "bias2", "bias3")
+    delay = draws.values[:, 0]
+    assert np.all((delay >= 0.0) & (delay <= 0.02))
+    assert delay.mean() == pytest.approx(DELAY, abs=0.2 / RATE)
+    assert all(fit.idim.is_consistent(each) for each in draws.theta)
+    if links == "fixed":
+        inertial = fit.idim.inertial
+        np.testing.assert_array_equal(
+            draws.theta[:, :inertial], np.tile(robot.nominal.ravel(), (200, 1))
+        )
+        drives = slice(0, 12)
+        z = (draws.theta[:, inertial:] - own.values[drives]) / own.std[drives]
+        assert np.abs(z.mean(axis=0)).max() < 0.4
+        assert np.all((z.std(axis=0) > 0.8) & (z.std(axis=0) < 1.2))
+
+
+def test_positions_inside_the_band_of_an_encoder_result(tmp_path, capsys):
+    _, loop, theta = twin(tmp_path)
+    log = log_of(replace(loop, bias=np.zeros(3)), theta, noise=2e-4)
+    names = [f"{signal}_j{j}" for signal in ("q", "qref") for j in (1, 2, 3)]
+    table = np.column_stack([np.arange(len(log.q)) / RATE, log.q, log.qref])
+    np.savetxt(tmp_path / "log.csv", table, delimiter=",", header=",".join(["time", *names]),
+               comments="")  # fmt: skip
+    (tmp_path / "study.toml").write_text(f"""
+[robot]
+file = "arm.urdf"
+[[log]]
+files = "log.csv"
+[controller]
+kind = "pd"
+kp = {list(KP)}
+kd = {list(KD)}
+[simulation]
+width = 0.03
+[identify]
+method = "cloe"
+""")
+    out = tmp_path / "out"
+    assert run(["identify", str(tmp_path / "study.toml"), "-o", str(out), "--no-report"]) == 0
+    capsys.readouterr()
+    arguments = ["sample", str(out / "result.json"), "-n", "40", "--json"]
+    assert run([*arguments, "--log", str(tmp_path / "log.csv")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (calibration,) = found["calibration"]
+    assert calibration["what"] == "position"
+    assert 92.0 < calibration["inside_with_noise_percent"] < 98.0
+    assert "delay" in [row["name"] for row in found["parameters"]]

@@ -1,0 +1,247 @@
+"""Loads, from a log with them and a model without."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+
+import loads
+import numpy as np
+import pytest
+from loads import CENTRE, KILOGRAM, TRUE
+
+import dynident as di
+from dynident.cli import run
+from dynident.core.errors import ComputationError, InputError
+from dynident.core.inertia import from_com, is_consistent, transform
+from dynident.estimators.payload import about_centre
+from dynident.results.payload import turns
+
+
+@cache
+def ur10() -> tuple[loads.Arm, di.Identification]:
+    own = loads.arm("ur10")
+    return own, loads.empty(own, own.logs(0)[0])
+
+
+def seen(found) -> np.ndarray:
+    return np.array([found.mass, *found.com, *(found.inertia[i, j] for i, j in PLACES)])
+
+
+PLACES = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
+
+
+@pytest.mark.parametrize("name", ["panda", "ur10"])
+def test_a_kilogram_at_the_hand_is_weighed_and_placed(name):
+    own = loads.arm(name)
+    inside = []
+    for seed in range(4):
+        first, second = own.logs(seed)
+        found = di.payload(loads.empty(own, first), second)
+        assert found.mass == pytest.approx(1.0, rel=0.02)
+        np.testing.assert_allclose(found.com, CENTRE, atol=5e-3)
+        assert is_consistent(found.load.phi)
+        assert found.load.moved is None
+        low, high = (np.array(list(ends.values())) for ends in (found.low, found.high))
+        inside.append((low <= TRUE) & (high >= TRUE))
+    assert np.mean(inside) > 0.85
+    assert np.mean(np.array(inside)[:, :4]) > 0.8
+
+
+def test_the_model_s_own_error_is_in_the_intervals():
+    own = loads.arm("ur10")
+    _, second = own.logs(0)
+    short = loads.arm("ur10", seconds=5.0)
+    precise, coarse = (di.payload(loads.empty(a, a.logs(0)[0]), second) for a in (own, short))
+    widths = [found.high["x"] - found.low["x"] for found in (precise, coarse)]
+    assert widths[1] > 1.2 * widths[0]
+
+
+def test_a_flat_load_stays_a_body_and_its_intervals_too():
+    flat = from_com(1.0, CENTRE, np.diag([1e-3, 1e-3, 2e-3]))  # a disc without thickness
+    own = loads.arm("ur10", flat)
+    first, second = own.logs(0)
+    found = di.payload(loads.empty(own, first), second)
+    assert is_consistent(found.load.phi)
+    assert all(is_consistent(phi) for phi in found.load.draws)
+    assert found.mass == pytest.approx(1.0, rel=0.02)
+    assert found.low["Izz"] < 2e-3 < found.high["Izz"]
+
+
+def test_drives_that_drifted_are_noticed_and_do_no_harm():
+    own = loads.arm("ur10", drift={"off": 1.0})
+    first, second = own.logs(0)
+    found = di.payload(loads.empty(own, first), second)
+    assert "offsets" in found.load.drifted
+    assert found.mass == pytest.approx(1.0, rel=0.02)
+    np.testing.assert_allclose(found.com, CENTRE, atol=5e-3)
+    assert ur10_found().load.drifted == ()
+
+
+@cache
+def ur10_found():
+    own, fit = ur10()
+    return di.payload(fit, own.logs(0)[1])
+
+
+def test_a_load_that_moves_is_said_to():
+    base = loads.arm("ur10")
+    count = len(base.motions[1][0])
+    slid = np.array([from_com(1.0, (0.03 + 0.05 * (k > count / 2), -0.02, 0.12),
+                              np.diag(loads.INERTIA)) for k in range(count)])  # fmt: skip
+    own = loads.arm("ur10", slid)
+    found = di.payload(ur10()[1], own.logs(0)[1])
+    assert found.load.moved is not None
+    assert "over time" in found.load.moved
+    assert "the load moves" in found.warnings[0]
+    assert ur10_found().load.moved is None
+
+
+def test_a_load_that_gravity_moves_is_said_to():
+    base = loads.arm("ur10")
+    q = base.motions[1][0]
+    rotations = along(base.robot, q)
+    down = -rotations[:, 2, :]  # in the hand's frame
+    slosh = np.array([from_com(1.0, np.array(CENTRE) + 0.03 * g, np.diag(loads.INERTIA))
+                      for g in down])  # fmt: skip
+    found = di.payload(ur10()[1], loads.arm("ur10", slosh).logs(0)[1])
+    assert found.load.moved is not None
+    assert "direction of gravity" in found.load.moved
+
+
+def along(robot: di.Robot, q: np.ndarray) -> np.ndarray:
+    """Rotations of the last link, by a way of its own: matrix exponentials."""
+    from scipy.spatial.transform import Rotation
+
+    total = np.tile(np.eye(3), (len(q), 1, 1))
+    for k, joint in enumerate(robot.joints):
+        turn = Rotation.from_rotvec(q[:, k, None] * joint.axis).as_matrix()
+        total = total @ joint.rotation @ turn
+    return total
+
+
+def test_without_a_load_none_is_seen():
+    own = loads.arm("ur10", np.zeros(10))
+    found = di.payload(ur10()[1], own.logs(3)[1])
+    assert abs(found.load.free[0]) < 0.01
+    test = next(t for t in found.load.tests if t.null == "there is no load")
+    loaded = next(t for t in ur10_found().load.tests if t.null == test.null)
+    assert test.p_value > 1e-6
+    assert loaded.p_value < 1e-100
+    lifted = loads.arm("ur10", -0.5 * KILOGRAM)
+    with pytest.raises(ComputationError, match=r"no gain makes a load of 1 kg of -0\.[45]"):
+        di.payload(ur10()[1], lifted.logs(3)[1], mass=1.0)
+
+
+def test_what_is_said_of_a_log_without_a_load():
+    own, fit = ur10()
+    found = di.payload(fit, own.logs(7)[0])  # the empty arm once more
+    assert "no load is seen on wrist_3_link" in found.warnings[0]
+    assert found.load.moved is None
+
+
+def test_a_known_mass_tells_the_gain_of_the_drives():
+    own = loads.arm("ur10")
+    first, second = own.logs(0, gain=1.06)
+    found = di.payload(loads.empty(own, first), second, mass=1.0)
+    gains = found.load.gains
+    assert gains is not None
+    assert gains.values[0] == pytest.approx(1.06, abs=4.0 * gains.std[0])
+    assert gains.std[0] < 0.01
+    assert found.mass == pytest.approx(1.0, rel=1e-12)
+    np.testing.assert_allclose(found.com, CENTRE, atol=5e-3)
+    each = di.payload(loads.empty(own, first), second, mass=1.0, gains="joint").load.gains
+    assert each is not None
+    assert each.names == own.robot.joint_names
+    assert np.all(np.abs(each.values - 1.06) < 4.0 * each.std + 0.002)
+
+
+def test_what_cannot_be_a_load_is_refused():
+    own, fit = ur10()
+    _, second = own.logs(0)
+    for options, words in (
+        ({"link": "hand"}, "there is no moving frame 'hand'"),
+        ({"frame": "forearm_link"}, "is on forearm_link, and the load on wrist_3_link"),
+        ({"mass": -1.0}, "a load of -1 kg is none"),
+        ({"gains": "joint"}, "gains are told by a load of known mass"),
+    ):
+        with pytest.raises(InputError, match=words):
+            di.payload(fit, second, **options)
+
+
+def test_the_flange_sees_the_same_load():
+    own, fit = ur10()
+    _, second = own.logs(0)
+    plain, flange = (di.payload(fit, second, frame=f) for f in (None, "tool0"))
+    assert flange.frame == "tool0"
+    moved = transform(
+        from_com(flange.mass, flange.com, flange.inertia), flange.rotation, flange.translation
+    )
+    np.testing.assert_allclose(moved, plain.load.phi, atol=1e-12)
+    assert np.abs(flange.com - plain.com).max() > 1e-3
+    same = di.payload(fit, second, link="tool0")
+    np.testing.assert_allclose(same.com, flange.com)
+
+
+def test_calls_say_what_the_controllers_take():
+    own, fit = ur10()
+    found = di.payload(fit, own.logs(0)[1], frame="tool0")
+    numbers = [float(x) for x in found.ur()[len("set_target_payload(") : -1]
+               .replace("[", "").replace("]", "").split(",")]  # fmt: skip
+    xx, xy, yy, xz, yz, zz = (found.inertia[i, j] for i, j in PLACES)
+    np.testing.assert_allclose(numbers, [found.mass, *found.com, xx, yy, zz, xy, xz, yz], rtol=1e-5)
+    assert found.franka().startswith(f"robot.setLoad({found.mass:.6g}, {{{{")
+    words = found.kuka().replace("{", " ").replace("}", " ").replace(",", " ").split()
+    tail = words[words.index("J") + 1 :]
+    moments = [float(tail[1]), float(tail[3]), float(tail[5])]
+    angles = np.radians([float(words[words.index(key) + 1]) for key in "ABC"])
+    turned = rotation(*angles)
+    np.testing.assert_allclose(turned @ np.diag(moments) @ turned.T, found.inertia, atol=1e-7)
+    assert float(words[words.index("X") + 1]) == pytest.approx(1e3 * found.com[0], rel=1e-5)
+
+
+def rotation(a: float, b: float, c: float) -> np.ndarray:
+    from scipy.spatial.transform import Rotation
+
+    return Rotation.from_euler("ZYX", [a, b, c]).as_matrix()
+
+
+@pytest.mark.parametrize("angles", [(0.3, -0.7, 1.2), (2.0, np.pi / 2, 0.0), (-1.0, -np.pi / 2, 0)])
+def test_turns_are_those_of_the_maker(angles):
+    R = rotation(*angles)
+    np.testing.assert_allclose(rotation(*turns(R)), R, atol=1e-7)
+
+
+def test_a_load_about_its_centre_is_that_of_the_ten_parameters():
+    np.testing.assert_allclose(about_centre(np.array([KILOGRAM]))[0], TRUE, atol=1e-15)
+
+
+def test_the_command_prints_and_writes_json(tmp_path, capsys):
+    own = loads.arm("ur10")
+    for log in own.logs(0):
+        names = [f"{s}_{j}" for s in ("q", "tau") for j in own.robot.joint_names]
+        table = np.column_stack([np.arange(len(log.q)) / loads.RATE, log.q, log.tau])
+        np.savetxt(tmp_path / f"{log.name}.csv", table, delimiter=",",
+                   header=",".join(["time", *names]), comments="")  # fmt: skip
+    arguments = ["identify", "--robot", str(own.robot.source), "--log",
+                 str(tmp_path / "empty.csv"), "--bandwidth", "10", "--no-report",
+                 "-o", str(tmp_path / "out")]  # fmt: skip
+    assert run(arguments) == 0
+    capsys.readouterr()
+    arguments = ["payload", str(tmp_path / "out" / "result.json"), "--log",
+                 str(tmp_path / "loaded.csv"), "--frame", "tool0"]  # fmt: skip
+    assert run([*arguments, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["schema"] == "dynident.payload/1"
+    assert found["mass"] == pytest.approx(1.0, rel=0.02)
+    low, high = found["interval_95"]["mass"]
+    assert low < found["mass"] < high
+    assert found["moved"] is None
+    assert found["gains"] is None
+    assert run([*arguments, "--mass", "1.0"]) == 0
+    text = capsys.readouterr().out
+    assert "set_target_payload(1, [" in text
+    assert '<parent link="tool0"/>' in text
+    assert "gains       true torque over that of the log" in text
+    assert run([*arguments, "--gains", "some"]) == 2
+    assert "error: --gains 'some' is not known" in capsys.readouterr().err
