@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
 import resource
 import sys
 import time
@@ -203,7 +204,7 @@ def held_out() -> list[str]:
         "robot", "fitted", "held-out %", "base force [N]", "base moment [Nm]", "torque [Nm]",
         "total mass %",
     ]  # fmt: skip
-    return ["## Held out: all equations of another motion", "", *markdown(header, rows)]
+    return markdown(header, rows)
 
 
 def across(fit: Any, judged: di.Samples) -> Any:
@@ -217,9 +218,7 @@ def times() -> list[str]:
     """A humanoid's minute at 1 kHz."""
     log = legged.noisy(legged.make("talos", "sway", 60.0, 1), 1)
     robot = robot_of(log)
-    case = Case("talos", "sway", 60.0, "full")
     recording = recorded(log, robot, "full")
-    rows = []
     di.identify(di.Problem(robot, di.prepare(recording.rows(0, 8000), BANDWIDTH), FRICTION), "wls")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     started = time.perf_counter()
@@ -240,28 +239,32 @@ def times() -> list[str]:
         f"{problem.base.rigid_body_count} keep a link's, {len(samples.q)} samples; "
         f"peak memory {peak:.0f} MB, {before:.0f} MB before; {fit.estimate.message}"
     )
-    return [f"## A minute of {case.robot} at 1 kHz", "", words, "", *markdown(["stage", "s"], rows)]
+    return [words, "", *markdown(["stage", "s"], rows)]
 
 
-PARTS: dict[str, Callable[[int], list[str]]] = {
-    "coverage": coverage,
-    "held-out": lambda _: held_out(),
-    "time": lambda _: times(),
+PARTS: dict[str, tuple[str, Callable[[int], list[str]]]] = {
+    "coverage": ("95 % intervals over noisy copies of a 10 s log", coverage),
+    "held-out": ("Held out: all equations of another motion", lambda _: held_out()),
+    "time": ("A minute of a humanoid at 1 kHz", lambda _: times()),
 }
+PAGE = FIGURES / "floating.md"
 
 
 def main() -> None:
-    """Run the parts and write the page."""
+    """Make the parts that are asked for anew, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--part", choices=PARTS)
     given = parser.parse_args()
     runs: int = given.runs
-    pages = [PARTS[part](runs) for part in ([given.part] if given.part else PARTS)]
-    text = "\n\n".join("\n".join(page) for page in pages)
-    print(text)
-    if given.part is None:
-        (FIGURES / "floating.md").write_text(f"{HEAD}\n{text}\n")
+    old = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
+    bodies = dict(re.findall(r"^## (.+?)\n\n(.*?)(?=^## |\Z)", old, re.M | re.S))
+    for name in [given.part] if given.part else PARTS:
+        title, part = PARTS[name]
+        bodies[title] = "\n".join(part(runs)) + "\n\n"
+        print(bodies[title], flush=True)
+        pages = [f"## {title}\n\n{bodies[title]}" for title, _ in PARTS.values() if title in bodies]
+        PAGE.write_text(f"{HEAD}\n{''.join(pages)}".rstrip() + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

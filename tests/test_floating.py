@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import cvxpy
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -14,6 +15,8 @@ from floating import solo
 from robots import pin_model, urdf
 
 import dynident as di
+from dynident.consistency.constraints import CONSISTENCY
+from dynident.consistency.constraints.consistency import MassInertia, PositiveDrives
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics.base import base_parameters
@@ -280,6 +283,51 @@ def test_forces_on_the_ground_are_refused(tmp_path):
     problem = Problem(robot, exact(replace(recording, wrenches=turned)), friction="viscous")
     with pytest.raises(InputError, match="sign = -1"):
         di.identify(problem)
+
+
+def test_the_notes_semidefinite_program_with_contact_forces_has_our_criterion(monkeypatch):
+    """``[u - |rho_2|^2, (rho_1 - R_1 B x)^T; ., 1] >= 0`` over ``[L, S(l)^T; S(l), m 1] >= 0``.
+
+    The notes' program on the same rows, contact forces on the right-hand side: its own QR, its
+    own feasibility of each link, and the criterion by its Schur complement.
+    """
+    made_up = solo(3.0, seed=5)
+    rng = np.random.default_rng(0)
+    recording = made_up.recording
+    noise = 0.3 * rng.normal(size=recording.tau.shape)
+    samples = exact(replace(recording, tau=recording.tau + noise))
+    problem = Problem(made_up.robot, samples, friction="viscous")
+    # the notes keep no distance from the boundary
+    monkeypatch.setitem(CONSISTENCY, "inertia", (MassInertia(0.0), PositiveDrives(0.0)))
+    ours = di.identify(problem, prior="none", consistency="inertia", doctor=False)
+    p, matrix = problem.base.count, problem.base.matrix
+    blocks = []
+    for rows in problem.rows():
+        groups = zip(problem.columns, rows.X, rows.y, ours.estimate.sigma, strict=True)
+        for columns, X, y, sigma in groups:
+            dense = np.zeros((len(y), p + 1))
+            dense[:, columns], dense[:, -1] = X / sigma, y / sigma
+            blocks.append(dense)
+    whole = np.vstack(blocks)
+    Q, R = np.linalg.qr(whole[:, :p])
+    rho = Q.T @ whole[:, -1]
+    rest = float(np.sum((whole[:, -1] - Q @ rho) ** 2))
+    x, excess = cvxpy.Variable(matrix.shape[1]), cvxpy.Variable()
+    links = []
+    for k in range(made_up.robot.n + 1):
+        m, mx, my, mz, xx, xy, yy, xz, yz, zz = (x[10 * k + i] for i in range(10))
+        S = cvxpy.bmat([[0, -mz, my], [mz, 0, -mx], [-my, mx, 0]])
+        L = cvxpy.bmat([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        links.append(cvxpy.bmat([[L, S.T], [S, m * np.eye(3)]]) >> 0)
+    positive = [x[k] >= 0 for k in np.flatnonzero(problem.idim.positive)]
+    error = rho - R @ matrix @ x
+    within = cvxpy.sum_squares(error) <= excess
+    program = cvxpy.Problem(cvxpy.Minimize(excess), [*links, *positive, within])
+    program.solve(solver=cvxpy.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+    theirs = rest + float(excess.value)
+    left = whole[:, -1] - whole[:, :p] @ ours.estimate.beta
+    assert float(left @ left) == pytest.approx(theirs, rel=1e-8)
+    assert excess.value > 1e-6 * rest  # some link is at its boundary
 
 
 def test_toy_logs_are_exact():

@@ -10,7 +10,7 @@ import numpy as np
 
 from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.constraints import described
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.options import Options, chosen, table
 from dynident.core.progress import Progress, Stopwatch, silent
@@ -131,12 +131,12 @@ def identify(
     kind, scoring, doctor = (chosen(family, common) for family in EVERY_METHOD)
     check_options(method, given)
     progress("rows", 0.0)
-    blind = any(log.torque != "measured" for log in (*problem.samples, *validation))
+    validation = problem.on(validation).samples if validation else ()
+    blind = any(lacks_torque(log) for log in (*problem.samples, *validation))
     if blind:
         refuse_torque_methods(problem, method)
         problem = problem.on([with_law(log, given[SIMULATION]) for log in problem.samples])
         validation = tuple(with_law(log, given[SIMULATION]) for log in validation)
-    validation = problem.on(validation).samples if validation else ()
     borne = [
         note
         for log in (*problem.samples, *validation)
@@ -330,22 +330,26 @@ def reasons(
         ]
     free = fitted_figure(problem.factors, system.solve())
     error = fitted[0].overall_percent
+    # of a floating robot's joints the rows have what its contacts leave of the torques
+    told = int(problem.robot.floating)
+    own = fitted[told]
     every += error_reasons(
-        "fitted rows",
-        problem.factors.names,
-        percents(fitted[0]),
-        percents(*nominal[:1]),
-        left_over(problem.robot, fitted[0]),
+        "all samples" if told else "fitted rows",
+        [joint.name for joint in own.joints],
+        percents(own),
+        percents(*nominal[told : told + 1]),
+        left_over(problem.robot, own),
         spared(problem.robot),
     )
     every += contradiction_reasons(error, free.overall_percent)
     for figures in held_out:
-        own = figures.entries[0]
-        known, left = percents(*figures.nominal[:1]), left_over(problem.robot, own)
+        own = figures.entries[told]
+        known = percents(*figures.nominal[told : told + 1])
+        left = left_over(problem.robot, own)
         names = [joint.name for joint in own.joints]
         wrench = spared(problem.robot)
         every += error_reasons(figures.log, names, percents(own), known, left, wrench)
-        every += held_out_reasons(figures.log, own.overall_percent, error)
+        every += held_out_reasons(figures.log, figures.entries[0].overall_percent, error)
     return every
 
 
@@ -368,7 +372,7 @@ def percents(*figures: FitFigure) -> list[float]:
 
 def left_over(robot: Robot, figure: FitFigure) -> Array:
     """What is left of the joints' torques, as shares of their drives' effort limits."""
-    rest = np.array([joint.rmse for joint in figure.joints])
+    rest = np.nan_to_num(np.array([joint.rmse for joint in figure.joints]))
     errors = np.nan_to_num(np.array(percents(figure))) / 100.0
     if robot.floating:
         return left_of_wrench(robot, rest, errors)
@@ -414,6 +418,13 @@ def position_reasons(
     return every
 
 
+def lacks_torque(log: Samples) -> bool:
+    """Whether a log has no torques, and equations that take them."""
+    if isinstance(log, GeneralisedSamples) and log.observed.equations == "base":
+        return False
+    return log.torque != "measured"
+
+
 def refuse_torque_methods(problem: Problem, method: str) -> None:
     """Refuse methods that fit torque on logs without.
 
@@ -422,7 +433,7 @@ def refuse_torque_methods(problem: Problem, method: str) -> None:
     InputError
     """
     if method not in TORQUE_FREE:
-        called = ", ".join(log.name for log in problem.samples if log.torque != "measured")
+        called = ", ".join(log.name for log in problem.samples if lacks_torque(log))
         raise InputError(
             f"{called}: has no torque, which method {method} fits; "
             f"{' and '.join(TORQUE_FREE)} fits positions under a [controller]"
@@ -481,12 +492,21 @@ def poor_fit_warnings(fitted: FitFigure) -> list[str]:
 
 
 def unfitted_warnings(problem: Problem) -> list[str]:
-    """Joints of which no row is fitted."""
+    """Joints of which no row is fitted, but those whose equations no log states."""
+    stated = np.any([stated_at_all(log) for log in problem.samples], axis=0)
     return [
         f"no row of {group.name} is fitted: drop_below is above its speed"
-        for group in problem.factors.groups
-        if not group.rows
+        for group, possible in zip(problem.factors.groups, stated, strict=False)
+        if possible and not group.rows
     ]
+
+
+def stated_at_all(log: Samples) -> Booleans:
+    """Equations that a log states at some of its samples, shape (dof,)."""
+    stated = log.stated if isinstance(log, GeneralisedSamples) else None
+    if stated is None:
+        return np.ones(log.moving.shape[1], dtype=bool)
+    return np.asarray(np.any([stated[a:b].any(axis=0) for a, b in log.segments], axis=0))
 
 
 def lack_of_fit_warnings(fit: LackOfFit, names: Sequence[str]) -> list[str]:

@@ -215,24 +215,15 @@ def without_flips(quaternion: Array) -> Array:
     return np.asarray(quaternion * np.concatenate([[1.0], signs])[:, None])
 
 
-def oriented(columns: Array, order: str, name: str) -> Array:
-    """Unit quaternions x y z w without flips, from logged columns.
-
-    Raises
-    ------
-    InputError
-        Where they are no rotations, with the sample.
-    """
+def oriented(columns: Array, order: str) -> Array:
+    """Unit quaternions x y z w without flips, from logged columns that are rotations."""
     found = columns if order == "xyzw" else columns[:, [1, 2, 3, 0]]
-    size = np.linalg.norm(found, axis=1)
-    bad = np.flatnonzero(~(np.abs(size - 1.0) <= UNNORMALISED))
-    if bad.size:
-        raise InputError(
-            f"{name}: the base's quaternion at sample {bad[0]} has length {size[bad[0]]:.4g}, and "
-            f"so have {bad.size} of {len(size)}; poses that are missing have to be left out (rows, "
-            "keep), angles are no quaternion"
-        )
-    return without_flips(found / size[:, None])
+    return without_flips(found / np.linalg.norm(found, axis=1)[:, None])
+
+
+def no_rotations(columns: Array) -> Booleans:
+    """Rows of finite numbers that are no quaternions of length 1, shape (samples,)."""
+    return np.asarray(np.abs(np.linalg.norm(columns, axis=1) - 1.0) > UNNORMALISED)
 
 
 def logged_base(
@@ -243,7 +234,7 @@ def logged_base(
     Raises
     ------
     InputError
-        For quaternions that are no rotations, and axes that nobody can turn.
+        For axes that nobody can turn.
     """
     if not robot.floating:
         return None
@@ -251,7 +242,7 @@ def logged_base(
         return Base(fixed=True)
     quaternion = signals.get("base_orientation")
     if quaternion is not None:
-        quaternion = oriented(quaternion, wanted.quaternion, name)
+        quaternion = oriented(quaternion, wanted.quaternion)
     twist, acceleration = signals.get("base_twist"), signals.get("base_acceleration")
     if wanted.base_axes == "world" and (twist is not None or acceleration is not None):
         if quaternion is None:
@@ -316,11 +307,13 @@ def base_motion(
     if base.fixed:
         return BaseMotion(pose, twist, acceleration, proper=False, oriented=True, still=True)
     inertial = base.gyro is not None and base.force is not None
-    given = measured and base.twist is not None and base.acceleration is not None
+    # without the orientation nobody knows where gravity points to
+    given = measured and base.twist is not None and base.orientation is not None
     if not inertial and not given and (base.position is None or base.orientation is None):
         raise InputError(
-            f"{name}: the base's acceleration is not in the log; it takes base_p and base_q, or "
-            "imu_w and imu_a, or base_v, base_w, base_a and base_dw with derivatives = 'measured'"
+            f"{name}: the base's acceleration, or the direction of gravity, is not in the log; it "
+            "takes imu_w and imu_a, or base_p and base_q, or base_q, base_v and base_w with "
+            "derivatives = 'measured'"
         )
     for start, stop in runs:
         run = slice(start, stop)
@@ -336,8 +329,12 @@ def base_motion(
         R = matrices(pose[run, 3:])
         if given:
             assert base.twist is not None
-            assert base.acceleration is not None
-            twist[run], acceleration[run] = smooth(base.twist), smooth(base.acceleration)
+            twist[run] = smooth(base.twist)
+            if base.acceleration is not None:
+                acceleration[run] = smooth(base.acceleration)
+            else:
+                acceleration[run] = differences(twist[run], rate)[0]
+                acceleration[run, :3] += np.cross(twist[run, 3:], twist[run, :3])
             continue
         if base.position is not None and base.orientation is not None:
             velocity, second = differences(pose[run, :3], rate)

@@ -15,7 +15,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.recording import checks
 from dynident.recording.clock import Clocking
-from dynident.recording.floating import Floating, floating_columns, logged_robot
+from dynident.recording.floating import BASE, Floating, floating_columns, logged_robot
 from dynident.recording.readers import Table, read_tables
 from dynident.recording.recording import Recording
 from dynident.recording.signals import (
@@ -129,10 +129,16 @@ def read_log(
         raise InputError(f"{label or 'log'}: no files")
     checks.refuse_unknown(label, "stack", (stack,), ("side", "time"))
     wanted = Floating() if floating is None else floating
+    floats = robot.floating
+    if wanted.equations == "base" and not floats:
+        raise InputError(
+            f"{label}: equations = 'base' are of a floating base; read {robot.name} with "
+            "floating = true"
+        )
     robot = logged_robot(robot)
     names = robot.joint_names
     request = Request(label, names, robot, rate, units or {}, side, clocking, floating=wanted)
-    torque = torque and not robot.floating  # its base's equations take none
+    torque = torque and not floats  # its base's equations take none
     mapping = _Mapping(request, robot, columns or {}, torque)
     known = (*SIGNALS, *floating_columns(robot))
     checks.refuse_unknown(label, "columns", mapping.columns, known)
@@ -277,6 +283,11 @@ def _spots(
     here = [j for j in robot.joint_names if j not in absent_joints(tables, mapping)]
     found: dict[str, list[Spot]] = {}
     driven = mapping.torque or torque in columns or known & {*defaults[torque]}
+    if robot.floating and not driven and mapping.request.floating.equations is None:
+        warnings.append(
+            f"{name}: has no torques ({defaults['tau'][0]}); the base's wrench alone is fitted "
+            "(equations = 'base')"
+        )
     for signal in ("q", *((torque,) if driven else ()), *OPTIONAL):
         within = tables
         if signal in columns:
@@ -287,7 +298,7 @@ def _spots(
             own = [t for t, _ in found.get("q", ()) if t.topic is not None]
             names = {column for table in own for column in table.names or ()}
             within = [t for t in tables if t in own] if {*wanted} <= names else tables
-        present = sum(column in known for column in wanted)
+        present = sum(column in known for column in wanted if isinstance(column, str))
         if signal in OPTIONAL and signal not in columns and present < len(here):
             if present:
                 warnings.append(f"{name}: {signal}_ has {present} of {robot.n} joints; not used")
@@ -309,7 +320,33 @@ def _spots(
         spots = _floating_spots(tables, signal, columns_of, mapping, used)
         if spots:
             found[signal] = spots
-    return found, tuple(warnings)
+    return found, (*warnings, *_unread(mapping, known))
+
+
+def _unread(mapping: _Mapping, known: set[str]) -> tuple[str, ...]:
+    """Notes on columns of bases and contacts that the robot does not have."""
+    robot, name = mapping.robot, mapping.request.name
+    notes = []
+    columns = [column for names in BASE.values() for column in names if column in known]
+    if columns and not robot.floating:
+        notes.append(
+            f"{name}: has {columns[0]}, but {robot.name} stands on a fixed base; the base's "
+            "columns are not used (floating = true)"
+        )
+    contacts = [contact.name for contact in robot.contacts]
+    of_joints = {f"{signal}_{joint}" for signal in SIGNALS for joint in robot.joint_names}
+    others = [
+        column.partition("_")[2]
+        for column in sorted(known - of_joints)
+        if column.partition("_")[0] in ("fx", "contact")
+    ]
+    strangers = [each for each in dict.fromkeys(others) if each and each not in contacts]
+    if strangers and (robot.floating or contacts):
+        notes.append(
+            f"{name}: has columns of {', '.join(strangers)}, which "
+            f"{'is' if len(strangers) == 1 else 'are'} no [[contact]]; not used"
+        )
+    return tuple(notes)
 
 
 def absent_joints(tables: Sequence[Table], mapping: _Mapping) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from dynident.recording.floating import (
     Floating,
     logged_base,
     logged_contacts,
+    no_rotations,
     without_flips,
 )
 from dynident.recording.readers import Table
@@ -256,6 +257,8 @@ def _taken(places: Places, request: Request) -> tuple[dict[str, Array], Clock, t
         ([spot], time[:, None], False) for spot, time in zip(places.times, stamps, strict=True)
     ]
     columns += [(places.signals[signal], values, True) for signal, values in signals.items()]
+    if "base_orientation" in signals:
+        _mark_no_rotations(request, places.signals["base_orientation"], signals, merger.there)
     kept, cut = _kept(request, columns, merger.there, stamps[:1])
     if len(kept) < samples:
         stamps = [values[kept] for values in stamps]
@@ -276,6 +279,33 @@ def _taken(places: Places, request: Request) -> tuple[dict[str, Array], Clock, t
         request.clocking,
     )
     return signals, clock, (*notes, *checks.check_rate(name, clock.rate, request.rate))
+
+
+def _mark_no_rotations(
+    request: Request, origin: Sequence[Spot], signals: dict[str, Array], there: Booleans
+) -> None:
+    """Make quaternions that are no rotations no numbers, so that they are cut; or refuse them.
+
+    Raises
+    ------
+    InputError
+    """
+    values = signals["base_orientation"]
+    bad = no_rotations(values) & there
+    if not bad.any():
+        return
+    if request.clocking.bad_rows == "refuse":
+        sample = int(np.flatnonzero(bad)[0])
+        size = float(np.linalg.norm(values[sample]))
+        more = int(np.sum(bad)) - 1
+        others = f", nor are those of {counted(more, 'more row')}" if more else ""
+        table, index = origin[0]
+        raise InputError(
+            f"{table.place(sample, index)}: the base's quaternion has length {size:.4g} and is no "
+            f"rotation{others}; check columns.base_orientation; where poses are missing set "
+            "bad_rows = 'cut'"
+        )
+    values[bad] = np.nan
 
 
 def _stamps(spot: Spot, request: Request) -> Array:

@@ -56,17 +56,45 @@ class GeneralisedSamples(Samples):
         equations are combined where contacts bear unmeasured [Nm or N].
     stated : ndarray of bool, shape (samples, dof)
         Which equations hold without any combination.
+    borne : ndarray, shape (samples, dof), or None
+        What measured wrenches add to the joints' torques; zero of the base.
     """
 
     observed: Observed = PLAIN
     sets: tuple[tuple[str, ...], ...] = ()
     scale: Array | None = None
     stated: Booleans | None = None
+    borne: Array | None = None
+
+    @property
+    def reference(self) -> Array:
+        """What errors are relative to, shape (samples, dof) [N, Nm].
+
+        The motors' own torques, of which what contacts do may take away nearly all; of the base
+        the wrench of the contacts.
+        """
+        return self.tau if self.borne is None else self.tau - self.borne
 
 
 def plain(robot: Robot, log: Samples) -> bool:
     """Whether the log's rows are the torques of a fixed robot's joints."""
     return not robot.floating and not log.wrenches and not log.locked
+
+
+def refuse_generalised(robot: Robot, logs: Sequence[Samples], what: str) -> None:
+    """Refuse logs whose rows are not the torques of a fixed robot's joints.
+
+    Raises
+    ------
+    InputError
+        Naming the command that takes no others.
+    """
+    for log in logs:
+        if not plain(robot, log):
+            raise InputError(
+                f"{log.name}: {what} takes robots on fixed bases without contacts and locked "
+                "joints alone, so far; dynident identify takes this log, and asks gravity about it"
+            )
 
 
 def generalised(idim: Idim, log: Samples) -> Samples:
@@ -93,6 +121,7 @@ def generalised(idim: Idim, log: Samples) -> Samples:
         still = log.base.still
     kind = equations_of(robot, log)
     tau = np.hstack([np.zeros((len(q), first)), log.tau])
+    driven = tau.copy()
     for contact in robot.contacts:
         if contact.name in log.wrenches:
             refuse_unturned(log, contact.axes)
@@ -111,9 +140,9 @@ def generalised(idim: Idim, log: Samples) -> Samples:
         segments, sets = bearing(idim, log, q, dq)
         log = replace(log, warnings=(*log.warnings, *brief(log, segments)))
         observed = replace(observed, free=tuple(dict.fromkeys(sets)))
-        stated = stated.copy()
+        stated = np.zeros((len(q), len(rows)), dtype=bool)
         for (start, stop), names in zip(segments, sets, strict=True):
-            stated[start:stop, touched(tree, robot, names)] = False
+            stated[start:stop] = rows & ~touched(tree, robot, names)
         scale = noise(idim, log, (q, dq, ddq))
     filters = (log.filters[0],) * first + log.filters
     moving = np.hstack([np.ones((len(q), first), dtype=bool), log.moving]) & stated
@@ -122,7 +151,11 @@ def generalised(idim: Idim, log: Samples) -> Samples:
         "q": q, "dq": dq, "ddq": ddq, "tau": tau, "segments": segments, "filters": filters,
         "moving": moving,
     }  # fmt: skip
-    return GeneralisedSamples(**fields, observed=observed, sets=sets, scale=scale, stated=stated)
+    borne = tau - driven
+    borne[:, :first] = 0.0
+    return GeneralisedSamples(
+        **fields, observed=observed, sets=sets, scale=scale, stated=stated, borne=borne
+    )
 
 
 def cut_off(idim: Idim, log: Samples) -> Samples:

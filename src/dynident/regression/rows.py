@@ -34,6 +34,8 @@ CHUNK, SHORTEST_CHUNK, CHUNK_BYTES = 4096, 128, 2**24
 """Samples that are turned into rows at a time: fewer where there are many columns."""
 WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")
 """Components of the base's wrench, in its link's axes about its origin."""
+FREE_OF = "free of "
+"""Beginning of the names of combinations: then contacts, and a number."""
 KEEP_BYTES = 256 * 2**20
 """Decimated rows below this size are kept instead of being made anew at each pass."""
 
@@ -155,7 +157,7 @@ class MotionRows:
     def groups(self) -> tuple[RowGroup, ...]:
         """The equations of motion, then combinations of them that are free of contacts."""
         combined = [
-            RowGroup(f"free of {'+'.join(each.names)} {k + 1}", "1")
+            RowGroup(f"{FREE_OF}{'+'.join(each.names)} {k + 1}", "1")
             for each in self.free
             for k in range(each.count)
         ]

@@ -51,7 +51,7 @@ class JointError:
     relative_percent : float
         ``100 ||y - yhat|| / ||y||``; NaN where the torque is zero throughout.
     rmse : float
-        [Nm or N]
+        NaN where there are no rows [Nm or N].
     """
 
     name: str
@@ -91,6 +91,7 @@ class Series:
     time : ndarray, shape (samples,)
         From the log's first sample [s].
     measured, predicted : ndarray, shape (samples, n)
+        Measured is NaN where a floating robot's log does not state an equation.
     nominal : ndarray, shape (samples, n), or None
         Of the robot file's inertials alone.
     parts : dict of str to ndarray, shape (samples, n)
@@ -119,7 +120,7 @@ def figure(
 ) -> FitFigure:
     """Relative errors from sums of squares per joint."""
     joints = tuple(
-        JointError(name, relative(e, y), float(np.sqrt(e / max(r, 1.0))))
+        JointError(name, relative(e, y), float(np.sqrt(e / r)) if r else np.nan)
         for name, e, y, r in zip(names, squared_error, squared_torque, rows, strict=True)
     )
     overall = relative(float(np.sum(squared_error)), float(np.sum(squared_torque)))
@@ -146,6 +147,9 @@ def all_samples_figure(
 ) -> tuple[FitFigure, ...]:
     """Errors of parameter sets on all samples of some logs, stacked, but for filter edges.
 
+    Where contacts are measured, those of joints are relative to the motors' torques, of which
+    the contacts may take away nearly all.
+
     Parameters
     ----------
     idim : Idim
@@ -170,7 +174,11 @@ def all_samples_figure(
             kept = moves(idim, log)[run][inner] if moving else None
             if not shown.all():
                 kept = np.broadcast_to(shown, measured.shape) if kept is None else kept & shown
-            squared_torque += squares(measured, kept)
+            shown_torque = measured
+            if isinstance(log, GeneralisedSamples):
+                smooth = zero_phase_lowpass(log.reference[run], lowpass_hz, log.rate)
+                shown_torque = smooth[inner]
+            squared_torque += squares(shown_torque, kept)
             rows += len(measured) if kept is None else np.sum(kept, axis=0)
             motion = log.q[run], log.dq[run], log.ddq[run]
             conditions = idim.follow(*motion[:2], log.rate, conditions=beside(idim, log, run))
@@ -307,6 +315,7 @@ def torque_series(
     step = max(1, len(log.q) // points)
     signals: dict[str, list[Array]] = {}
     still = np.zeros_like(log.dq[:1])
+    stated = log.stated if isinstance(log, GeneralisedSamples) else None
     for start, stop in log.runs:
         q, dq, ddq = log.q[start:stop], log.dq[start:stop], log.ddq[start:stop]
         zero = np.broadcast_to(still, dq.shape)
@@ -333,6 +342,8 @@ def torque_series(
             values["nominal"] = idim.torque(nominal, q, dq, ddq)
         for name, value in values.items():
             smooth = zero_phase_lowpass(value, lowpass_hz, log.rate)
+            if name == "measured" and stated is not None:
+                smooth = np.where(stated[start:stop], smooth, np.nan)
             signals.setdefault(name, []).append(smooth[::step])
         signals.setdefault("time", []).append(np.arange(start, stop)[::step] / log.rate)
         signals.setdefault("speed", []).append(dq[::step])

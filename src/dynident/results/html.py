@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
+from dynident.core.arrays import Array
 from dynident.core.inertia import smallest_eigenvalue, to_com
 from dynident.diagnosis.verdict import STATES
+from dynident.regression.rows import FREE_OF
 from dynident.regression.statistics import (
     SIGNIFICANCE,
     autocorrelation,
@@ -129,9 +131,7 @@ def html_report(result: Result, series: Sequence[Series]) -> str:
             errors=error_table(result),
             torques=[(log_title(result, s.name), torque_figures(result.robot, s)) for s in series],
             friction_plot=friction_figure(result.robot, fitted) if fitted else "",
-            residual_plot=autocorrelation_figure(
-                result.estimate.residuals.error, [g.name for g in result.estimate.residuals.groups]
-            ),
+            residual_plot=autocorrelation_figure(*plotted_residuals(result)),
             residuals=residual_table(result),
             precision_plot=precision_figure([row for row in rows if row.essential]),
             parameters=parameter_table(rows),
@@ -389,17 +389,31 @@ def log_title(result: Result, name: str) -> str:
     return f"{name} ({use})"
 
 
+def plotted_residuals(result: Result) -> tuple[list[Array], list[str]]:
+    """Residuals that are drawn, and their names: combinations of equations are in the table."""
+    found = result.estimate.residuals
+    shown = [
+        (error, group.name)
+        for error, group in zip(found.error, found.groups, strict=True)
+        if len(error) and not group.name.startswith(FREE_OF)
+    ]
+    shown = shown or [(e, g.name) for e, g in zip(found.error, found.groups, strict=True)]
+    return [error for error, _ in shown], [name for _, name in shown]
+
+
 def residual_table(result: Result) -> Table:
     """Size and whiteness of each joint's residual."""
     estimate = result.estimate
     rows = []
     groups = estimate.residuals.groups
     for group, error, sigma in zip(groups, estimate.residuals.error, estimate.sigma, strict=True):
+        if not len(error):
+            continue
         test = whiteness(error)
         cells = (
             group.name,
             f"{len(error)}",
-            f"{number(float(sigma), 3)} {group.unit}",
+            f"{number(float(sigma), 3)} {group.unit}".removesuffix(" 1"),
             f"{autocorrelation(error, 1)[0]:.2f}",
             number(test.statistic, 4),
             p_words(test.p_value),

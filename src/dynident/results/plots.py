@@ -97,10 +97,11 @@ def styled() -> Iterator[None]:
 
 
 def torque_figures(robot: Robot, series: Series) -> tuple[tuple[str, str], ...]:
-    """A joint's name and its torque figure, for every joint of a log."""
+    """A joint's name and its torque figure, for every joint of which a log has torques."""
     return tuple(
         (group.name, torque_figure(series, j, group.unit))
         for j, group in enumerate(torque_groups(robot))
+        if np.isfinite(series.measured[:, j]).any()
     )
 
 

@@ -15,6 +15,7 @@ from dynident.core.errors import InputError
 from dynident.core.files import write_files
 from dynident.core.inertia import smallest_eigenvalue
 from dynident.diagnosis.examine import Finding
+from dynident.diagnosis.standing import weight_borne
 from dynident.diagnosis.verdict import Verdict
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
@@ -23,6 +24,7 @@ from dynident.estimators import Estimate
 from dynident.estimators.closed_loop import FreeError, SimulatedFigure
 from dynident.recording.prepare import Samples, prepared
 from dynident.recording.recording import Recording
+from dynident.regression.generalised import GeneralisedSamples
 from dynident.results.c_code import c_code
 from dynident.results.figures import FitFigure, Series, torque_series
 from dynident.results.mjcf import standard_mjcf
@@ -113,6 +115,16 @@ class Result:
     def robot(self) -> Robot:
         """The robot that was identified."""
         return self.base.idim.robot
+
+    @cached_property
+    def borne(self) -> tuple[tuple[str, float], ...]:
+        """What contacts bear of a floating robot while it stands, by log [kg]."""
+        found = []
+        for log in self.samples:
+            kg = weight_borne(self.idim, log) if isinstance(log, GeneralisedSamples) else None
+            if kg is not None:
+                found.append((log.name, kg))
+        return tuple(found)
 
     @cached_property
     def theta(self) -> Array:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from dynident.core.inertia import smallest_eigenvalue
 from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.equations import PLAIN, Observed
 from dynident.dynamics.idim import ShapeParameter
 from dynident.recording.prepare import Samples
+from dynident.regression.rows import FREE_OF
 from dynident.regression.statistics import TestResult
 from dynident.results.figures import ALL_SAMPLES, MOVING, FitFigure, JointError
 from dynident.results.parameters import base_rows
 from dynident.results.words import WIDTH, common, counted, entry, number, percent, table
+from dynident.robot.model import Robot
 
 if TYPE_CHECKING:
     from dynident.estimators.closed_loop import FreeError, SimulatedFigure
@@ -129,7 +134,11 @@ def cutoff_words(samples: Samples) -> str:
 def row_words(result: Result) -> str:
     """How many rows were fitted."""
     rows = [len(error) for error in result.estimate.residuals.error]
-    return f"{sum(rows)} fitted, {common(rows)} a joint"
+    if len(rows) <= result.robot.n:
+        return f"{sum(rows)} fitted, {common(rows)} a joint"
+    some = [count for count in rows if count]
+    span = f"{min(some)}" if min(some) == max(some) else f"{min(some)} to {max(some)}"
+    return f"{sum(rows)} fitted, {span} in each of {len(some)} groups"
 
 
 def excitation_words(result: Result) -> str:
@@ -197,8 +206,15 @@ def time_words(result: Result) -> str:
 
 
 def error_names(columns: Sequence[ErrorColumn]) -> list[str]:
-    """What errors are of, in any of the columns: joints, and a floating base's wrench."""
-    return list(dict.fromkeys(joint.name for each in columns for joint in each.figure.joints))
+    """What errors are of, where any of the columns has rows: a floating base's wrench, joints."""
+    return list(
+        dict.fromkeys(
+            joint.name
+            for each in columns
+            for joint in each.figure.joints
+            if np.isfinite(joint.rmse) or np.isfinite(joint.relative_percent)
+        )
+    )
 
 
 def error_columns(result: Result) -> tuple[ErrorColumn, ...]:
@@ -223,7 +239,39 @@ def labelled(key: str, title: str, figure: FitFigure) -> ErrorColumn:
     """An error column named after its model, its log and its rows."""
     rows = figure.rows.removesuffix(" samples")
     short = (key or rows) if figure.rows == ALL_SAMPLES else f"{key} {rows}".strip()
-    return ErrorColumn(short, f"{title}, {rows_words(figure)}".removeprefix(", "), figure)
+    title = f"{title}, {rows_words(figure)}".removeprefix(", ")
+    return ErrorColumn(short, title, sets_together(figure))
+
+
+def sets_together(figure: FitFigure) -> FitFigure:
+    """A figure with one error a set of unmeasured contacts, whose combinations it has by number.
+
+    They have as many rows each. Contacts are called by what tells their names apart.
+    """
+    sets: dict[str, list[JointError]] = {}
+    for joint in figure.joints:
+        if joint.name.startswith(FREE_OF):
+            sets.setdefault(joint.name.removeprefix(FREE_OF).rpartition(" ")[0], []).append(joint)
+    if not sets:
+        return figure
+    contacts = {contact for names in sets for contact in names.split("+")}
+    shared = common_end(contacts) if len(contacts) > 1 else ""
+    joints = [joint for joint in figure.joints if not joint.name.startswith(FREE_OF)]
+    for names, errors in sets.items():
+        called = "+".join(contact.removesuffix(shared) for contact in names.split("+"))
+        rms = np.array([joint.rmse for joint in errors])
+        percents = np.array([joint.relative_percent for joint in errors])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            size = np.where(rms > 0.0, 100.0 * rms / percents, 0.0)
+            overall = 100.0 * np.sqrt(np.sum(rms**2) / np.sum(size**2))
+        joints.append(JointError(f"{FREE_OF}{called}", float(overall), np.nan))
+    return replace(figure, joints=tuple(joints))
+
+
+def common_end(names: Iterable[str]) -> str:
+    """What all of some names end with."""
+    letters = zip(*(name[::-1] for name in names), strict=False)
+    return "".join(a for a, *_ in takewhile(lambda each: len(set(each)) == 1, letters))[::-1]
 
 
 def rows_words(figure: FitFigure) -> str:
@@ -236,8 +284,8 @@ def rows_words(figure: FitFigure) -> str:
 
 
 def headline(figures: Sequence[FitFigure]) -> FitFigure | None:
-    """The figure of all samples, else the first."""
-    every = [f for f in figures if f.rows == ALL_SAMPLES]
+    """The figure of all samples, where they show any torque, else the first."""
+    every = [f for f in figures if f.rows == ALL_SAMPLES and np.isfinite(f.overall_percent)]
     return next(iter([*every, *figures]), None)
 
 
@@ -264,12 +312,49 @@ def header_lines(result: Result) -> list[str]:
         *entry("method", f"{result.method}: {result.estimate.message}"),
         *entry("logs", ", ".join(log_words(log) for log in logs)),
         *entry("rows", row_words(result)),
+        *equation_lines(result),
     ]
     for words in dict.fromkeys(cutoff_words(log) for log in logs):
         lines += entry("cutoffs", words)
     lines += entry("prior", result.estimate.prior or "none")
     lines += entry("covariance", result.estimate.covariance.name)
     return lines
+
+
+def equation_lines(result: Result) -> list[str]:
+    """Which equations the logs state, what each kind adds, and what bears the robot."""
+    base = result.base
+    if base.observed == (PLAIN,):
+        return []
+    kinds = [observed_words(each, result.robot) for each in base.observed]
+    told = [f"{kinds[0]}: {base.counts[0]} base parameters"]
+    told += [
+        f"{kind} adds {after - before}"
+        for kind, before, after in zip(kinds[1:], base.counts, base.counts[1:], strict=False)
+    ]
+    lines = entry("equations", "; ".join(told))
+    if result.phi is not None and result.robot.floating:
+        mass, file = float(np.sum(result.phi[:, 0])), float(np.sum(result.robot.nominal[:, 0]))
+        words = [f"model {number(mass, 4)} kg", f"robot file {number(file, 4)} kg"]
+        words += [
+            f"contacts of {log} {number(kg, 4)} kg while it stands" for log, kg in result.borne
+        ]
+        lines += entry("weight", ", ".join(words))
+    return lines
+
+
+def observed_words(observed: Observed, robot: Robot) -> str:
+    """A kind of equations in words."""
+    words: str = observed.equations
+    if observed.still:
+        words += ", base fixed"
+    if observed.locked:
+        names = [robot.joint_names[joint] for joint, _ in observed.locked]
+        words += f", {', '.join(names)} locked"
+    if observed.equations == "null-space":
+        sets = ["+".join(each) or "no contact" for each in observed.free]
+        words += f" of {', '.join(sets)}"
+    return words
 
 
 def verdict_lines(result: Result) -> list[str]:

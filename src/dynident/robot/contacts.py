@@ -77,10 +77,16 @@ def with_contacts(robot: Robot, contacts: Sequence[ContactSpec]) -> Robot:
     found: list[Contact] = []
     for spec in contacts:
         wanted = spec.frame or spec.name
+        if wanted in model.names:
+            moved = next(f.name for f in links.values() if model.names[f.parentJoint] == wanted)
+            raise InputError(
+                f"{path}: contact {spec.name!r}: {wanted!r} is a joint; name a link in frame, "
+                f"such as {moved!r}, which it moves"
+            )
         if wanted not in links:
             raise InputError(
                 f"{path}: contact {spec.name!r}: there is no link {wanted!r}"
-                f"{nearest(wanted, links)}; name the link of the contact's frame in frame"
+                f"{nearest(wanted, links)} (frame names the link)"
             )
         if spec.name in [each.name for each in found]:
             raise InputError(f"{path}: contact {spec.name!r} is there twice")

@@ -87,17 +87,20 @@ def observed_by(robot: Robot, kind: Equations) -> Observed:
 
 
 def determined_table(found: Determined) -> str:
-    """The combinations, each with the kinds that determine it."""
+    """The combinations that a kind misses, with the kinds that determine them, and the counts."""
+    names, regroupings = found.base.names, found.base.regroupings
+    lost = np.flatnonzero(~found.known.all(axis=1)).tolist()
     columns = [
-        (kind, ["yes" if each else "-" for each in found.known[:, k]])
+        (kind, ["yes" if found.known[i, k] else "-" for i in lost])
         for k, kind in enumerate(found.kinds)
     ]
-    lines = table("combination", found.base.names, columns)
+    lines = [*table("missed by some", [names[i] for i in lost], columns), ""] if lost else []
     counted = ", ".join(f"{kind} {n}" for kind, n in zip(found.kinds, found.counts, strict=True))
-    lines += ["", *entry("base parameters", counted)]
-    lost = np.flatnonzero(~found.known.all(axis=1))
-    for k in lost:
-        lines += entry(found.base.names[k], found.base.regroupings[k])
+    lines += entry("base parameters", counted)
+    lines += entry("by each kind", ", ".join(names[i] for i in range(len(names)) if i not in lost))
+    for i in lost:
+        if regroupings[i] != names[i]:
+            lines += entry(names[i], regroupings[i])
     return "\n".join(lines)
 
 

@@ -18,12 +18,14 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com, inertia_matrix, smallest_eigenvalue
 from dynident.core.schema import Name, Number, validated
+from dynident.diagnosis.standing import check_bearing
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.equations import PLAIN, Observed
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.whole import Model
 from dynident.estimators.closed_loop import FreeError, Simulation, free_errors
 from dynident.recording.prepare import Samples
+from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 from dynident.results.figures import check_lowpass, model_figures
 from dynident.results.json import SCHEMA
@@ -456,10 +458,16 @@ def stored_figures(
     problem = Problem.of(stored.base, samples)
     settings = stored.document.settings
     lowpass = lowpass_hz or settings.lowpass_hz
+    borne = [
+        note
+        for log in problem.samples
+        if isinstance(log, GeneralisedSamples)
+        for note in check_bearing(problem.idim, log)
+    ]
     figures = model_figures(problem, theta, lowpass, settings.score)
     return StoredFigures(
         ValidationFigures(",".join(files), *figures, free),
-        (*stored.warnings, *samples.warnings, *check_lowpass(lowpass, [samples])),
+        (*stored.warnings, *samples.warnings, *borne, *check_lowpass(lowpass, [samples])),
     )
 
 

@@ -1,0 +1,649 @@
+"""Logs of floating robots as strangers write them: other layouts, missing things, and mistakes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from floating import Made, solo
+from legged_files import (
+    FOOT,
+    Columns,
+    columns_of,
+    contacts,
+    study,
+    without,
+    written,
+)
+from robots import urdf
+
+from dynident.cli import run
+from dynident.core.arrays import Array
+from dynident.dynamics.contacts import contact_motion
+from dynident.recording.floating import from_rpy, matrices
+from dynident.results.identification import Identification
+from dynident.study.run import run_study
+from dynident.study.study import read_study
+
+DIFFERENCES = "bandwidth = 10.0"
+MOUNT = np.array([0.1, -0.05, 0.08]), (0.3, -0.2, 1.5)
+MOUNTED = "imu_position = [0.1, -0.05, 0.08]\nimu_rpy = [0.3, -0.2, 1.5]\n"
+DERIVED = ("base_v", "base_w", "base_a", "base_d", "dq_", "ddq_")
+EXACT, NEAR = 1e-7, 3e-5
+"""Of logs with all derivatives, and of those that are differentiated."""
+
+
+@pytest.fixture(scope="module")
+def made() -> Made:
+    return solo(seconds=4.0, rate=250.0)
+
+
+@pytest.fixture(scope="module")
+def whole(made: Made) -> Columns:
+    return columns_of(made)
+
+
+def fitted(folder: Path, columns: Columns, log: str = "", **parts: str) -> Identification:
+    """The result of one CSV log."""
+    written(folder, columns)
+    return run_study(read_study(study(folder, f'files = "log.csv"\n{log}', **parts)))
+
+
+def off(result: Identification, made: Made) -> float:
+    """Largest error of a base parameter, over the largest one."""
+    truth = result.base.matrix @ made.theta
+    return float(np.max(np.abs(result.estimate.beta - truth)) / np.max(np.abs(truth)))
+
+
+def turns(columns: Columns) -> Array:
+    """From the base's axes to the world's."""
+    return matrices(np.column_stack([columns[f"base_q{k}"] for k in "xyzw"]))
+
+
+def stack(columns: Columns, *names: str) -> Array:
+    return np.column_stack([columns[name] for name in names])
+
+
+def put(columns: Columns, names: tuple[str, ...], values: Array) -> Columns:
+    """Other values in some columns."""
+    return columns | dict(zip(names, values.T, strict=True))
+
+
+def with_imu(columns: Columns) -> Columns:
+    """What a unit that is mounted somewhere in the base says."""
+    position, rpy = MOUNT
+    w, dw, a = (stack(columns, *(f"base_{s}{k}" for k in "xyz")) for s in ("w", "dw", "a"))
+    up = np.einsum("tji,j->ti", turns(columns), [0.0, 0.0, 9.81])
+    force = a + up + np.cross(dw, position) + np.cross(w, np.cross(w, position))
+    T = from_rpy(rpy)
+    names = tuple(f"imu_w{k}" for k in "xyz"), tuple(f"imu_a{k}" for k in "xyz")
+    return put(put(columns, names[0], w @ T), names[1], force @ T)
+
+
+def feet(columns: Columns, change: Callable[[str, Array], Array]) -> Columns:
+    """Other forces of the feet."""
+    for name in FOOT:
+        parts = (f"fx_{name}", f"fy_{name}", f"fz_{name}")
+        columns = put(columns, parts, change(name, stack(columns, *parts)))
+    return columns
+
+
+# what a log may have
+
+
+def pose(columns: Columns) -> Columns:
+    return without(columns, *DERIVED)
+
+
+def flipped(columns: Columns) -> Columns:
+    signs = np.where(np.arange(len(columns["time"])) // 37 % 2, -1.0, 1.0)
+    return columns | {f"base_q{k}": signs * columns[f"base_q{k}"] for k in "xyzw"}
+
+
+def reordered(columns: Columns) -> Columns:
+    called = {f"Q{k}": columns[f"base_q{k}"] for k in "wxyz"}
+    return without(columns, "base_q") | called
+
+
+def in_world(columns: Columns) -> Columns:
+    for parts in ("v", "w", "a", "dw"):
+        names = tuple(f"base_{parts}{k}" for k in "xyz")
+        turned = np.einsum("tij,tj->ti", turns(columns), stack(columns, *names))
+        columns = put(columns, names, turned)
+    return columns
+
+
+def lost(columns: Columns, value: float) -> Columns:
+    """Ten samples without a pose, on the other side of which the quaternion is the other one."""
+    n = np.arange(len(columns["time"]))
+    gone = (n >= 500) & (n < 510)
+    signs = np.where(n > 505, -1.0, 1.0)
+    names = [f"base_p{k}" for k in "xyz"] + [f"base_q{k}" for k in "xyzw"]
+    signed = {name: columns[name] * (signs if "q" in name else 1.0) for name in names}
+    return columns | {name: np.where(gone, value, own) for name, own in signed.items()}
+
+
+ORDER = 'quaternion = "wxyz"\ncolumns = { base_orientation = ["Qw", "Qx", "Qy", "Qz"] }'
+
+
+@pytest.mark.parametrize(
+    ("change", "log", "prepare", "bound"),
+    [
+        (lambda c: c, "", None, EXACT),
+        (pose, "", DIFFERENCES, NEAR),
+        (lambda c: flipped(pose(c)), "", DIFFERENCES, NEAR),
+        (lambda c: reordered(pose(c)), ORDER, DIFFERENCES, NEAR),
+        (lambda c: lost(pose(c), np.nan), 'bad_rows = "cut"', DIFFERENCES, NEAR),
+        (lambda c: lost(pose(c), 0.0), 'bad_rows = "cut"', DIFFERENCES, NEAR),
+        (in_world, 'base_axes = "world"', None, EXACT),
+        (lambda c: without(c, "base_a", "base_d", "base_p"), "", None, NEAR),
+        (lambda c: without(with_imu(c), "base_"), MOUNTED, None, NEAR),
+        (lambda c: pose(with_imu(c)), MOUNTED, DIFFERENCES, NEAR),
+        (lambda c: without(pose(with_imu(c)), "base_p"), MOUNTED, DIFFERENCES, NEAR),
+    ],
+    ids=[
+        "all", "pose", "flips", "wxyz", "lost", "zeros", "world", "twist", "imu", "imu and pose",
+        "imu and orientation",
+    ],
+)  # fmt: skip
+def test_a_base_may_be_logged_in_many_ways(
+    tmp_path: Path, made: Made, whole: Columns, change, log: str, prepare: str | None, bound: float
+) -> None:
+    parts = {} if prepare is None else {"prepare": prepare}
+    found = fitted(tmp_path, change(whole), log, **parts)
+    assert found.base.count == 118
+    assert off(found, made) < bound
+
+
+def world_forces(made: Made) -> Callable[[str, Array], Array]:
+    """Of the feet, from their frames' axes to the world's."""
+    base = made.recording.base
+    assert base is not None
+    assert base.position is not None
+    assert base.orientation is not None
+    q = np.hstack([base.position, base.orientation, made.recording.q])
+    turn = {
+        c.name: contact_motion(made.idim.tree, made.robot, c, q).turn for c in made.robot.contacts
+    }
+    return lambda name, force: np.einsum("tij,tj->ti", turn[name], force)
+
+
+@pytest.mark.parametrize("way", ["world", "sign", "bias", "six for a point", "six for a surface"])
+def test_a_contact_may_be_logged_in_many_ways(
+    tmp_path: Path, made: Made, whole: Columns, way: str
+) -> None:
+    columns, keys, kind = whole, "", "point"
+    if way == "world":
+        columns, keys = feet(whole, world_forces(made)), 'axes = "world"'
+    if way == "sign":
+        columns, keys = feet(whole, lambda _, force: -force), "sign = -1"
+    if way == "bias":
+        columns = feet(whole, lambda _, force: force + np.array([1.0, 2.0, 3.0]))
+        keys = "bias = [1.0, 2.0, 3.0]"
+    if way.startswith("six"):
+        kind = way.rpartition(" ")[2]
+        columns = whole | {
+            f"m{k}_{foot}": np.zeros(len(whole["time"])) for foot in FOOT for k in "xyz"
+        }
+    found = fitted(tmp_path, columns, contact=contacts(keys, kind=kind))
+    assert off(found, made) < EXACT
+
+
+@pytest.mark.parametrize("ending", ["npz", "parquet"])
+def test_other_files_have_the_same_columns(
+    tmp_path: Path, made: Made, whole: Columns, ending: str
+) -> None:
+    path = tmp_path / f"log.{ending}"
+    if ending == "npz":
+        np.savez(path, **whole)
+    else:
+        pyarrow = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(pyarrow.table(whole), path)
+    found = run_study(read_study(study(tmp_path, f'files = "log.{ending}"')))
+    assert off(found, made) < EXACT
+
+
+def test_a_log_without_torques_states_the_base_alone_and_says_so(
+    tmp_path: Path, made: Made, whole: Columns
+) -> None:
+    found = fitted(tmp_path, without(whole, "tau_"))
+    assert found.base.count == 94
+    assert off(found, made) < EXACT
+    assert any("has no torques (tau_FL_HAA)" in note for note in found.warnings)
+    asked = fitted(tmp_path, without(whole, "tau_"), 'equations = "base"')
+    assert not any("has no torques" in note for note in asked.warnings)
+    assert not any("no row of" in note for note in asked.warnings)
+
+
+def test_equations_that_a_log_does_not_state_are_no_missing_rows(
+    tmp_path: Path, made: Made, whole: Columns
+) -> None:
+    found = fitted(tmp_path, whole, 'equations = "joints"')
+    assert found.base.count == 108
+    assert off(found, made) < EXACT
+    assert not any("no row of" in note for note in found.warnings)
+    assert "base fx" not in found.summary()
+
+
+# what is refused, and what is noted
+
+
+def refused(folder: Path, capsys: pytest.CaptureFixture[str], path: Path, code: int = 2) -> str:
+    """The one line that a study is refused with."""
+    capsys.readouterr()
+    assert run(["identify", str(path), "-o", str(folder / "out")]) == code
+    said = capsys.readouterr()
+    assert not said.out
+    assert not (folder / "out").exists()
+    lines = said.err.strip().splitlines()
+    assert len(lines) == 1, said.err
+    assert lines[0].startswith("error: ")
+    return lines[0]
+
+
+def half(columns: Columns) -> Columns:
+    n = np.arange(len(columns["time"]))
+    return columns | {
+        f"base_q{k}": np.where(n == 500, 0.9, 1.0) * columns[f"base_q{k}"] for k in "xyzw"
+    }
+
+
+WRONG_BASES: dict[str, tuple[Callable[[Columns], Columns], str, str]] = {
+    "unnormalised": (
+        half,
+        "",
+        r"log\.csv, row 502, column \d+ \(base_qx\): the base's quaternion has length 0\.9 .*"
+        "bad_rows = 'cut'",
+    ),
+    "missing poses": (
+        lambda c: lost(c, np.nan),
+        "",
+        r"log\.csv, row 502, .*base_p.*bad_rows = 'cut'",
+    ),
+    "no quaternion": (
+        lambda c: without(c, "base_q"),
+        "",
+        r"log\.csv: .*direction of gravity.*imu_w and imu_a, or base_p and base_q",
+    ),
+    "half a quaternion": (
+        lambda c: without(c, "base_qx"),
+        "",
+        r"log\.csv: has base_qy but no base_qx; name all 4",
+    ),
+    "a gyroscope alone": (
+        lambda c: without(with_imu(c), "imu_a", "base_"),
+        MOUNTED,
+        "has imu_wx but no imu_ax",
+    ),
+    "nothing of the base": (
+        lambda c: without(c, "base_"),
+        "",
+        "nothing of its base: .* base = 'fixed'",
+    ),
+    "another order": (
+        reordered,
+        'columns = { base_orientation = ["Qw", "Qx", "Qy", "Qz"] }',
+        "angular velocity is not that of its orientation .* the other order of quaternion",
+    ),
+    "upside down": (
+        lambda c: reordered(without(c, "base_v", "base_w", "base_a", "base_d")),
+        'columns = { base_orientation = ["Qw", "Qx", "Qy", "Qz"] }',
+        "stands on its head; check quaternion",
+    ),
+    "the inverse": (
+        lambda c: c | {f"base_q{k}": -c[f"base_q{k}"] for k in "xyz"},
+        "",
+        "with the inverse of the orientation they would agree",
+    ),
+    "world for base": (in_world, "", r'with base_axes = "world" they would agree'),
+    "base for world": (
+        lambda c: c,
+        'base_axes = "world"',
+        r'with base_axes = "base" they would agree',
+    ),
+    "world without a turn": (
+        lambda c: without(c, "base_q"),
+        'base_axes = "world"',
+        "base_axes = 'world', but the log has no orientation",
+    ),
+    "degrees": (
+        lambda c: c | {f"base_w{k}": np.degrees(c[f"base_w{k}"]) for k in "xyz"},
+        "",
+        "with angular velocities in rad/s they would agree",
+    ),
+    "specific force as acceleration": (
+        lambda c: put(
+            c,
+            ("base_ax", "base_ay", "base_az"),
+            stack(c, "base_ax", "base_ay", "base_az")
+            + np.einsum("tji,j->ti", turns(c), [0.0, 0.0, 9.81]),
+        ),
+        "",
+        "base_a is without gravity; .* imu_a",
+    ),
+    "another mount": (
+        lambda c: without(with_imu(c), "base_p", "base_v", "base_w", "base_a", "base_d"),
+        "",
+        r"mounted with imu_rpy = \[0\.3, -0\.2, 1\.5\]",
+    ),
+    "another mount, nothing else": (
+        lambda c: without(with_imu(c), "base_"),
+        "",
+        "degrees off against its weight",
+    ),
+    "falling": (
+        lambda c: put(
+            without(with_imu(c), "base_"),
+            ("imu_ax", "imu_ay", "imu_az"),
+            -stack(with_imu(c), "imu_ax", "imu_ay", "imu_az"),
+        ),
+        MOUNTED,
+        "check imu_a, which points upwards at rest",
+    ),
+    "unknown word": (lambda c: c, 'base = "fixd"', r"log\[1\]\.base.*did you mean 'fixed'"),
+    "no torques": (
+        lambda c: without(c, "tau_"),
+        'equations = "full"',
+        "has no torques, which equations = 'full' take; .* equations = 'base'",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_BASES)
+def test_bases_that_cannot_be_are_refused_in_one_line(
+    tmp_path: Path, whole: Columns, capsys: pytest.CaptureFixture[str], case: str
+) -> None:
+    change, log, words = WRONG_BASES[case]
+    written(tmp_path, change(whole))
+    path = study(tmp_path, f'files = "log.csv"\n{log}')
+    assert re.search(words, refused(tmp_path, capsys, path))
+
+
+def silent(columns: Columns) -> Columns:
+    return without(columns, "fx", "fy", "fz")
+
+
+WRONG_CONTACTS: dict[str, tuple[Callable[[Columns], Columns], str, str]] = {
+    "no such frame": (
+        lambda c: c,
+        contacts(feet={"FL": "FL_FOT"}),
+        r"solo12\.urdf: contact 'FL': there is no link 'FL_FOT'; did you mean 'FL_FOOT'",
+    ),
+    "a joint": (
+        lambda c: c,
+        contacts(feet={"FL": "FL_KFE"}),
+        "'FL_KFE' is a joint; name a link in frame, such as 'FL_LOWER_LEG'",
+    ),
+    "twice": (
+        lambda c: c,
+        contacts(feet={"FL": "FL_FOOT"}) + "\n" + contacts(feet={"FL": "FL_FOOT"}),
+        "contact 'FL' is there twice",
+    ),
+    "unknown kind": (
+        lambda c: c,
+        contacts(kind="pont"),
+        r"study\.toml: key 'contact\[1\]\.kind' is 'pont'; did you mean 'point'",
+    ),
+    "four of a bias": (
+        lambda c: c,
+        contacts("bias = [1.0, 2.0, 3.0, 4.0]"),
+        r"contact\[1\]\.bias.*a force has 3, a wrench 6",
+    ),
+    "one column missing": (
+        lambda c: without(c, "fy_HL"),
+        contacts(),
+        r"log\.csv: has fx_HL but no fy_HL; name all 3 columns in columns\.wrench_HL",
+    ),
+    "three of a surface": (
+        lambda c: c,
+        contacts(kind="surface"),
+        "has fx_FL but no mx_FL; a point has no moments: kind = 'point'",
+    ),
+    "on the ground": (
+        lambda c: feet(c, lambda _, force: -force),
+        contacts(),
+        r"pull it down by .* set sign = -1 in \[\[contact\]\]",
+    ),
+    "frame for world": (
+        lambda c: c,
+        contacts('axes = "world"'),
+        r'degrees off against its weight; with axes = "frame"',
+    ),
+    "no contact": (silent, "", r"nothing bears the robot, which does not fall; .*\[\[contact\]\]"),
+    "all feet in the air": (
+        silent,
+        contacts(),
+        "none of FL, FR, HL, HR bears by the log, but the robot does not fall; raise contact_speed",
+    ),
+    "no wrench": (
+        lambda c: (
+            c | {name: 0.0 * own for name, own in c.items() if name[:2] in ("fx", "fy", "fz")}
+        ),
+        contacts(),
+        "FL, FR, HL, HR bear nothing of the robot, which does not fall",
+    ),
+    "flying": (
+        lambda c: silent(c) | {f"contact_{foot}": np.ones(len(c["time"])) for foot in FOOT},
+        contacts(),
+        r"FL is said to bear \(contact_FL\) while its frame moves at .* m/s; check the column",
+    ),
+    "a moment at a time": (
+        lambda c: silent(c) | {f"contact_{foot}": np.arange(len(c["time"])) % 2.0 for foot in FOOT},
+        contacts(),
+        "its contacts never last for .* check the contact columns",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_CONTACTS)
+def test_contacts_that_cannot_be_are_refused_in_one_line(
+    tmp_path: Path, whole: Columns, capsys: pytest.CaptureFixture[str], case: str
+) -> None:
+    change, contact, words = WRONG_CONTACTS[case]
+    written(tmp_path, change(whole))
+    path = study(tmp_path, 'files = "log.csv"', contact=contact)
+    assert re.search(words, refused(tmp_path, capsys, path))
+
+
+@pytest.mark.parametrize(
+    ("robot", "words"),
+    [
+        ("floating = true", "read it as floating|there is no link"),
+        ("", "is on the fixed base, where no wrench moves the robot; read it as floating"),
+    ],
+)
+def test_a_contact_of_a_base_that_stands_is_refused(
+    tmp_path: Path, whole: Columns, capsys: pytest.CaptureFixture[str], robot: str, words: str
+) -> None:
+    written(tmp_path, whole)
+    frame = "base_link" if not robot else "base"
+    path = study(
+        tmp_path, 'files = "log.csv"', robot=robot, contact=contacts(feet={"plate": frame})
+    )
+    assert re.search(words, refused(tmp_path, capsys, path))
+
+
+def test_a_robot_without_a_urdf_has_no_frames(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "arm.toml").write_text(
+        'name = "arm"\nconvention = "modified"\n'
+        '[[joint]]\nname = "j1"\ntype = "revolute"\nalpha = 0.0\na = 0.0\nd = 0.0\n'
+    )
+    (tmp_path / "study.toml").write_text(
+        '[robot]\nfile = "arm.toml"\n[[contact]]\nname = "hand"\n[[log]]\nfiles = "log.csv"\n'
+    )
+    found = refused(tmp_path, capsys, tmp_path / "study.toml")
+    assert re.search("arm.*in which contacts could be found", found)
+
+
+def test_a_robot_file_that_is_gone_is_named(
+    tmp_path: Path, whole: Columns, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path, whole)
+    path = study(tmp_path, 'files = "log.csv"')
+    path.write_text(path.read_text().replace(str(urdf("solo12")), "gone.urdf"))
+    assert "gone.urdf" in refused(tmp_path, capsys, path)
+
+
+def test_what_a_fixed_robot_does_not_use_is_noted(tmp_path: Path, whole: Columns) -> None:
+    found = fitted(tmp_path, whole, robot="", contact="")
+    assert any("has base_px, but solo stands on a fixed base" in note for note in found.warnings)
+
+
+def test_columns_of_no_contact_are_noted(tmp_path: Path, whole: Columns) -> None:
+    more = whole | {f"{part}_hand": np.zeros(len(whole["time"])) for part in ("fx", "fy", "fz")}
+    found = fitted(tmp_path, more)
+    assert any("columns of hand, which is no [[contact]]" in note for note in found.warnings)
+
+
+def test_feet_that_slide_are_noted(tmp_path: Path, whole: Columns) -> None:
+    found = fitted(tmp_path, whole)
+    assert any("FL, FR, HL, HR bear at up to 0." in note for note in found.warnings)
+    calm = fitted(tmp_path, whole, "contact_speed = 0.2")
+    assert not any("bear at up to" in note for note in calm.warnings)
+
+
+def test_a_base_that_never_turns_is_noted(tmp_path: Path, made: Made) -> None:
+    n = 2000
+    t = np.arange(n) / 250.0
+    columns: Columns = {"time": t}
+    for j, joint in enumerate(made.robot.joint_names):
+        columns[f"q_{joint}"] = 0.1 * np.sin(2.0 * t + j)
+        columns[f"tau_{joint}"] = 0.1 * np.cos(2.0 * t + j)
+    roll = np.full(n, np.radians(10.0))
+    columns |= {"base_px": 0.0 * t, "base_py": 0.0 * t, "base_pz": 0.1 + 0.01 * np.sin(3.0 * t)}
+    columns |= {"base_qx": np.sin(roll / 2), "base_qy": 0.0 * t, "base_qz": 0.0 * t}
+    columns["base_qw"] = np.cos(roll / 2)
+    columns |= {f"contact_{foot}": np.ones(n) for foot in FOOT}
+    found = fitted(
+        tmp_path, columns, "contact_speed = 1.0", identify='method = "pc-idim-ls"\ndoctor = false',
+        prepare=DIFFERENCES,
+    )  # fmt: skip
+    assert any("the base turns by 0 degrees" in note for note in found.warnings)
+
+
+def test_a_unit_that_is_a_little_askew_is_noted(tmp_path: Path, whole: Columns) -> None:
+    columns = without(with_imu(whole), "base_p", "base_v", "base_w", "base_a", "base_d")
+    askew = MOUNTED.replace("0.3, -0.2, 1.5", "0.3, -0.15, 1.5")
+    found = fitted(tmp_path, columns, askew)
+    (note,) = [each for each in found.warnings if "angular velocity" in each]
+    assert re.search(r"turned by roll, pitch and yaw of .* rad it would be \(imu_rpy\)", note)
+    right = fitted(tmp_path, columns, MOUNTED)
+    assert not any("angular velocity" in note for note in right.warnings)
+
+
+def test_one_of_two_logs_with_another_mount_is_the_one_that_is_named(
+    tmp_path: Path, whole: Columns, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = without(with_imu(whole), "base_")
+    written(tmp_path, columns, "first.csv")
+    written(tmp_path, columns, "second.csv")
+    path = study(tmp_path, f'files = "first.csv"\n{MOUNTED}', 'files = "second.csv"\n')
+    assert "error: second.csv: " in refused(tmp_path, capsys, path)
+
+
+# locked joints, and logs of several kinds
+
+
+def test_a_locked_joint_that_moves_is_refused(
+    tmp_path: Path, whole: Columns, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path, whole)
+    path = study(tmp_path, 'files = "log.csv"\nlocked = { FL_HAA = 0.0 }')
+    assert re.search("FL_HAA is said to be locked at 0, but", refused(tmp_path, capsys, path))
+    path = study(tmp_path, 'files = "log.csv"\nlocked = { FL_HA = 0.0 }')
+    found = refused(tmp_path, capsys, path)
+    assert re.search("there is no joint 'FL_HA'; did you mean 'FL_HAA'", found)
+
+
+def test_logs_of_three_kinds_make_one_fit(tmp_path: Path, made: Made, whole: Columns) -> None:
+    written(tmp_path, whole, "full.csv")
+    written(tmp_path, without(whole, "tau_"), "base.csv")
+    written(tmp_path, pose(with_imu(whole)), "imu.csv")
+    path = study(
+        tmp_path,
+        'files = "base.csv"\nequations = "base"',
+        'files = "full.csv"\nequations = "joints"',
+    )
+    mixed = run_study(read_study(path))
+    assert mixed.base.count == 118
+    assert off(mixed, made) < EXACT
+    lone = run_study(read_study(study(tmp_path, 'files = "full.csv"\nequations = "joints"')))
+    assert lone.base.count == 108
+
+
+# what is stored, and other commands
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory, whole: Columns) -> Path:
+    """A folder with a study, its logs and its result."""
+    folder = tmp_path_factory.mktemp("stored")
+    written(folder, whole)
+    written(folder, whole, "other.csv")
+    written(folder, feet(whole, lambda _, force: -force), "wrong.csv")
+    path = study(
+        folder,
+        'files = "log.csv"',
+        'files = "other.csv"\nuse = "validate"',
+        identify='prior = "none"',
+    )
+    assert run(["identify", str(path), "-o", str(folder / "out")]) == 0
+    return folder
+
+
+def test_results_of_floating_robots_are_stored(
+    stored: Path, made: Made, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = json.loads((stored / "out" / "result.json").read_text())
+    assert document["robot"]["dof"] == 18
+    assert document["standard"][0]["link"] == "base_link"
+    names = [joint["name"] for joint in document["fit"]["identification"][0]["joints"]]
+    assert names[:6] == [f"base {part}" for part in ("fx", "fy", "fz", "mx", "my", "mz")]
+    assert tuple(names[6:]) == made.robot.joint_names
+    assert document["settings"]["study"]["contact"][0]["frame"] == "FL_FOOT"
+    assert run(["validate", str(stored / "out" / "result.json"), str(stored / "other.csv")]) == 0
+    assert "base mz" in capsys.readouterr().out
+    arguments = ["validate", str(stored / "out" / "result.json"), str(stored / "wrong.csv")]
+    assert run(arguments) == 2
+    assert "set sign = -1" in capsys.readouterr().err
+    model = stored / "model.urdf"
+    assert run(["export", str(stored / "out" / "result.json"), "--urdf", str(model)]) == 0
+    from dynident.robot import load_robot
+
+    again = load_robot(model, floating=True)
+    masses = [link["mass"] for link in document["standard"]]
+    np.testing.assert_allclose(again.nominal[:, 0], masses, rtol=1e-9)
+    assert abs(sum(masses) / np.sum(made.theta[:130:10]) - 1.0) < 1e-6
+
+
+def test_the_report_has_the_wrench_of_the_base(stored: Path) -> None:
+    text = (stored / "out" / "report.html").read_text()
+    for part in ("fx", "fy", "fz", "mx", "my", "mz"):
+        assert f"base {part}" in text
+
+
+@pytest.mark.parametrize("command", ["doctor", "compare", "select", "track", "simulate"])
+def test_commands_that_take_no_floating_robots_say_so_in_one_line(
+    stored: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    path = stored / f"{command}.toml"
+    text = (stored / "study.toml").read_text()
+    if command == "simulate":
+        text += '\n[controller]\nkind = "pd"\nkp = 5.0\nkd = 0.1\n\n[reference]\nkind = "fourier"\n'
+    path.write_text(text)
+    arguments = [command, str(path)]
+    if command == "simulate":
+        arguments += ["-o", str(stored / "simulated.csv")]
+    capsys.readouterr()
+    assert run(arguments) == 2
+    said = capsys.readouterr()
+    assert not said.out
+    assert len(said.err.strip().splitlines()) == 1
+    assert said.err.startswith("error: ")
