@@ -28,7 +28,7 @@ from dynident.regression.generalised import GeneralisedSamples
 from dynident.results.c_code import c_code
 from dynident.results.figures import FitFigure, Series, torque_series
 from dynident.results.mjcf import standard_mjcf
-from dynident.results.mujoco import MujocoModel, mujoco_model
+from dynident.results.mujoco import mujoco_model
 from dynident.results.pinocchio import PinocchioModel, pinocchio_model
 from dynident.results.terms import simulable
 from dynident.results.urdf import standard_urdf
@@ -302,8 +302,10 @@ class Result:
         model, said = self.simulable
         return pinocchio_model(model, said)
 
-    def to_mujoco(self, width: npt.ArrayLike | None = None) -> MujocoModel:
-        """The identified model as one of MuJoCo, and the offsets apart; see `MujocoModel`.
+    def to_mujoco(self, width: npt.ArrayLike | None = None) -> Any:
+        """The identified model as one of MuJoCo; see `mujoco_model`.
+
+        What has no place in it is in the notes of `model_mjcf`, but for offsets.
 
         Parameters
         ----------
@@ -312,14 +314,17 @@ class Result:
             the fit where drives were fitted to positions, else MuJoCo's own softness
             [rad/s or m/s].
 
+        Returns
+        -------
+        mujoco.MjModel
+
         Raises
         ------
         InputError
             As `to_pinocchio`; when MuJoCo is not installed, or cannot compile the model.
         """
         self._refuse_unreal("model of MuJoCo")
-        model, said = self.simulable
-        return mujoco_model(model, self.width if width is None else width, said)
+        return mujoco_model(self.simulable[0], self.width if width is None else width)
 
     def to_c(
         self, path: str | Path, name: str | None = None, width: npt.ArrayLike | None = None
