@@ -56,7 +56,7 @@ class Slide:
 def emps() -> Slide:
     """What the EMPS study says."""
     study = di.read_study(EMPS / "study.toml")
-    robot = study_robot(study.robot)
+    robot = study_robot(study)
     samples = study_samples(study.log[0], robot, study.prepare)
     section = study.controller
     assert section is not None
@@ -218,7 +218,7 @@ def pulses_table(lines: list[str], slide: Slide, beta: Array) -> None:
 def tx40_table(lines: list[str]) -> None:
     """IDIM-IV on the TX40 log beside WLS, parameter by parameter."""
     study = di.read_study(TX40 / "study.toml")
-    robot = study_robot(study.robot)
+    robot = study_robot(study)
     samples = study_samples(study.log[0], robot, study.prepare)
     problem = di.Problem(robot, samples)
     found = reconstruct(samples.measured, samples.rate, samples.runs)

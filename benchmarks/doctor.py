@@ -9,6 +9,7 @@ the robot's file). And undamaged logs, about which nothing should be said. Write
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,7 +40,7 @@ FASTEST, TOP = 0.9, 2.0
 ENCODER = 1e-5
 """Noise of positions [rad]."""
 HELD_OUT = "held-out.csv"
-HURT, SOUND = 90_001, 91_000
+HURT, SOUND = 92_001, 93_000
 """States of the random generators that no threshold was chosen on."""
 UNDAMAGED = 14
 """Undamaged logs of each robot, with inertials and without."""
@@ -660,8 +661,9 @@ DAMAGES: dict[str, Damage] = {
         (1, 2, 3), joints=3,
     ),
     "delays of each torque, up to [ms]": Damage(("delay",), signals(each_late), (10, 30, 80)),
-    "delay of one position [ms]": Damage(("delay",), signals(position_late), (10, 30, 80)),
-    "torque ripples, share": Damage((), signals(ripple), (0.1, 0.3, 1)),
+    "delay of one position [ms]": Damage(
+        ("delay", "position delay"), signals(position_late), (10, 30, 80)),
+    "torque ripples, share": Damage(("ripple",), signals(ripple), (0.1, 0.3, 1)),
     "torque of a joint is another's": Damage(
         ("copied",), signals(copy_of_torque), (1, 2), joints=2
     ),
@@ -909,8 +911,8 @@ def misses(pairs: list[Pair]) -> Iterator[list[str]]:
             ]  # fmt: skip
 
 
-def page(sound: list[Outcome], pairs: list[Pair]) -> str:
-    """The whole page."""
+def page(sound: list[Outcome], pairs: list[Pair], busy: bool = False) -> str:
+    """The whole page, of a machine that may have been busy with something else."""
     harm = [(a, b) for a, b in pairs if b.hurt(a.held)]
     looked = [(a, b) for a, b in harm if DAMAGES[b.kind].names]
     named = sum(b.named(DAMAGES[b.kind].names) for _, b in looked)
@@ -918,7 +920,10 @@ def page(sound: list[Outcome], pairs: list[Pair]) -> str:
     alone = sum(b.alone == TRUSTED for _, b in harm)
     alarms = [o for o in sound if o.state != TRUSTED or o.found or o.shown]
     off = [x for _, b in harm if np.isfinite(x := sigmas(DAMAGES[b.kind], b))]
-    share = sum(o.doctor for o in sound) / sum(o.seconds for o in sound)
+    share = 100.0 * sum(o.doctor for o in sound) / sum(o.seconds for o in sound)
+    time = "not measured in this run, beside which the machine did other work"
+    if not busy:
+        time = f"{share:.0f} % of an identification of an undamaged log without the bootstrap"
     lines = [
         "# Damaged logs",
         "",
@@ -926,10 +931,11 @@ def page(sound: list[Outcome], pairs: list[Pair]) -> str:
         "and a UR10, whose bodies differ from the file's by up to 15 %, with inertials in the file "
         f"and without; {SECONDS:g} s at {RATE:g} Hz below {TOP:g} Hz, torque noise of 1-3 % of "
         "each joint's rms, encoder noise of 1e-5 rad. Damage is done to the log that is fitted (or "
-        "to the robot's file); the held-out log is sound. A log is *harmful* if it at least "
-        "doubles the held-out error, or is refused; *named first* if the first finding or the "
-        "first sign of the signals is right about it. The default method, without the bootstrap. "
-        "Thresholds were chosen on logs of other random states than those shown here.",
+        "to the robot's file); the held-out log is sound, but for springs, which are in both, and "
+        "the last kind. A log is *harmful* if it at least doubles the held-out error, or is "
+        "refused; *named first* if the first finding or the first sign of the signals is "
+        "right about it. The default method, without the bootstrap. Thresholds were chosen on logs "
+        "of other random states than those shown here.",
         "",
         f"- {len(pairs)} damaged logs of {len(DAMAGES)} kinds, {len(harm)} of them harmful",
         f"- named first: {named} of the {len(looked)} harmful of kinds that are looked for "
@@ -939,8 +945,7 @@ def page(sound: list[Outcome], pairs: list[Pair]) -> str:
         f"- false alarms: {len(alarms)} of {len(sound)} undamaged logs",
         f"- sizes of delays and offsets: {sum(x <= 3.0 for x in off)} of {len(off)} within three "
         "of their standard errors",
-        f"- time of the doctor: {100 * share:.0f} % of an identification of an undamaged log "
-        "without the bootstrap",
+        f"- time of the doctor: {time}",
         "",
         "Errors after mending are held-out errors over those of the undamaged log, of the right "
         "findings that a study can mend.",
@@ -961,8 +966,9 @@ def page(sound: list[Outcome], pairs: list[Pair]) -> str:
 
 
 def main() -> None:
-    """Write the page."""
-    (FIGURES / "doctor.md").write_text(page(list(undamaged()), list(damaged())), encoding="utf-8")
+    """Write the page; `--busy` where the machine does other work beside it."""
+    found = page(list(undamaged()), list(damaged()), "--busy" in sys.argv[1:])
+    (FIGURES / "doctor.md").write_text(found, encoding="utf-8")
 
 
 if __name__ == "__main__":

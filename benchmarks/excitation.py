@@ -168,7 +168,7 @@ def column_condition(M: Array) -> float:
 def shipped() -> tuple[Robot, Samples, str]:
     """The robot and the prepared log beside it."""
     study = di.read_study(TX40 / "study.toml")
-    robot = study_robot(study.robot)
+    robot = study_robot(study)
     (log,) = (each for each in study.log if each.use == "identify")
     return robot, study_samples(log, robot, study.prepare), study.robot.friction
 

@@ -50,7 +50,7 @@ def tx40() -> Task:
 def emps() -> Task:
     """Both halves, in turn."""
     study = di.read_study(EMPS / "study.toml")
-    robot = study_robot(study.robot)
+    robot = study_robot(study)
     (log,) = (log for log in study.log if log.use == "identify")
     halves = [
         study_samples(log.model_copy(update={"rows": rows}), robot, study.prepare)

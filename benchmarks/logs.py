@@ -19,7 +19,7 @@ def tx40_halves() -> tuple[Study, Robot, Samples, Samples]:
     """The study of the TX40, its robot, and both halves of its log."""
     study = di.read_study(TX40 / "study.toml")
     (log,) = study.log
-    robot = study_robot(study.robot)
+    robot = study_robot(study)
     first, second = (
         study_samples(log.model_copy(update={"rows": rows}), robot, study.prepare)
         for rows in HALVES

@@ -143,7 +143,7 @@ def agreement() -> list[str]:
         study = di.read_study(folder / "study.toml")
         from dynident.study.study import study_robot, study_samples
 
-        robot = study_robot(study.robot)
+        robot = study_robot(study)
         logs = [
             study_samples(log, robot, study.prepare) for log in study.log if log.use == "identify"
         ]

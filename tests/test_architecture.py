@@ -44,7 +44,7 @@ ROOMS: dict[str, set[str]] = {
         "core", "robot", "recording", "dynamics", "regression", "consistency",
     },
     "results": {
-        "core", "conic", "robot", "recording", "dynamics", "regression", "consistency",
+        "core", "conic", "robot", "friction", "recording", "dynamics", "regression", "consistency",
         "estimators", "excitation", "diagnosis",
     },
     "api": {

@@ -268,8 +268,12 @@ def test_names_are_refused_with_the_nearest(refused, options, words):
 
 
 @pytest.mark.parametrize(
-    "command", ["identify", "compare", "select", "base", "validate", "export", "repair"]
-)
+    "command",
+    [
+        "identify", "compare", "select", "base", "validate", "export", "repair", "replay",
+        "payload", "sample",
+    ],
+)  # fmt: skip
 def test_help_of_every_command_has_an_example(capfd, command):
     assert run([command, "--help"]) == 0
     out, err = capfd.readouterr()
@@ -283,7 +287,7 @@ def test_help_and_version(capfd):
     assert "Example: dynident identify" in out
     commands = re.findall(r"^  (\w+)  ", out.partition("Commands:")[2], re.M)
     expected = ["identify", "compare", "doctor", "select", "excite", "base", "validate", "export"]
-    expected += ["repair", "simulate", "reproduce", "track"]
+    expected += ["payload", "repair", "replay", "sample", "simulate", "reproduce", "track"]
     assert commands == expected
     assert run(["--version"]) == 0
     assert re.fullmatch(r"dynident \d+\.\d+\.\d+\n", capfd.readouterr().out)

@@ -14,6 +14,9 @@ from dynident.core.errors import InputError
 from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.examine import examine
 from dynident.diagnosis.signals import signs
+from dynident.diagnosis.sized import sprung, under_constraints
+from dynident.diagnosis.snapshot import take_snapshot
+from dynident.diagnosis.suspicion import consistent
 from dynident.diagnosis.verdict import DOUBTFUL, REFUTED, TRUSTED
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
@@ -145,7 +148,7 @@ def test_every_diagnosis_is_tried_here():
     tried |= {"delay", "encoder offset", "position unit"}
     tried |= {"absolute encoder", "reversed time", "gravity", "drift", "mounting"}
     tried |= {"coupled drive", "rate", "torque scale of a joint", "slow logger", "torque scale"}
-    tried |= {"load", "friction", "spring"}
+    tried |= {"load", "friction", "spring", "position delay", "ripple", "unsigned"}
     assert tried == set(DIAGNOSES)
 
 
@@ -170,27 +173,85 @@ def test_sizes_have_standard_errors(base, sound):
     assert 1e-5 < found.error < 0.02
 
 
+def test_each_torque_may_be_late_by_a_time_of_its_own(base, sound):
+    late = np.array([12, 40, 5, 25])
+    tau = np.column_stack([np.roll(t, k) for t, k in zip(sound.tau.T, late, strict=True)])
+    found = findings(base, replace(sound, tau=tau).rows(50, len(tau)))
+    assert found[0].diagnosis == "delay"
+    np.testing.assert_allclose(found[0].mending.delay, late / sound.rate, atol=5e-4)
+
+
+@pytest.mark.parametrize("samples", [-15, 30])
+def test_the_position_of_one_joint_may_be_late_alone(base, sound, samples):
+    q = sound.q.copy()
+    q[:, 2] = np.roll(q[:, 2], samples)
+    hurt = replace(sound, q=q).rows(40, len(q) - 40)
+    (found,) = findings(base, hurt)
+    assert found.diagnosis == "position delay"
+    wanted = [0.0, 0.0, samples / sound.rate, 0.0]
+    np.testing.assert_allclose(found.mending.lag, wanted, atol=3.0 * found.error)
+    mended = mend(hurt, Mending(lag=tuple(wanted)))
+    inside = slice(40, -40)
+    whole = sound.rows(40, len(q) - 40)
+    np.testing.assert_allclose(mended.q[inside], whole.q[inside], atol=1e-12)
+    (start, stop), length = mended.segments[0], abs(samples)
+    assert (start, len(hurt.q) - stop) == ((0, length) if samples > 0 else (length, 0))
+
+
+FILTERS = {
+    "first order on torques": ("tau", 1, 2.0),
+    "second order on torques": ("tau", 2, 1.0),
+    "first order on positions": ("q", 1, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_a_low_pass_of_the_logger_is_measured_and_undone(base, sound, name):
+    which, order, hz = FILTERS[name]
+    b, a = signal.butter(order, hz, fs=sound.rate)
+    own = getattr(sound, which)
+    hurt = replace(sound, **{which: signal.lfilter(b, a, own - own[0], axis=0) + own[0]})
+    found = findings(base, hurt)[0]
+    assert found.diagnosis == {"tau": "slow torque", "q": "slow position"}[which]
+    assert f"low-pass of order {order} at " in found.what
+    time = 1.0 / (2.0 * np.pi * hz)
+    wanted = [time] if order == 1 else [np.sqrt(2.0) * time, time**2]
+    np.testing.assert_allclose(found.mending.unfilter[which], wanted, rtol=0.01)
+    mended = mend(hurt, Mending(unfilter={which: tuple(wanted)}))
+    (start, stop) = mended.segments[0]
+    assert start > time * sound.rate
+    slow = signal.butter(2, 20.0, fs=sound.rate, output="sos")
+    left, right = (
+        signal.sosfiltfilt(slow, x, axis=0)[start + 200 : stop - 200]
+        for x in (getattr(mended, which), own)
+    )
+    np.testing.assert_allclose(left, right, atol=3e-3 * np.std(own))
+    assert findings(base, mend(hurt, found.mending)) == ()
+
+
 def drifting(log):
     return replace(log, tau=log.tau + np.linspace(0.0, 8.0, len(log.tau))[:, None])
 
 
-def filtered(log):
-    b, a = signal.butter(1, 2.0, fs=log.rate)
-    return replace(log, tau=signal.lfilter(b, a, log.tau, axis=0))
+def rippling(log):
+    """Each torque by its own number of teeth."""
+    return replace(log, tau=log.tau + np.array([4.0, 0.0, 3.0, 0.0]) * np.sin(20.0 * log.q))
 
 
-def filtered_positions(log):
-    b, a = signal.butter(1, 1.0, fs=log.rate)
-    return replace(log, q=signal.lfilter(b, a, log.q - log.q[0], axis=0) + log.q[0])
+def unsigned(log):
+    """A torque of friction, which is never near zero, without its sign."""
+    tau = log.tau.copy()
+    tau[:, 3] = np.abs(tau[:, 3] + 8.0 * np.sign(log.q[:, 3] - np.roll(log.q[:, 3], 1)))
+    return replace(log, tau=tau)
 
 
 OTHERS = {
     "drift": drifting,
     "torque scale of a joint": lambda log: replace(log, tau=log.tau * [1.0, 0.1, 1.0, 1.0]),
-    "slow torque": filtered,
-    "slow position": filtered_positions,
     "rate": lambda log: replace(log, rate=2.0 * log.rate),
     "spring": lambda log: replace(log, tau=log.tau + [0.0, 40.0, 0.0, 0.0] * log.q),
+    "ripple": rippling,
+    "unsigned": unsigned,
 }
 
 
@@ -226,6 +287,27 @@ def test_torques_far_from_the_file_and_of_another_run(sound):
     found = findings(known, replace(sound, tau=other.tau))
     assert "unrelated" in [f.diagnosis for f in found]
     assert verdict_of(replace(sound, tau=other.tau)).verdict.state == REFUTED
+
+
+@pytest.mark.parametrize("joint", [1, 3])
+def test_the_torque_of_one_joint_may_be_that_of_another_run(base, sound, joint):
+    other, _ = toy.log(toy.arm(N), seconds=10.0, noise=0.3, seed=3)
+    tau = sound.tau.copy()
+    tau[:, joint] = other.tau[:, joint]
+    found = findings(base, replace(sound, tau=tau))
+    assert [f.diagnosis for f in found] == ["unrelated"]
+    assert f"the torque of joint_{joint + 1}," in found[0].what
+
+
+def test_the_size_of_a_spring_is_found_under_constraints(base, sound):
+    hurt = replace(sound, tau=sound.tau + [0.0, 400.0, 0.0, 0.0] * sound.q)
+    s = take_snapshot(base, prepare(hurt, 10.0))
+    family = sprung(N, 1)
+    size = under_constraints(s, family, consistent(s.normal))
+    assert size[0] == pytest.approx(400.0, rel=0.02)
+    left = [family.read(s, k * size).normal for k in (1.0, 0.9, 1.1)]
+    best, *others = (np.sum(normal.errors(normal.consistent()) ** 2) for normal in left)
+    assert all(best < other for other in others)
 
 
 def test_rotors_are_not_taken_for_a_scale_of_the_file():
@@ -320,11 +402,15 @@ def test_mendings_add_up(sound):
             order = {key: tuple(k + 1 for k in value) for key, value in order.items()}
             sign = {key: tuple(rng.choice([-1.0, 1.0], N).tolist()) for key in ("q", "tau", "qref")}
             offset = tuple(rng.normal(size=N).tolist())
-            parts.append(Mending(order, sign, offset, tuple(rng.choice([0.0, 0.003], N).tolist())))
+            late = [tuple(rng.choice([0.0, 0.003], N).tolist()) for _ in range(2)]
+            slow = {
+                key: tuple((rng.uniform(size=2) * [1e-3, 1e-7]).tolist()) for key in ("q", "tau")
+            }
+            parts.append(Mending(order, sign, offset, *late, unfilter=slow))
         one_by_one = mend(mend(recording, parts[0]), parts[1])
         at_once = mend(recording, parts[0].then(parts[1], N))
-        np.testing.assert_allclose(at_once.q, one_by_one.q, atol=1e-12)
         inside = slice(50, -50)
+        np.testing.assert_allclose(at_once.q[inside], one_by_one.q[inside], atol=1e-9)
         np.testing.assert_allclose(at_once.tau[inside], one_by_one.tau[inside], atol=1e-9)
 
 
@@ -339,6 +425,7 @@ def test_no_mending_changes_nothing(sound):
         ({"sign": {"tau": 2.0}}, "sign has to be 1 or -1"),
         ({"order": {"q": (1, 1, 2)}}, "order has to have each column once"),
         ({"delay": float("nan")}, "delay is nan"),
+        ({"unfilter": {"tau": (0.1, -0.01)}}, "unfilter has to be positive numbers"),
     ],
 )
 def test_nonsense_is_refused(options, message):

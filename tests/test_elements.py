@@ -290,7 +290,7 @@ def study(tmp_path):
 
 def test_a_study_has_elements_and_friction_joint_by_joint(study):
     found = read_study(study(STUDY + ELEMENT))
-    idim = study_idim(found, study_robot(found.robot))
+    idim = study_idim(found, study_robot(found))
     names = [p.name for p in idim.drives]
     assert names[:2] == ["Ia1", "fv1"]
     assert names[-6:] == ["ks2", "ps2", "rs2", "rc2", "rsb2", "rcb2"]
@@ -329,7 +329,7 @@ def test_elements_that_cannot_be_are_refused_by_their_number(study, text, words)
 
     def built():
         found = read_study(path)
-        return build_elements(found.element, study_robot(found.robot))
+        return build_elements(found.element, study_robot(found))
 
     with pytest.raises(InputError, match=words):
         built()

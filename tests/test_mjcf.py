@@ -323,6 +323,14 @@ def beside(section: str) -> str:
         ),
         (
             beside(
+                '<default><tendon damping="1"/><equality active="false"/></default>'
+                '<tendon><fixed name="t"><joint joint="a1" coef="1"/></fixed></tendon>'
+                '<equality><weld body1="b"/></equality>'
+            ),
+            "fixed 't' .*its damping act",
+        ),
+        (
+            beside(
                 '<tendon><fixed name="t"><joint joint="a1" coef="1"/></fixed></tendon>'
                 '<actuator><motor name="m" tendon="t"/></actuator>'
             ),

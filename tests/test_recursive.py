@@ -37,7 +37,7 @@ def measured(name):
         log = read_log(folder / "measurements_1.npz", robot, columns=columns)
         return Problem(robot, prepare(log.rows(500, 5027), bandwidth=3.0))
     study = read_study(EXAMPLES / name / "study.toml")
-    robot = study_robot(study.robot)
+    robot = study_robot(study)
     logs = [study_samples(log, robot, study.prepare) for log in study.log if log.use == "identify"]
     return Problem(robot, logs, study.robot.friction, study.robot.rotor)
 

@@ -295,7 +295,7 @@ def test_a_file_without_inertials_and_odd_units_are_refused():
 @cache
 def tx40() -> Problem:
     study = read_study(EXAMPLES / "tx40" / "study.toml")
-    robot = study_robot(study.robot)
+    robot = study_robot(study)
     return Problem(robot, study_samples(study.log[0], robot, study.prepare))
 
 

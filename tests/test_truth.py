@@ -202,7 +202,7 @@ def test_emps_pulses_are_simulated_with_their_force():
 
 def test_tx40_iv_with_a_reconstructed_reference_agrees_with_wls():
     study = read_study(EXAMPLES / "tx40" / "study.toml")
-    robot = study_robot(study.robot)
+    robot = study_robot(study)
     samples = study_samples(study.log[0], robot, study.prepare)
     problem = Problem(robot, samples)
     reference = reconstruct(samples.measured, samples.rate, samples.runs).reference

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from dynident.robot import load_robot as load_robot
     from dynident.robot.model import Robot as Robot
     from dynident.simulation.controller import Controller as Controller
+    from dynident.simulation.floating import simulate_floating as simulate_floating
     from dynident.simulation.loop import Loop as Loop
     from dynident.simulation.reference import Reference as Reference
     from dynident.simulation.rollout import rollout as rollout
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from dynident.study.run import run_study as run_study
     from dynident.study.sample import sample as sample
     from dynident.study.simulate import simulate_study as simulate_study
+    from dynident.study.stored import read_result as read_result
     from dynident.study.study import Study as Study
     from dynident.study.study import read_study as read_study
 
@@ -84,11 +86,13 @@ _PUBLIC = {
     "prepare": "dynident.recording.prepare",
     "read_log": "dynident.recording.read",
     "recording": "dynident.recording",
+    "read_result": "dynident.study.stored",
     "read_study": "dynident.study.study",
     "rollout": "dynident.simulation.rollout",
     "run_study": "dynident.study.run",
     "sample": "dynident.study.sample",
     "select_blocks": "dynident.excitation.selection",
+    "simulate_floating": "dynident.simulation.floating",
     "simulate_study": "dynident.study.simulate",
     "validate": "dynident.api",
 }

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
 from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.constraints import described
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.options import Options, chosen, table
 from dynident.core.progress import Progress, Stopwatch, silent
 from dynident.core.threads import one_thread
 from dynident.diagnosis.examine import Doctor, Finding, examine, unexplained
 from dynident.diagnosis.signals import signs
+from dynident.diagnosis.standing import check_bearing
 from dynident.diagnosis.verdict import (
     DOUBTFUL,
     GROWN,
@@ -29,6 +30,7 @@ from dynident.diagnosis.verdict import (
     verdict,
 )
 from dynident.dynamics.base import BaseParameters, base_parameters
+from dynident.dynamics.equations import PLAIN
 from dynident.dynamics.idim import build_idim
 from dynident.estimators import OWN_SHAPES, TORQUE_FREE, Estimate
 from dynident.estimators.closed_loop import (
@@ -56,6 +58,7 @@ from dynident.friction.energy import check_passive
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
 from dynident.regression.factors import UNEXCITED, System
+from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS, RowKind
 from dynident.regression.scatter import LackOfFit, lack_of_fit, scatter_of
@@ -128,11 +131,18 @@ def identify(
     kind, scoring, doctor = (chosen(family, common) for family in EVERY_METHOD)
     check_options(method, given)
     progress("rows", 0.0)
-    blind = any(log.torque != "measured" for log in (*problem.samples, *validation))
+    validation = problem.on(validation).samples if validation else ()
+    blind = any(lacks_torque(log) for log in (*problem.samples, *validation))
     if blind:
         refuse_torque_methods(problem, method)
         problem = problem.on([with_law(log, given[SIMULATION]) for log in problem.samples])
         validation = tuple(with_law(log, given[SIMULATION]) for log in validation)
+    borne = [
+        note
+        for log in (*problem.samples, *validation)
+        if isinstance(log, GeneralisedSamples)
+        for note in check_bearing(problem.idim, log)
+    ]
     require_torque(problem)
     rows = ROWS[kind.rows]
 
@@ -188,7 +198,8 @@ def identify(
     watch.lap("validation")
 
     findings: tuple[Finding, ...] = ()
-    if doctor.doctor and not blind:
+    general = any(isinstance(log, GeneralisedSamples) for log in problem.samples)
+    if doctor.doctor and not blind and not general:
         progress("doctor", 0.0)
         known = without_known(base, theta, (*problem.samples, *validation))
         count = len(problem.samples)
@@ -203,6 +214,7 @@ def identify(
     warnings = [
         *problem.robot.warnings,
         *(note for log in logs for note in log.warnings),
+        *borne,
         *check_lowpass(lowpass_hz, logs),
         *unfitted_warnings(fitted),
         *(() if blind else poor_fit_warnings(identification[0])),
@@ -311,23 +323,28 @@ def reasons(
     """
     every = finding_reasons(findings)
     for log in problem.samples:
+        if isinstance(log, GeneralisedSamples):
+            continue
         every += [
             Reason(DOUBTFUL, f"{log.name}: {sign.what}") for sign in signs(problem.robot, log)
         ]
-    names, free = problem.factors.names, fitted_figure(problem.factors, system.solve())
+    free = fitted_figure(problem.factors, system.solve())
     error = fitted[0].overall_percent
     every += error_reasons(
         "fitted rows",
-        names,
+        problem.factors.names,
         percents(fitted[0]),
         percents(*nominal[:1]),
         left_over(problem.robot, fitted[0]),
+        spared(problem.robot),
     )
     every += contradiction_reasons(error, free.overall_percent)
     for figures in held_out:
         own = figures.entries[0]
         known, left = percents(*figures.nominal[:1]), left_over(problem.robot, own)
-        every += error_reasons(figures.log, names, percents(own), known, left)
+        names = [joint.name for joint in own.joints]
+        wrench = spared(problem.robot)
+        every += error_reasons(figures.log, names, percents(own), known, left, wrench)
         every += held_out_reasons(figures.log, own.overall_percent, error)
     return every
 
@@ -351,10 +368,35 @@ def percents(*figures: FitFigure) -> list[float]:
 
 def left_over(robot: Robot, figure: FitFigure) -> Array:
     """What is left of the joints' torques, as shares of their drives' effort limits."""
-    rest = np.array([joint.rmse for joint in figure.joints])
+    rest = np.nan_to_num(np.array([joint.rmse for joint in figure.joints]))
     errors = np.nan_to_num(np.array(percents(figure))) / 100.0
+    if robot.floating:
+        return left_of_wrench(robot, rest, errors)
     torque = np.divide(rest, errors, out=np.zeros_like(rest), where=errors > 0.0)
     return unexplained(robot, torque, errors)
+
+
+def spared(robot: Robot) -> int:
+    """First entries of a figure of which a small rest is the noise of force sensors."""
+    return 6 * robot.floating
+
+
+def left_of_wrench(robot: Robot, rest: Array, errors: Array) -> Array:
+    """The same of a floating robot: of its base's wrench, shares of its weight, on a limb's lever.
+
+    Of combinations that are free of contacts, the last, nobody knows a limit.
+    """
+    size = np.divide(rest, errors, out=np.zeros_like(rest), where=errors > 0.0)
+    shares = np.full(len(rest), np.inf)
+    weight = max(float(np.max(size[:3])), NO_TORQUE)
+    reach = [0.0]
+    for joint in robot.joints:
+        reach.append(reach[joint.parent] + float(np.linalg.norm(joint.translation)))
+    shares[:3] = rest[:3] / weight
+    shares[3:6] = rest[3:6] / max(float(np.max(size[3:6])), weight * max(reach))
+    joints = slice(6, 6 + robot.n)
+    shares[joints] = unexplained(robot, size[joints], errors[joints])
+    return shares
 
 
 def position_reasons(
@@ -372,6 +414,13 @@ def position_reasons(
     return every
 
 
+def lacks_torque(log: Samples) -> bool:
+    """Whether a log has no torques, and equations that take them."""
+    if isinstance(log, GeneralisedSamples) and log.observed.equations == "base":
+        return False
+    return log.torque != "measured"
+
+
 def refuse_torque_methods(problem: Problem, method: str) -> None:
     """Refuse methods that fit torque on logs without.
 
@@ -380,7 +429,7 @@ def refuse_torque_methods(problem: Problem, method: str) -> None:
     InputError
     """
     if method not in TORQUE_FREE:
-        called = ", ".join(log.name for log in problem.samples if log.torque != "measured")
+        called = ", ".join(log.name for log in problem.samples if lacks_torque(log))
         raise InputError(
             f"{called}: has no torque, which method {method} fits; "
             f"{' and '.join(TORQUE_FREE)} fits positions under a [controller]"
@@ -439,12 +488,21 @@ def poor_fit_warnings(fitted: FitFigure) -> list[str]:
 
 
 def unfitted_warnings(problem: Problem) -> list[str]:
-    """Joints of which no row is fitted."""
+    """Joints of which no row is fitted, but those whose equations no log states."""
+    stated = np.any([stated_at_all(log) for log in problem.samples], axis=0)
     return [
         f"no row of {group.name} is fitted: drop_below is above its speed"
-        for group in problem.factors.groups
-        if not group.rows
+        for group, possible in zip(problem.factors.groups, stated, strict=False)
+        if possible and not group.rows
     ]
+
+
+def stated_at_all(log: Samples) -> Booleans:
+    """Equations that a log states at some of its samples, shape (dof,)."""
+    stated = log.stated if isinstance(log, GeneralisedSamples) else None
+    if stated is None:
+        return np.ones(log.moving.shape[1], dtype=bool)
+    return np.asarray(np.any([stated[a:b].any(axis=0) for a, b in log.segments], axis=0))
 
 
 def lack_of_fit_warnings(fit: LackOfFit, names: Sequence[str]) -> list[str]:
@@ -547,10 +605,15 @@ def model_settings(
         "gravity": [float(g) for g in problem.robot.gravity],
         "robot_file": str(problem.robot.source) if problem.robot.source else None,
     }
+    if problem.base.observed != (PLAIN,):
+        settings["observed"] = [asdict(each) for each in problem.base.observed]
     if given.get(CONSTRAINTS):
         settings[CONSTRAINTS] = [described(c) for c in given[CONSTRAINTS]]
     if SIMULATION in given:
-        settings[SIMULATION] = given[SIMULATION].settings()
+        simulation: Simulation = given[SIMULATION]
+        if found.fitted is not None:
+            simulation = simulation.of_log(problem.samples[0])
+        settings[SIMULATION] = simulation.settings()
     if found.essential is not None:
         names, test = problem.base.names, found.essential.test
         settings["eliminated"] = [names[k] for k in found.essential.eliminated]

@@ -12,7 +12,7 @@ import typer
 
 # the order of these imports is the order of the commands in --help
 from dynident.cli import identify, compare, doctor, select, excite, base, result  # isort: skip
-from dynident.cli import payload, repair, sample, simulate, track  # isort: skip
+from dynident.cli import payload, repair, replay, sample, simulate, track  # isort: skip
 from dynident.cli.options import app
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.text import one_line
@@ -29,6 +29,7 @@ __all__ = [
     "main",
     "payload",
     "repair",
+    "replay",
     "result",
     "run",
     "sample",

@@ -20,6 +20,24 @@ def base(
     ] = None,
     floating: Annotated[bool, typer.Option("--floating", help="Free-flying base.")] = False,
     locked: LockedOption = None,
+    rows: Annotated[
+        str | None,
+        typer.Option(
+            "--rows",
+            metavar="KIND[,KIND...]",
+            help="Which equations: full, joints, base, null-space; several side by side.",
+        ),
+    ] = None,
+    beyond: Annotated[
+        str | None,
+        typer.Option("--beyond", metavar="LINK", help="The limb that a sensor there holds."),
+    ] = None,
+    contact: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--contact", metavar="LINK[:point]", help="Where the world acts; of null-space."
+        ),
+    ] = None,
     json: JsonFlag = False,
 ) -> None:
     """Print the identifiable combinations of a robot's parameters and their count."""
@@ -27,11 +45,25 @@ def base(
     from dynident.dynamics.idim import build_idim
     from dynident.results.json import to_json
     from dynident.robot import load_robot
+    from dynident.robot.contacts import named_contacts, with_contacts
+    from dynident.robot.cut import beyond as cut
+    from dynident.study.determined import determined, determined_dict, determined_table
 
     model = load_robot(robot, floating=floating, locked=locked_joints(locked))
-    found = base_parameters(build_idim(model, friction or "coulomb-viscous", rotor))
+    model = with_contacts(model, named_contacts(contact or ()))
+    if beyond is not None:
+        model = cut(model, beyond)
+    idim = build_idim(model, friction or "coulomb-viscous", rotor)
+    if rows is not None:
+        side_by_side = determined(idim, [kind.strip() for kind in rows.split(",")])
+        if json:
+            typer.echo(to_json(determined_dict(side_by_side)), nl=False)
+        else:
+            typer.echo(determined_table(side_by_side))
+        return
+    found = base_parameters(idim)
     if json:
-        rows = [
+        parameters = [
             {"name": name, "regrouping": text}
             for name, text in zip(found.names, found.regroupings, strict=True)
         ]
@@ -42,7 +74,7 @@ def base(
             "base_count": found.count,
             "rigid_body_count": found.rigid_body_count,
             "standard_count": len(found.idim.parameters),
-            "parameters": rows,
+            "parameters": parameters,
             "unidentifiable": list(found.unidentifiable),
         }
         typer.echo(to_json(document), nl=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated
 
@@ -48,28 +49,36 @@ def export(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     urdf: Annotated[Path | None, typer.Option("--urdf", help="The URDF to write.")] = None,
     mjcf: Annotated[Path | None, typer.Option("--mjcf", help="The MJCF to write.")] = None,
+    c: Annotated[
+        Path | None, typer.Option("--c", help="Inverse dynamics in C99, the file to write.")
+    ] = None,
     repair: Annotated[
         bool,
         typer.Option("--repair", help="The nearest consistent links, of a result without them."),
     ] = False,
     metric: MetricOption = None,
 ) -> None:
-    """Write a stored result as a robot model."""
+    """Write a stored result as a robot model, or as code."""
     from dynident.consistency.knowledge import Knowledge
     from dynident.core.errors import InputError
     from dynident.core.files import refuse_overwriting, write_files
+    from dynident.results.c_code import c_code
     from dynident.study.stored import read_result, stored_mjcf, stored_urdf
 
     if metric is not None and not repair:
         raise InputError("--metric is of --repair")
-    if urdf is None and mjcf is None:
-        raise InputError("nothing to write; give --urdf FILE or --mjcf FILE, or both")
-    if urdf == mjcf:
-        raise InputError(f"{urdf}: is given for both --urdf and --mjcf")
+    outputs = [path for path in (urdf, mjcf, c) if path is not None]
+    if not outputs:
+        raise InputError("nothing to write; give --urdf FILE or --mjcf FILE or --c FILE")
+    flags = {"--urdf": urdf, "--mjcf": mjcf, "--c": c}
+    for one, other in combinations([flag for flag, path in flags.items() if path], 2):
+        if flags[one] == flags[other]:
+            raise InputError(f"{flags[one]}: is given for both {one} and {other}")
+    if repair and urdf is None and mjcf is None:
+        raise InputError("--repair is of --urdf and --mjcf: torques need no links that can exist")
 
     stored = read_result(result)
     source = stored.idim.robot.source
-    outputs = [path for path in (urdf, mjcf) if path is not None]
     refuse_overwriting(outputs, (result, stored.study.robot.file, source or result))
     knowledge = Knowledge(metric=metric) if repair else None
     notes: tuple[str, ...] = ()
@@ -79,6 +88,8 @@ def export(
     if mjcf is not None:
         documents[mjcf], more = stored_mjcf(stored, knowledge, mjcf.parent)
         notes = (*notes, *more)
+    if c is not None:
+        documents[c] = c_code(stored.model).encode()
     for path, document in documents.items():
         write_files({path: document})
     for warning in stored.warnings:

@@ -7,80 +7,42 @@ diagnosis: a function and a line in `DIAGNOSES`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
 from itertools import combinations, product
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh, solve_triangular
+from scipy.linalg import eigh
 
 from dynident.core.arrays import Array
-from dynident.core.errors import ComputationError
 from dynident.core.inertia import INERTIAL
-from dynident.diagnosis.moments import RIDGE, Moments, Normal, scaled_normal
-from dynident.diagnosis.snapshot import Snapshot
+from dynident.diagnosis.moments import RIDGE, scaled_normal
+from dynident.diagnosis.sized import (
+    SMALLEST,
+    delays,
+    drifts,
+    encoder_offsets,
+    position_lags,
+    ripples,
+    slow_loggers,
+    springs,
+)
+from dynident.diagnosis.snapshot import Snapshot, low_passed
+from dynident.diagnosis.suspicion import (
+    Case,
+    Reading,
+    Suspicion,
+    consistent,
+    mended,
+    predicted,
+    root_mean_square,
+)
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import Packing, build_idim
-from dynident.dynamics.inverse import inverse_dynamics
-from dynident.recording.filters import first_order_lowpass
-from dynident.recording.mend import Mending, later, shortest, toml
+from dynident.recording.mend import Mending
 from dynident.robot.model import Robot
-
-Change = Callable[[Snapshot], Snapshot]
-
-
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """One way to read a log.
-
-    Attributes
-    ----------
-    torque : ndarray, shape (n, n)
-        Row j: the combination of the logged torques that is joint j's.
-    delay : ndarray, shape (n,)
-        By which joint j's torque then lags the motion [s].
-    change : callable, optional
-        The snapshot as it would have been: its motion, or its robot.
-    """
-
-    torque: Array
-    delay: Array
-    change: Change | None = None
-
-    @classmethod
-    def plain(cls, n: int) -> Reading:
-        """The log as it stands."""
-        return cls(np.eye(n), np.zeros(n))
-
-    @classmethod
-    def of_mending(cls, mending: Mending, n: int) -> Reading:
-        """The log as a mending would leave it."""
-        torque = mending.signs("tau", n)[:, None] * np.eye(n)[mending.places("tau", n)]
-        delay = mending.delays(n)
-        places, sign = mending.places("q", n), mending.signs("q", n)
-        offset = mending.offsets(n)
-
-        def motion(s: Snapshot) -> Snapshot:
-            q, dq, ddq = (sign * x[:, places] for x in (s.q, s.dq, s.ddq))
-            return s.along(q + offset, dq, ddq)
-
-        still = np.all(sign == 1.0) and np.all(offset == 0.0) and np.all(places == np.arange(n))
-        return cls(torque, delay, None if still else motion)
-
-    @property
-    def combines(self) -> bool:
-        """Whether it only combines the torques as they are logged."""
-        return self.change is None and not np.any(self.delay)
-
-    def of(self, snapshot: Snapshot) -> Snapshot:
-        """The snapshot, read in this way."""
-        torque = snapshot.torque @ self.torque.T
-        if np.any(self.delay != 0.0):
-            torque = later(torque, self.delay * snapshot.rate)
-        found = replace(snapshot, torque=torque)
-        return found if self.change is None else self.change(found)
 
 
 def with_base(snapshot: Snapshot, base: BaseParameters, packing: Packing) -> Snapshot:
@@ -92,126 +54,6 @@ def with_base(snapshot: Snapshot, base: BaseParameters, packing: Packing) -> Sna
 def with_robot(base: BaseParameters, robot: Robot) -> BaseParameters:
     """Base parameters of a robot that differs in what they do not depend on."""
     return replace(base, idim=base.idim.of(robot))
-
-
-@dataclass(frozen=True, eq=False)
-class Suspicion:
-    """What may be wrong.
-
-    Attributes
-    ----------
-    diagnosis : str
-        Name in `DIAGNOSES`.
-    what : str
-        In words: ``torque of elbow has the other sign``.
-    reading : Reading
-        What undoes it.
-    mending : Mending or None
-        The same for the log's table in a study.
-    unit : str, tuple of str, or None
-        Of the positions, all or each, where that is what was wrong.
-    rate : float or None
-        Of the log, where that is what was wrong [Hz].
-    gravity : tuple of float, or None
-        Of the robot, where that is what was wrong [m/s^2].
-    advice : str
-        What else to do.
-    error : float
-        Standard error of a delay or an offset [s, rad or m]; 0 for none.
-    freedom : int
-        Numbers that were fitted for it: of what explains a log alike, the least is believed.
-    measure : callable, optional
-        The same suspicion of a snapshot with its size and words.
-    """
-
-    diagnosis: str
-    what: str
-    reading: Reading
-    mending: Mending | None = None
-    unit: str | tuple[str, ...] | None = None
-    rate: float | None = None
-    gravity: tuple[float, ...] | None = None
-    advice: str = ""
-    error: float = 0.0
-    freedom: int = 0
-    measure: Callable[[Snapshot], Suspicion] | None = None
-
-    @property
-    def sure(self) -> bool:
-        """Whether its size is far beyond its standard error."""
-        if self.mending is None or self.error <= 0.0:
-            return False
-        sizes = np.concatenate(
-            [np.atleast_1d(self.mending.delay), np.atleast_1d(self.mending.offset)]
-        )
-        return float(np.max(np.abs(sizes))) > SURE * self.error
-
-    @property
-    def mend(self) -> str:
-        """What to do, in words."""
-        lines = () if self.mending is None else self.mending.lines()
-        if self.unit is not None:
-            lines = (f"units = {{ q = {toml(self.unit)} }}",)
-        return f"add {', '.join(lines)} to [[log]]" if lines else self.advice
-
-
-@dataclass(frozen=True, eq=False)
-class Case:
-    """A log that is looked at.
-
-    Attributes
-    ----------
-    snapshot : Snapshot
-    own : Moments
-        Of the log as it stands.
-    beta : ndarray, shape (p,)
-        Its best consistent model.
-    errors : ndarray, shape (groups,)
-        Relative errors of that, of the log's joints and of those beside it.
-    bad : frozenset of int
-        Joints that may be others, or turned round: that are not explained well.
-    """
-
-    snapshot: Snapshot
-    own: Moments
-    beta: Array
-    errors: Array
-    bad: frozenset[int]
-
-    @property
-    def robot(self) -> Robot:
-        """The robot."""
-        return self.snapshot.base.idim.robot
-
-    @property
-    def n(self) -> int:
-        """Joints."""
-        return self.robot.n
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of the joints."""
-        return self.robot.joint_names
-
-    def rubs(self, parameter: int) -> bool:
-        """Whether a standard parameter is one of friction."""
-        idim = self.snapshot.base.idim
-        return idim.drive_columns[parameter - idim.inertial].friction is not None
-
-    @cached_property
-    def of_others(self) -> Array:
-        """The best consistent model of the logs beside it."""
-        first, *others = (other.normal for other in self.snapshot.beside)
-        for other in others:
-            first = first.and_those_of(other)
-        return consistent(first)
-
-
-def mended(diagnosis: str, what: str, mending: Mending, n: int, error: float = 0.0) -> Suspicion:
-    """A suspicion that a log's table can mend."""
-    freedom = int(error > 0.0)
-    reading = Reading.of_mending(mending, n)
-    return Suspicion(diagnosis, what, reading, mending, error=error, freedom=freedom)
 
 
 def signs_of(case: Case) -> Iterator[tuple[str, tuple[float, ...] | float]]:
@@ -385,23 +227,8 @@ def without_gravity(case: Case) -> Iterator[Suspicion]:
     )
 
 
-SURE = 8.0
-"""Standard errors beyond which a size is sure."""
 MISSING = 0.5
 """Share of gravity that torques without it have at most."""
-
-
-def predicted(s: Snapshot, beta: Array) -> Array:
-    """A model's torques, shape (instants, n)."""
-    return s.base.idim.torque(s.base.standard(beta), s.q, s.dq, s.ddq)
-
-
-def consistent(normal: Normal) -> Array:
-    """The best consistent model, or else that of least squares."""
-    try:
-        return normal.consistent()
-    except ComputationError:
-        return normal.system().solve()
 
 
 def columns_at_rest(s: Snapshot) -> Array:
@@ -433,10 +260,6 @@ def fitted_difference(s: Snapshot, beta: Array, columns: Array) -> tuple[Array, 
     rows = (scale[:, :, None] * columns).reshape(-1, columns.shape[2])
     rest = np.ravel(scale * (s.tau - predicted(s, beta)))
     return np.asarray(np.linalg.lstsq(rows, rest, rcond=SMALLEST)[0]), rows
-
-
-SMALLEST = 1e-6
-"""Singular value over the largest below which a combination of columns is none."""
 
 
 def loads(case: Case) -> Iterator[Suspicion]:
@@ -507,35 +330,39 @@ def without_friction(case: Case) -> Iterator[Suspicion]:
     )
 
 
-def springs(case: Case) -> Iterator[Suspicion]:
-    """A spring, or a counterweight, at a joint, of which the file knows nothing."""
+SIGNED = 4
+"""Rounds after which the signs of a torque are settled."""
+
+
+def without_sign(case: Case) -> Iterator[Suspicion]:
+    """A torque that lost its sign: that of the friction first, then that of a model's torque."""
     s, n = case.snapshot, case.n
-    found = s.moments(np.hstack([s.tau, s.q]))
-    torque = np.eye(n, 2 * n)
-    normal = found.read(torque)
-    rest = normal.system().rest
-    for j, joint in enumerate(case.robot.joints):
-        column = np.zeros((n, 2 * n))
-        column[j, n + j] = 1.0
-        blind, cross = found.left_over(torque, column)
-        if blind <= UNSEEN * found.squares(column, normal.scale) or rest <= 0.0:
+    log, idim = s.samples, s.base.idim
+    cutoffs = tuple(f.cutoff for f in log.filters)
+    for j, name in enumerate(case.names):
+        tau = np.concatenate([log.tau[a:b, j] for a, b in log.runs])
+        if j not in case.bad or not (np.min(tau) >= 0.0 or np.max(tau) <= 0.0):
             continue
-        if 1.0 - cross**2 / blind / rest > PROMISING:
-            continue
-        stiffness = float(cross / blind)
-
-        def change(s: Snapshot, j: int = j, stiffness: float = stiffness) -> Snapshot:
+        sign = np.sign(log.dq[:: s.thin, j])
+        for _ in range(SIGNED):
+            signed = np.repeat(sign, s.thin)[: len(log.tau)] * np.abs(log.tau[:, j])
+            own = low_passed(signed[:, None], log, cutoffs[j : j + 1], s.thin)
             torque = s.torque.copy()
-            torque[:, j] -= stiffness * s.samples.q[:: s.thin, j]
-            beside = tuple(change(other, j, stiffness) for other in s.beside)
-            return replace(s, torque=torque, beside=beside)
+            torque[:, j] = own[:, 0]
+            theta = s.base.standard(replace(s, torque=torque).normal.system().solve())
+            q, dq, ddq = (x[:: s.thin] for x in (log.q, log.dq, log.ddq))
+            sign = np.sign(idim.torque(theta, q, dq, ddq)[:, j])
 
-        unit = "Nm/rad" if joint.kind == "revolute" else "N/m"
+        def change(s: Snapshot, j: int = j, own: Array = own[:, 0]) -> Snapshot:
+            torque = s.torque.copy()
+            torque[:, j] = own
+            return replace(s, torque=torque)
+
         yield Suspicion(
-            "spring",
-            f"a spring of about {stiffness:.3g} {unit} pulls at {joint.name}",
-            replace(Reading.plain(n), change=change),
-            advice=f"add an [[element]] of kind 'spring' at {joint.name}",
+            "unsigned",
+            f"the torque of {name} lost its sign",
+            Reading.plain(n).changed(change),
+            advice=f"log the torque of {name} with its sign",
             freedom=1,
         )
 
@@ -565,11 +392,6 @@ def mountings(case: Case) -> Iterator[Suspicion]:
             gravity=tuple(gravity.tolist()),
             advice=f"set gravity = [{along}] in [robot]",
         )
-
-
-def root_mean_square(x: Array) -> Array:
-    """Of each column; never zero."""
-    return np.asarray(np.sqrt(np.mean(x**2, axis=0)) + np.finfo(float).tiny)
 
 
 WORST = 3
@@ -712,368 +534,11 @@ def foreign_scales(case: Case) -> Iterator[Suspicion]:
 SETTLED = 3
 """Rounds after which factors of torques are settled."""
 
-SLOWEST, QUICKEST, SLOWNESSES = 0.3, 6.0, (9, 5, 5)
-"""Cutoffs of a logger's filter that are looked for [Hz], and how many; a quicker one is a delay."""
-LEFT = 0.3
-"""Share of the torque's spread that has to be left behind a filter: little is soon explained."""
-
-
-def slow_loggers(case: Case) -> Iterator[Suspicion]:
-    """Torque, or positions, that went through a first-order filter of the logger."""
-    quickest = min(QUICKEST, 0.2 * case.snapshot.rate)
-    if quickest <= SLOWEST:
-        return
-    s, n = case.snapshot, case.n
-    for name, undo in (("torque", undone), ("position", done)):
-        best, ratio = float(np.sqrt(SLOWEST * quickest)), np.sqrt(quickest / SLOWEST)
-        for count in SLOWNESSES:
-            grid = best * np.geomspace(1.0 / ratio, ratio, count)
-            found = s.moments(np.hstack([undo(s, hz).tau for hz in grid]))
-            left = [found.read(np.eye(n, count * n, k * n)).free() for k in range(count)]
-            best, ratio = float(grid[int(np.argmin(left))]), ratio ** (2.0 / (count - 1))
-            if min(left) > PROMISING * s.normal.free():
-                break
-        else:
-            yield from slow_logger(s, name, undo, best)
-
-
-def slow_logger(
-    s: Snapshot, name: str, undo: Callable[[Snapshot, float], Snapshot], best: float
-) -> Iterator[Suspicion]:
-    """A logger's filter at a cutoff, if it leaves enough of the torque."""
-    spread = np.std(s.torque, axis=0)
-    if np.sum(np.std(undo(s, best).torque, axis=0)) < LEFT * np.sum(spread):
-        return
-    yield Suspicion(
-        f"slow {name}",
-        f"the {name}s went through a low-pass at about {best:.2g} Hz",
-        replace(Reading.plain(s.n), change=lambda known: undo(known, best)),
-        freedom=1,
-        advice=f"log the {name}s without that filter, or the others through the same",
-    )
-
-
-def undone(s: Snapshot, hz: float) -> Snapshot:
-    """Torque before a first-order filter."""
-    slope = np.gradient(s.torque, 1.0 / s.rate, axis=0)
-    return replace(s, torque=s.torque + slope / (2.0 * np.pi * hz))
-
-
-def done(s: Snapshot, hz: float) -> Snapshot:
-    """Torque behind the first-order filter that the positions went through."""
-    return replace(s, torque=first_order_lowpass(s.torque, hz, s.rate))
-
-
-def drifts(case: Case) -> Iterator[Suspicion]:
-    """Torques whose zero moves along the log; beside other logs it may stand elsewhere, too."""
-    s, n = case.snapshot, case.n
-    ramp = np.linspace(-1.0, 1.0, len(s.torque))
-    zero = np.column_stack([ramp, np.ones_like(ramp)]) if s.beside else ramp[:, None]
-    count = zero.shape[1]
-    found = s.moments(np.hstack([s.tau, zero[s.instant]]))
-    size = found.extra(np.eye(n, n + count), count)
-
-    def change(s: Snapshot) -> Snapshot:
-        return replace(s, torque=s.torque - zero @ size.T)
-
-    worst = int(np.argmax(np.abs(size[:, 0]) / root_mean_square(s.tau)))
-    yield Suspicion(
-        "drift",
-        f"the torques drift, that of {case.names[worst]} by {2.0 * size[worst, 0]:.3g}",
-        replace(Reading.plain(n), change=change),
-        freedom=n * count,
-        advice="let the sensors and drives warm up, or fit a shorter stretch of the log",
-    )
-
-
-LATEST, COARSE = 0.1, 0.008
-"""Delays that are looked for, and the steps of the first search [s]."""
-SHORTEST_DELAY = 0.2
-"""In samples."""
-REFINED, FINER = np.linspace(-1.0, 1.0, 9), 3
-"""Places of the searches after the first, in their steps, and how many there are."""
-
-
-def delays(case: Case) -> Iterator[Suspicion]:
-    """Torques that stand later or earlier in the log than the motion: all, or one joint's."""
-    s, n = case.snapshot, case.n
-    every = tuple(range(n))
-    times = np.arange(-LATEST, LATEST + 0.5 * COARSE, COARSE)
-    together, single = late_errors(s, times, every)
-    now = s.normal.system().rest
-    yield from delay_of(s, every, together, times)
-    for j in every if n > 1 else ():
-        if vertex(times, single[j])[1] < PROMISING * now:
-            yield from delay_of(s, (j,), single[j], times)
-
-
-def delay_of(
-    s: Snapshot, joints: tuple[int, ...], errors: Array, times: Array
-) -> Iterator[Suspicion]:
-    """The delay of some joints' torques, by finer searches after a first one."""
-    best, _ = vertex(times, errors)
-    step = float(times[1] - times[0])
-    for _ in range(FINER):
-        grid = np.clip(best + step * REFINED, -LATEST, LATEST)
-        together, single = late_errors(s, grid, joints)
-        best, _ = vertex(grid, together if len(joints) == s.n else single[joints[0]])
-        step *= float(REFINED[1] - REFINED[0])
-    if abs(best) * s.samples.rate >= SHORTEST_DELAY:
-        yield Suspicion(
-            "delay",
-            "",
-            Reading(np.eye(s.n), np.where(np.isin(np.arange(s.n), joints), best, 0.0)),
-            measure=lambda known: measured_delay(known, joints, best),
-        )
-
-
-def measured_delay(s: Snapshot, joints: tuple[int, ...], start: float) -> Suspicion:
-    """A delay by steps of Gauss and Newton, with its standard error."""
-    delay, chosen = np.zeros(s.n), list(joints)
-    delay[chosen], error = start, np.inf
-    for _ in range(DELAY_TURNS):
-        read = Reading(np.eye(s.n), delay).of(s)
-        slope = np.gradient(read.torque, 1.0 / s.rate, axis=0)[s.instant]
-        column = np.zeros_like(slope)
-        column[:, chosen] = slope[:, chosen]
-        step, error = one_more_column(read, -column)
-        delay[chosen] = np.clip(delay[chosen] + np.clip(step, -COARSE, COARSE), -LATEST, LATEST)
-    size = float(delay[chosen[0]])
-    names = s.base.idim.robot.joint_names
-    whose = f"the torque of {names[chosen[0]]}" if len(chosen) < s.n else "the torque"
-    word = "lags" if size > 0.0 else "leads"
-    return mended(
-        "delay",
-        f"{whose} {word} the motion by {1e3 * abs(size):.2f} ± {1e3 * error:.2f} ms",
-        Mending(delay=shortest(np.round(delay, 6))),
-        s.n,
-        error,
-    )
-
-
-def late_errors(s: Snapshot, times: Array, joints: Sequence[int]) -> tuple[Array, dict[int, Array]]:
-    """Squared errors of least squares with torques as they stand later in the log.
-
-    Parameters
-    ----------
-    s : Snapshot
-    times : ndarray, shape (m,)
-        [s]
-    joints : sequence of int
-        Which are late.
-
-    Returns
-    -------
-    together : ndarray, shape (m,)
-        With all of these joints late.
-    single : dict of ndarray, shape (m,)
-        With one of them late.
-    """
-    normal, moved = s.normal, [s.delayed(time) for time in times]
-    weights = normal.scale
-    scaled, lengths = scaled_normal(normal.XX, weights)
-    L = np.linalg.cholesky(scaled)
-    solved = solve_triangular(L, (weights[:, None] * normal.Xy / lengths).T, lower=True)
-    total, squares = np.sum(solved, axis=1), weights * normal.squares
-    projected: Array = np.repeat(total[:, None], len(times), axis=1)
-    size: Array = np.full(len(times), np.sum(squares))
-    single = {}
-    for j in joints:
-        own = np.column_stack([torque[:, j] for torque in moved])
-        products = weights[j] * s.motion.products(j, own) / lengths[:, None]
-        change = solve_triangular(L, products, lower=True) - solved[:, [j]]
-        more = weights[j] * np.sum(own[s.moving[:, j]] ** 2, axis=0) - squares[j]
-        single[j] = np.sum(squares) + more - np.sum((total[:, None] + change) ** 2, axis=0)
-        projected, size = projected + change, size + more
-    return size - np.sum(projected**2, axis=0), single
-
-
-def vertex(places: Array, values: Array) -> tuple[float, float]:
-    """Place and value of the smallest of evenly spaced values, by a parabola about it."""
-    k = int(np.clip(np.argmin(values), 1, len(values) - 2))
-    a, b, c = values[k - 1 : k + 2]
-    bend = a - 2.0 * b + c
-    shift = float(np.clip(0.5 * (a - c) / bend, -1.0, 1.0)) if bend > 0.0 else 0.0
-    value = b - 0.25 * (a - c) * shift if bend > 0.0 else min(a, b, c)
-    return float(places[k] + shift * (places[1] - places[0])), float(value)
-
-
-def one_more_column(s: Snapshot, column: Array) -> tuple[float, float]:
-    """How much of a column is in a snapshot's torques beyond any model, with its standard error.
-
-    Rows are weighed by what least squares leaves of each joint. The error is that of a sandwich
-    with the correlations of neighbouring instants, their weights falling to zero.
-
-    Parameters
-    ----------
-    s : Snapshot
-    column : ndarray, shape (instants, n)
-
-    Returns
-    -------
-    size, error : float
-        The error is infinite where the model has the column already.
-    """
-    beta = s.normal.system().solve()
-    A, y, instants = [], [], []
-    for known in (s, *s.beside):
-        own = column if known is s else np.zeros_like(known.tau)
-        rest = known.tau - predicted(known, beta)
-        for j, (columns, X) in enumerate(known.motion.rows):
-            at = known.moving[:, j]
-            sigma = float(root_mean_square(rest[at, j])) if np.any(at) else 1.0
-            rows = np.zeros((int(np.sum(at)), s.base.count))
-            rows[:, columns] = X / sigma
-            A.append(rows)
-            y.append(np.column_stack([rest[at, j], own[at, j]]) / sigma)
-            if known is s:
-                instants.append(np.flatnonzero(at))
-    rows, both = np.vstack(A), np.vstack(y)
-    lengths = np.sqrt(np.sum(rows**2, axis=0))
-    left, values, _ = np.linalg.svd(
-        rows / np.where(lengths > 0.0, lengths, 1.0), full_matrices=False
-    )
-    span = left[:, values > SMALLEST * values[0]]
-    before = float(np.sum(both[:, 1] ** 2))
-    both = both - span @ (span.T @ both)
-    seen = float(np.sum(both[:, 1] ** 2))
-    if seen <= UNSEEN * before:
-        return 0.0, np.inf
-    size = float(both[:, 0] @ both[:, 1]) / seen
-    scores = np.zeros(len(s.instant))
-    count = sum(len(at) for at in instants)
-    every = both[:, 1] * (both[:, 0] - size * both[:, 1])
-    np.add.at(scores, np.concatenate(instants), every[:count])
-    others = float(np.sum(every[count:] ** 2))
-    return size, float(np.sqrt(np.sum(scores**2) * correlation(scores) + others) / seen)
-
-
-FARTHEST = 0.05
-"""Share of the instants over which residuals are correlated at most."""
-
-
-def correlation(scores: Array) -> float:
-    """Sum of the correlations of a sequence, with weights that fall to zero; at least 1."""
-    length = max(1, int(FARTHEST * len(scores)))
-    square = float(np.sum(scores**2))
-    if square == 0.0:
-        return 1.0
-    sums = [float(np.sum(scores[k:] * scores[:-k])) for k in range(1, length)]
-    weights = 1.0 - np.arange(1, length) / length
-    return max(1.0, 1.0 + 2.0 * float(weights @ np.array(sums)) / square)
-
-
-TURN = 1e-4
-"""Half of the step of differences [rad or m]."""
-TURNS, DELAY_TURNS = 4, 2
-"""Steps of Gauss and Newton, and those after a search."""
-
-
-def encoder_offsets(case: Case) -> Iterator[Suspicion]:
-    """An encoder whose zero is elsewhere, by a few steps of Gauss and Newton."""
-    first = offset_steps(case.snapshot, case.beta, range(case.n))
-    for j, step in enumerate(first):
-        if step is None or step.left > PROMISING:
-            continue
-        offset = np.zeros(case.n)
-        s = case.snapshot.brief
-        for _ in range(TURNS):
-            moved = s.along(s.q + offset, s.dq, s.ddq)
-            beta = moved.normal.system().solve()
-            (again,) = offset_steps(moved, beta, (j,))
-            if again is None:
-                break
-            offset[j] += again.size
-
-        def measure(s: Snapshot, j: int = j, offset: Array = offset) -> Suspicion:
-            return measured_offset(s, j, offset)
-
-        reading = Reading.of_mending(Mending(offset=shortest(offset)), case.n)
-        yield Suspicion("encoder offset", "", reading, measure=measure)
-
-
-def measured_offset(s: Snapshot, joint: int, offset: Array) -> Suspicion:
-    """An encoder's zero with its standard error [rad or m]."""
-    moved = s.along(s.q + offset, s.dq, s.ddq)
-    column = torque_slope(moved, moved.normal.system().solve(), joint)
-    step, error = one_more_column(moved, column)
-    offset = offset.copy()
-    offset[joint] += np.clip(step, -LARGEST_STEP, LARGEST_STEP)
-    own = s.base.idim.robot.joints[joint]
-    turn, unit = (180.0 / np.pi, "deg") if own.kind == "revolute" else (1.0, "m")
-    return mended(
-        "encoder offset",
-        f"the position of {own.name} lacks {turn * offset[joint]:.2f} ± {turn * error:.2f} {unit}",
-        Mending(offset=shortest(np.round(offset, 6))),
-        s.n,
-        error,
-    )
-
-
-def torque_slope(snapshot: Snapshot, beta: Array, joint: int) -> Array:
-    """By how much a model's torques grow with a joint's position, shape (instants, n)."""
-    base = snapshot.base
-    phi, _ = base.idim.split(base.standard(beta))
-    sides = []
-    for turn in (TURN, -TURN):
-        q = snapshot.q.copy()
-        q[:, joint] += turn
-        sides.append(inverse_dynamics(base.idim.tree, phi, q, snapshot.dq, snapshot.ddq))
-    return np.asarray((sides[0] - sides[1]) / (2.0 * TURN))
-
-
-@dataclass(frozen=True)
-class Step:
-    """By how much a joint's position should be moved.
-
-    Attributes
-    ----------
-    size : float
-        [rad or m]
-    left : float
-        Share of the squared error that it would leave.
-    """
-
-    size: float
-    left: float
-
-
-def offset_steps(snapshot: Snapshot, beta: Array, joints: Sequence[int]) -> tuple[Step | None, ...]:
-    """Steps towards the encoders' zeros, each alone; None where nothing tells.
-
-    The torque moves with a joint's position by its slope along the model beta; what the
-    regressor leaves of that slope meets what it leaves of the torque.
-    """
-    n = snapshot.q.shape[1]
-    slopes = [torque_slope(snapshot, beta, joint) for joint in joints]
-    found = snapshot.moments(np.hstack([snapshot.tau, *slopes]))
-    columns = found.XY.shape[2]
-    torque = np.eye(n, columns)
-    normal = found.read(torque)
-    rest = normal.system().rest
-    steps: list[Step | None] = []
-    for k in range(len(joints)):
-        slope = np.eye(n, columns, n * (k + 1))
-        blind, cross = found.left_over(torque, slope)
-        if blind <= UNSEEN * found.squares(slope, normal.scale) or rest <= 0.0:
-            steps.append(None)
-        else:
-            size = float(np.clip(cross / blind, -LARGEST_STEP, LARGEST_STEP))
-            steps.append(Step(size, max(0.0, 1.0 - cross**2 / blind / rest)))
-    return tuple(steps)
-
-
-UNSEEN = 1e-6
-"""Share of a column that the regressor leaves, below which it has it already."""
-LARGEST_STEP = 0.3
-"""[rad or m]"""
-PROMISING = 0.8
-"""Share of the squared error that a first step has to leave at most."""
-
 DIAGNOSES: dict[str, Callable[[Case], Iterator[Suspicion]]] = {
     "torque sign": torque_signs,
     "torque order": torque_orders,
     "delay": delays,
+    "position delay": position_lags,
     "encoder offset": encoder_offsets,
     "drift": drifts,
     "position sign": position_signs,
@@ -1090,6 +555,8 @@ DIAGNOSES: dict[str, Callable[[Case], Iterator[Suspicion]]] = {
     "load": loads,
     "friction": without_friction,
     "spring": springs,
+    "ripple": ripples,
+    "unsigned": without_sign,
     "torque scale": foreign_scales,
     "slow logger": slow_loggers,
 }

@@ -8,20 +8,14 @@ from typing import Annotated
 
 import numpy as np
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import ComputationError
 from dynident.core.options import Options
 from dynident.core.schema import Flag
-from dynident.diagnosis.diagnoses import (
-    DIAGNOSES,
-    Case,
-    Reading,
-    Suspicion,
-    consistent,
-    predicted,
-)
+from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.moments import Moments, Normal
 from dynident.diagnosis.snapshot import FEW, MOST, Snapshot, take_snapshot
+from dynident.diagnosis.suspicion import Case, Reading, Suspicion, consistent, predicted
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.recording.mend import Mending
@@ -54,8 +48,10 @@ ROUNDS = 4
 """Findings at most."""
 CONTRADICTED = 1.2
 """Error of consistent models over that of any from which the log contradicts them."""
-APART = 1.1
+APART = 1.05
 """Error of one model of some logs over that of models of their own from which they disagree."""
+JOINT_APART = 1.25
+"""The same of a joint."""
 TIED = 1.05
 """Errors over the smallest that are no worse: fewer fitted numbers, then the robot file, decide."""
 UNSETTLED, UNSETTLED_FITTED = 0.2, 0.05
@@ -193,15 +189,18 @@ def examine(
     )
     if any(found) or not held_out or not apart_by(snapshots)[1]:
         return found
-    return (*found, *(look(snapshot, (), thorough=True) for snapshot in snapshots[len(logs) :]))
+    fitted = tuple(snapshots[: len(logs)])
+    return (*found, *(look(snapshot, fitted, thorough=True) for snapshot in snapshots[len(logs) :]))
 
 
 def apart_by(snapshots: Sequence[Snapshot]) -> tuple[float, bool]:
     """Mean error of logs with models of their own, and whether one model is clearly worse."""
-    apart = mean(np.concatenate([s.normal.free_errors() for s in snapshots]))
+    apart = np.concatenate([s.normal.free_errors() for s in snapshots])
     first, *others = snapshots
-    together = replace(first, beside=tuple(others)).normal.free()
-    return apart, together >= (APART * max(apart, NO_ERROR)) ** 2
+    together = replace(first, beside=tuple(others)).normal.free_errors()
+    joint = np.any(together >= JOINT_APART * np.maximum(apart, SOUND))
+    worse = mean(together) >= APART * max(mean(apart), NO_ERROR)
+    return mean(apart), bool(worse or joint)
 
 
 def of_an_instant(base: BaseParameters) -> BaseParameters:
@@ -224,14 +223,13 @@ def look(snapshot: Snapshot, others: tuple[Snapshot, ...], thorough: bool) -> tu
             break
         finding, reading = found
         findings.append(finding)
+        if finding.quiet:
+            break  # what is next to nothing tells nothing of the rest
         read = reading.of(replace(snapshot, beside=others))  # a robot is that of all logs
         snapshot, others = read.alone, read.beside
     log = snapshot.samples.name
-    return (
-        *of_the_file(log, snapshot.normal),
-        *findings,
-        *unrelated(log, snapshot.normal, findings),
-    )
+    lost = tuple(unrelated(log, snapshot.normal, findings))
+    return (*(() if lost else of_the_file(log, snapshot.normal)), *findings, *lost)
 
 
 def against(
@@ -329,27 +327,36 @@ def best_explanation(
         if explained and mean(free) > hopeless * min(mean(e.errors) for e in explained):
             break  # consistent bodies leave no less than any
         suspicion = raw if raw.measure is None else raw.measure(snapshot)
+        if suspicion is None:
+            continue
         found = normal_of(snapshot, own, suspicion.reading)
+        if not found.as_many_as(normal):
+            continue
         try:
             left = found.errors(found.consistent())
         except ComputationError:
             continue
-        sure = apart is not None and suspicion.sure
-        clear = better(left, errors, sure) and mean(left[: snapshot.n]) < UNRELATED
-        if clear and settles(left, errors, apart, suspicion.freedom):
+        clear = better(left, errors, apart is not None) and mean(left[: snapshot.n]) < UNRELATED
+        lost = unrelated_joints(left, snapshot.n, suspicion.reading.touched)
+        if clear and not lost and settles(left, errors, apart, suspicion.freedom):
             explained.append(Explained(suspicion, left, found))
     if not explained:
-        return None
+        return unrelated_joint(snapshot, own, errors) if apart is None else None
     least = min(mean(each.errors) for each in explained)
     known = snapshot.base.idim.robot.has_nominal
 
-    def order(each: Explained) -> tuple[bool, int, float, float]:
-        error = mean(each.errors)
-        file = each.normal.file_error() if known else 0.0
-        return error > TIED * least, each.suspicion.freedom, file, error
+    files = [each.normal.file_error() if known else 0.0 for each in explained]
 
-    explained.sort(key=order)
+    def order(k: int) -> tuple[bool, int, bool, float]:
+        error, far = mean(explained[k].errors), files[k] > TIED**2 * min(files)
+        return error > TIED * least, explained[k].suspicion.freedom, far, error
+
+    explained = [explained[k] for k in sorted(range(len(explained)), key=order)]
     best = explained[0]
+    if apart is None and np.max(best.errors) >= UNRELATED:
+        foreign = unrelated_joint(snapshot, own, errors)
+        if foreign is not None:
+            return foreign
     after = mean(best.errors)
     others = [e for e in explained[1:] if e.suspicion.what != best.suspicion.what]
     other = f"{others[0].suspicion.what} ({100.0 * mean(others[0].errors):.3g} %)" if others else ""
@@ -359,6 +366,33 @@ def best_explanation(
         s.mending, s.unit, s.error, s.rate, s.gravity, quiet=quiet,
     )  # fmt: skip
     return finding, s.reading
+
+
+def unrelated_joints(left: Array, n: int, touched: Booleans) -> bool:
+    """Whether a reading leaves a torque unexplained that it changes, or that other logs explain."""
+    own, *others = left.reshape(-1, n)
+    known = np.min(others, axis=0) < UNRELATED if others else np.zeros(n, dtype=bool)
+    return bool(np.any((own >= UNRELATED) & (touched | known)))
+
+
+def unrelated_joint(
+    snapshot: Snapshot, own: Moments, errors: Array
+) -> tuple[Finding, Reading] | None:
+    """A joint whose torque nothing explains, and without which the others' is explained."""
+    joint = int(np.argmax(errors[: snapshot.n]))
+    if errors[joint] <= UNRELATED or snapshot.n == 1:
+        return None
+    reading = Reading(np.diag(np.arange(snapshot.n) != joint).astype(float), np.zeros(snapshot.n))
+    normal = own.read(reading.torque)
+    left, others = normal.errors(consistent(normal)), np.arange(len(errors)) != joint
+    if mean(left[others]) > CLEAR * mean(errors[others]):
+        return None
+    name = snapshot.base.idim.robot.joint_names[joint]
+    before, after = 100.0 * mean(errors[others]), 100.0 * mean(left[others])
+    what = f"nothing explains the torque of {name}, and without it the others' is explained"
+    advice = "is it that of another run?"
+    log, quiet = snapshot.samples.name, only_quiet(snapshot, errors, left)
+    return Finding(log, "unrelated", what, advice, before, after, quiet=quiet), reading
 
 
 def unexplained(robot: Robot, torque: Array, errors: Array) -> Array:
@@ -429,8 +463,9 @@ def promising(
         if suspicion.reading.change is None:
             hopeful.append((0.0, suspicion))
             continue
-        first = suspicion.reading.of(brief).normal.free_errors()
-        if better(first, before / ROUGH, sure=True):
+        read = suspicion.reading.of(brief).normal
+        first = read.free_errors()
+        if read.as_many_as(brief.normal) and better(first, before / ROUGH, sure=True):
             hopeful.append((mean(first), suspicion))
     hopeful.sort(key=lambda each: each[0])
     plain = sum(each[1].reading.change is None for each in hopeful)

@@ -15,6 +15,8 @@ from dynident.regression.factors import System
 
 RIDGE = 1e-12
 """Of scaled normal matrices: keeps directions that nothing excites from exploding."""
+KEPT = 0.6
+"""Share of rows that another reading of a log has to keep."""
 LEAST_NOISE = 1e-12
 """Squared, of a row: the torque of all rows of a joint is 1."""
 
@@ -63,11 +65,6 @@ class Moments:
         own = Normal(self.base, self.XX, products, squares, self.rows)
         return own if self.beside is None else own.and_those_of(self.beside)
 
-    def squares(self, reading: Array, weights: Array) -> float:
-        """``sum_j w_j ||r_j||^2`` of a combination of the columns."""
-        own = np.einsum("jm,jmk,jk->j", reading, self.YY, reading)
-        return float(weights[: len(own)] @ own)
-
     def extra(self, torque: Array, count: int) -> Array:
         """How much of the last columns each joint's torque has beyond the model.
 
@@ -92,25 +89,6 @@ class Moments:
         cross = w[:, None] * np.einsum("jm,jmk->jk", torque, self.YY[:, :, -count:])
         size = np.linalg.lstsq(blind, np.ravel(cross) - solved.T @ rest, rcond=1e-9)[0]
         return np.asarray(size.reshape(n, count))
-
-    def left_over(self, torque: Array, column: Array) -> tuple[float, float]:
-        """``c^T M c`` and ``y^T M c`` of one more column, M what least squares leaves.
-
-        Parameters
-        ----------
-        torque : ndarray, shape (n, m)
-            Which combination of the columns is each joint's torque.
-        column : ndarray, shape (n, m)
-            Which is c.
-        """
-        normal = self.read(torque)
-        weights = normal.scale[: len(torque)]
-        scaled, scale = scaled_normal(normal.XX, normal.scale)
-        Xc = weights @ np.einsum("jpm,jm->jp", self.XY, column) / scale
-        Xy = normal.scale @ normal.Xy / scale
-        yc = float(weights @ np.einsum("jm,jmk,jk->j", torque, self.YY, column))
-        solved = np.linalg.solve(scaled, Xc)
-        return self.squares(column, weights) - float(Xc @ solved), yc - float(Xy @ solved)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +121,11 @@ class Normal:
             squares=np.concatenate([self.squares, other.squares]),
             rows=self.rows + other.rows,
         )
+
+    def as_many_as(self, other: Normal) -> bool:
+        """Whether few rows are lost against others, and of no joint all."""
+        none = (self.squares == 0.0) & (other.squares > 0.0)
+        return self.rows >= KEPT * other.rows and not np.any(none)
 
     @property
     def scale(self) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,6 +12,7 @@ from dynident.core.arrays import Array, Booleans, Integers
 from dynident.diagnosis.moments import Moments, Normal
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Packing
+from dynident.recording.mend import SETTLED
 from dynident.recording.prepare import Samples, by_cutoff
 
 MOST, FEW, BRIEF = 1000, 300, 80
@@ -85,6 +87,9 @@ class Snapshot:
         Of so many samples of the log, one is kept.
     torque : ndarray, shape (kept samples, n)
         Low-passed, of the whole log, so that it can be looked at later or earlier.
+    course : ndarray, shape (3, kept samples, n), or None
+        Position, velocity and acceleration of the whole log below the torque's cutoff; None where
+        the motion is read otherwise than it is logged.
     instant : ndarray of int, shape (instants,)
         Kept sample of each.
     beside : tuple of Snapshot
@@ -95,6 +100,7 @@ class Snapshot:
     samples: Samples
     thin: int
     torque: Array
+    course: Array | None
     instant: Integers
     beside: tuple[Snapshot, ...] = ()
 
@@ -140,10 +146,47 @@ class Snapshot:
 
     def delayed(self, seconds: float) -> Array:
         """Torque of the instants as it stands so many seconds later in the log."""
-        place = self.instant + seconds * self.rate
-        low = np.clip(np.floor(place).astype(np.int64), 0, len(self.torque) - 2)
-        share = np.clip(place - low, 0.0, 1.0)[:, None]
-        return np.asarray((1.0 - share) * self.torque[low] + share * self.torque[low + 1])
+        return at_places(self.torque, np.asarray(self.instant + seconds * self.rate, dtype=float))
+
+    def lagged(self, seconds: Array) -> Snapshot:
+        """With each joint's motion as it stands so many seconds later; needs the course."""
+        assert self.course is not None
+        place = np.arange(len(self.torque), dtype=float)
+        course = self.course.copy()
+        for j in np.flatnonzero(seconds):
+            course[:, :, j] = at_places(self.course[:, :, j].T, place + seconds[j] * self.rate).T
+        return self.following(course)
+
+    def quickened(self, slowness: Sequence[float]) -> Snapshot:
+        """With a low-pass undone that the motion went through; needs the course.
+
+        Parameters
+        ----------
+        slowness : sequence of float
+            a, b, ...: a signal x was ``x + a x' + b x'' + ...`` [s, s^2, ...].
+        """
+        assert self.course is not None
+        derivatives = [*self.course]
+        for _ in slowness:
+            derivatives.append(np.gradient(derivatives[-1], 1.0 / self.rate, axis=0))
+        return self.following(
+            np.array(
+                [
+                    derivatives[k] + sum(a * derivatives[k + 1 + i] for i, a in enumerate(slowness))
+                    for k in range(3)
+                ]
+            ),
+            SETTLED * slowness[0],
+        )
+
+    def following(self, course: Array, settling: float = 0.0) -> Snapshot:
+        """The same torques on another course of the motion, that settles first [s]."""
+        log, sample = self.samples, self.instant * self.thin
+        moving = log.moving[sample] & steady(course[1], self.instant, self.rate, log, self.base)
+        for start, _ in log.segments:
+            moving &= ((sample < start) | (sample >= start + settling * log.rate))[:, None]
+        motion = replace(self.motion, moving=moving)
+        return replace(self, motion=motion).along(*course[:, self.instant])
 
     def moments(self, torques: Array | None = None) -> Moments:
         """All that least squares needs of it, and of those beside it.
@@ -182,7 +225,7 @@ class Snapshot:
 
     def along(self, q: Array, dq: Array, ddq: Array) -> Snapshot:
         """The same torques on another motion."""
-        return replace(self, motion=replace(self.motion, q=q, dq=dq, ddq=ddq))
+        return replace(self, motion=replace(self.motion, q=q, dq=dq, ddq=ddq), course=None)
 
     def of(self, base: BaseParameters, packing: Packing) -> Snapshot:
         """The same log of another robot; `packing` is of its base parameters."""
@@ -201,13 +244,10 @@ def take_snapshot(base: BaseParameters, samples: Samples, most: int = MOST) -> S
     """
     cutoffs = tuple(f.cutoff for f in samples.filters)
     thin = max(1, int(samples.rate / (THIN * max(cutoffs))))
-    found = {}
-    for label in ("q", "dq", "ddq", "tau"):
-        signal = getattr(samples, label)
-        filtered = np.zeros_like(signal)
-        for start, stop in samples.runs:
-            filtered[start:stop] = by_cutoff(signal[start:stop], cutoffs, samples.rate)
-        found[label] = np.ascontiguousarray(filtered[::thin])
+    found = {
+        label: low_passed(getattr(samples, label), samples, cutoffs, thin)
+        for label in ("q", "dq", "ddq", "tau")
+    }
     length = sum(stop - start for start, stop in samples.segments)
     step = max(min(f.step for f in samples.filters), -(-length // most))
     sample = np.concatenate(
@@ -219,7 +259,23 @@ def take_snapshot(base: BaseParameters, samples: Samples, most: int = MOST) -> S
         found["dq"], instant, samples.rate / thin, samples, base
     )
     motion = Motion(base, q, dq, ddq, moving, base.idim.packing(base.kept))
-    return Snapshot(motion, samples, thin, found["tau"], instant)
+    course = np.array([found[label] for label in ("q", "dq", "ddq")])
+    return Snapshot(motion, samples, thin, found["tau"], course, instant)
+
+
+def low_passed(signal: Array, samples: Samples, cutoffs: tuple[float, ...], thin: int) -> Array:
+    """Columns of a log below cutoffs of their own, of which one sample in so many is kept."""
+    filtered = np.zeros_like(signal)
+    for start, stop in samples.runs:
+        filtered[start:stop] = by_cutoff(signal[start:stop], cutoffs, samples.rate)
+    return np.ascontiguousarray(filtered[::thin])
+
+
+def at_places(signals: Array, places: Array) -> Array:
+    """Rows at places between them, linearly; those of the ends beyond them."""
+    low = np.clip(np.floor(places).astype(np.int64), 0, len(signals) - 2)
+    share = np.clip(places - low, 0.0, 1.0)[:, None]
+    return np.asarray((1.0 - share) * signals[low] + share * signals[low + 1])
 
 
 def steady(

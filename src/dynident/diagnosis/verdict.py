@@ -12,6 +12,8 @@ from dynident.diagnosis.examine import QUIET, Finding
 
 TRUSTED, DOUBTFUL, REFUTED = STATES = ("trusted", "doubtful", "refuted")
 """From best to worst."""
+LIGHT = 0.05
+"""Share of a robot's weight, or of that on a limb's lever, that the noise of force sensors is."""
 BAD, POOR = 50.0, 25.0
 """Errors of a joint above which a model is refuted, or doubtful [%]."""
 GROWN, SMALL = 2.0, 1.0
@@ -84,6 +86,7 @@ def error_reasons(
     errors: Sequence[float],
     nominal: Sequence[float] = (),
     left: Sequence[float] | Array = (),
+    spared: int = 0,
 ) -> list[Reason]:
     """Joints that the model explains badly, or worse than the robot file does.
 
@@ -99,12 +102,14 @@ def error_reasons(
         Of the model and of the robot file's inertials [%].
     left : sequence of float
         What is left of the torques, as shares of the drives' effort limits.
+    spared : int
+        How many of the first are not named where little is left: a floating base's wrench.
     """
     found = []
     unknown = np.full(len(errors), np.inf)
     known, shares = (given if len(given) else unknown for given in (nominal, left))
-    for name, error, file, share in zip(names, errors, known, shares, strict=True):
-        if not error > POOR:  # also where there is no torque
+    for k, (name, error, file, share) in enumerate(zip(names, errors, known, shares, strict=True)):
+        if not error > POOR or (k < spared and share < LIGHT):  # also where there is no torque
             continue
         if share < QUIET:
             words = f"{name}: error {error:.0f} % on {rows}, {100.0 * share:.1g} % of its limit"

@@ -6,7 +6,8 @@ regressor at random states, so that the result is structural.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import ComputationError
 from dynident.core.text import combination
+from dynident.dynamics.equations import PLAIN, Observed, shown
 from dynident.dynamics.idim import Conditions, Idim, Parameter
 from dynident.friction.model import Trace
 
@@ -35,12 +37,15 @@ class BaseParameters:
         the rest.
     K : ndarray, shape (count, len(dropped))
         Regroupings.
+    observed : tuple of Observed
+        What is to determine them: each kind of log.
     """
 
     idim: Idim
     kept: Integers
     dropped: Integers
     K: Array
+    observed: tuple[Observed, ...] = (PLAIN,)
 
     @property
     def count(self) -> int:
@@ -100,15 +105,13 @@ class BaseParameters:
         own = self.kept < idim.plain
         kept, K = self.kept[own], self.K[own]
         zero = np.zeros((len(shapes), K.shape[1]))
-        return BaseParameters(
-            idim, np.concatenate([kept, shapes]), self.dropped, np.vstack([K, zero])
-        )
+        return replace(self, idim=idim, kept=np.concatenate([kept, shapes]), K=np.vstack([K, zero]))
 
     def settled(self, theta: Array) -> BaseParameters:
         """Those of the model at the shapes of a full set, which are no parameters then."""
         idim, _ = self.idim.settled(theta)
         own = self.kept < idim.plain
-        return BaseParameters(idim, self.kept[own], self.dropped, self.K[own])
+        return replace(self, idim=idim, kept=self.kept[own], K=self.K[own])
 
     @cached_property
     def shift(self) -> Array:
@@ -122,14 +125,21 @@ class BaseParameters:
 
 
 def keep_order(idim: Idim) -> list[int]:
-    """Standard parameters in the order in which they are tried for keeping."""
+    """Standard parameters in the order in which they are tried for keeping.
+
+    A floating base link's own come first: all ten are independent.
+    """
     models = (friction.model for friction in idim.frictions)
     friction = list(dict.fromkeys(each.symbol for model in models for each in model.parameters))
     drive = ["Ia", "Iam", *friction, *(f"{symbol}m" for symbol in friction)]
     rank = {symbol: k for k, symbol in enumerate((*KEEP_FIRST, *drive, *KEEP_LAST))}
     return sorted(
         range(len(idim.parameters)),
-        key=lambda k: (rank[idim.parameters[k].symbol], idim.parameters[k].number),
+        key=lambda k: (
+            idim.parameters[k].number > 0,
+            rank[idim.parameters[k].symbol],
+            idim.parameters[k].number,
+        ),
     )
 
 
@@ -140,7 +150,9 @@ def table_order(parameter: Parameter) -> tuple[int, int]:
     return parameter.number, inertial.index(symbol) if symbol in inertial else len(inertial)
 
 
-def random_states(idim: Idim, samples: int, seed: int) -> tuple[Array, Array, Array]:
+def random_states(
+    idim: Idim, samples: int, seed: int, observed: Observed = PLAIN
+) -> tuple[Array, Array, Array]:
     """States that excite everything that can be excited."""
     rng = np.random.default_rng(seed)
     dof, n = idim.tree.dof, idim.robot.n
@@ -149,7 +161,12 @@ def random_states(idim: Idim, samples: int, seed: int) -> tuple[Array, Array, Ar
         pose = rng.normal(size=(samples, 7))
         pose[:, 3:] /= np.linalg.norm(pose[:, 3:], axis=1, keepdims=True)
         q = np.hstack([pose, q])
-    return q, rng.normal(size=(samples, dof)), rng.normal(scale=3.0, size=(samples, dof))
+    dq, ddq = rng.normal(size=(samples, dof)), rng.normal(scale=3.0, size=(samples, dof))
+    if observed.still and idim.robot.floating:
+        q[:, :7], dq[:, :6], ddq[:, :6] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0), 0.0, 0.0
+    for joint, value in observed.locked:
+        q[:, joint - n], dq[:, joint - n], ddq[:, joint - n] = value, 0.0, 0.0
+    return q, dq, ddq
 
 
 def random_conditions(idim: Idim, samples: int, seed: int) -> Conditions:
@@ -164,7 +181,9 @@ def random_conditions(idim: Idim, samples: int, seed: int) -> Conditions:
     return Conditions(tuple(traces), load, temperature, time, known)
 
 
-def base_parameters(idim: Idim, seed: int = 0) -> BaseParameters:
+def base_parameters(
+    idim: Idim, seed: int = 0, observed: Sequence[Observed] = (PLAIN,)
+) -> BaseParameters:
     """Structural base parameters of a model.
 
     Parameters
@@ -172,6 +191,8 @@ def base_parameters(idim: Idim, seed: int = 0) -> BaseParameters:
     idim : Idim
     seed : int
         Of the random states; the result does not depend on it.
+    observed : sequence of Observed
+        What is to determine them: each kind of log.
 
     Returns
     -------
@@ -182,10 +203,8 @@ def base_parameters(idim: Idim, seed: int = 0) -> BaseParameters:
     ComputationError
         When a column is neither clearly dependent nor clearly independent.
     """
-    columns = len(idim.parameters)
-    samples = 10 + int(np.ceil(1.5 * columns / idim.tree.dof))
-    states = random_states(idim, samples, seed)
-    W = idim.regressor(*states, random_conditions(idim, samples, seed)).reshape(-1, columns)
+    W = np.vstack([random_rows(idim, seed, each) for each in observed])
+    columns = W.shape[1]
     norms = np.linalg.norm(W, axis=0)
     acting = norms > TOLERANCE * norms.max()
     basis = np.zeros((columns, len(W)))
@@ -213,4 +232,16 @@ def base_parameters(idim: Idim, seed: int = 0) -> BaseParameters:
             "robot file may differ by rounding where they should be equal"
         )
     K[np.abs(K) < 1e-9] = 0.0
-    return BaseParameters(idim, kept_array, dropped, np.asarray(K, dtype=np.float64))
+    return BaseParameters(
+        idim, kept_array, dropped, np.asarray(K, dtype=np.float64), tuple(observed)
+    )
+
+
+def random_rows(idim: Idim, seed: int, observed: Observed) -> Array:
+    """Rows of the regressor at random states, as a log shows them, shape (rows, parameters)."""
+    columns = len(idim.parameters)
+    shows = max(1, int(np.sum(observed.rows(idim.robot))))
+    samples = 10 + int(np.ceil(1.5 * columns / shows))
+    states = random_states(idim, samples, seed, observed)
+    W = idim.regressor(*states, random_conditions(idim, samples, seed))
+    return shown(idim.tree, idim.robot, observed, states[0], W)

@@ -555,6 +555,19 @@ class Idim:
                 values[column.friction][column.term] = value
         return values
 
+    def rotors(self, theta: Array) -> Array:
+        """Rotor inertias of a full set as the joints see them, shape (dof, dof).
+
+        ``sum_i Ia_i g_i g_i^T`` over the drives' gears g_i: of coupled drives not diagonal.
+        """
+        first = self.tree.dof - self.robot.n
+        found = np.zeros((self.tree.dof, self.tree.dof))
+        drives = theta[self.inertial : self.plain]
+        for value, column in zip(drives, self.linear_columns, strict=True):
+            if column.friction is None:
+                found[first:, first:] += value * np.outer(column.turns, column.turns)
+        return found
+
     def packing(self, columns: Sequence[int] | Integers) -> Packing:
         """Layout of packed rows for some of the standard parameters.
 

@@ -124,6 +124,12 @@ class Simulation(Options):
             bias=tuple(bias.tolist()),
         )
 
+    def of_log(self, log: Samples) -> Simulation:
+        """The same of a log without torque, with the width that it then has."""
+        found = self.of_encoders()
+        held = found.targets == HELD and found.width is None
+        return replace(found, width=held_width(log)) if held else found
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the result has to say of it."""
@@ -379,8 +385,7 @@ def auxiliary_model(
             )
         external = None if simulation.external is None else simulation.external[k]
         if held and simulation.width is None:
-            speed = np.max(np.abs(log.dq), axis=0)
-            simulation = replace(simulation, width=tuple(HELD_WIDTH * np.maximum(speed, 1e-3)))
+            simulation = replace(simulation, width=held_width(log))
         begun = log.measured if held else log.q
         own = []
         for start, stop in windows(log, horizon):
@@ -398,6 +403,12 @@ def auxiliary_model(
             own.append((start, stop, loop))
         loops.append(tuple(own))
     return Auxiliary(problem, simulation, tuple(loops))
+
+
+def held_width(log: Samples) -> tuple[float, ...]:
+    """Smoothing width of the sign under held targets, one a joint [rad/s or m/s]."""
+    speed = np.max(np.abs(log.dq), axis=0)
+    return tuple(float(width) for width in HELD_WIDTH * np.maximum(speed, 1e-3))
 
 
 def start_speed(log: Samples, start: int, stop: int) -> Array:

@@ -170,7 +170,7 @@ def tangents(
         (packed[:, entries], log.tau[start:stop, j : j + 1])
         for j, (entries, _) in enumerate(packing.joints)
     ]
-    found, sample = GroupDecimator(log, start, stop, widths).push(start, blocks)
+    found, sample = GroupDecimator(log.filters, log.moving, start, stop, widths).push(start, blocks)
     rows, times = [], []
     groups: list[int] = []
     for j, (_, columns) in enumerate(packing.joints):

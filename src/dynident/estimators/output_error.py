@@ -275,7 +275,9 @@ def linearised(auxiliary: Auxiliary, beta: Array, output: Output) -> Regression:
             if low >= high:
                 continue
             if (index, start) not in decimators:
-                decimators[index, start] = GroupDecimator(log, start, stop, [p + 1] * n)
+                decimators[index, start] = GroupDecimator(
+                    log.filters, log.moving, start, stop, [p + 1] * n
+                )
             inside = slice(low - a, high - a)
             error = measured[low:high] - simulated[inside]
             blocks = [(psi[inside, j], error[:, j : j + 1]) for j in range(n)]

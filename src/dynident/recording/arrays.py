@@ -6,7 +6,7 @@ coordinates ``dims`` and ``coords``, a series an ``index``. None of these librar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -15,8 +15,10 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.core.text import nearest
 from dynident.recording import checks
 from dynident.recording.clock import Clocking
+from dynident.recording.floating import Floating, floating_columns, logged_robot
 from dynident.recording.readers.table import Table, one_line
 from dynident.recording.recording import SIGNALS, Recording
 from dynident.recording.signals import (
@@ -36,7 +38,7 @@ TIME = ("time", "t")
 
 def recording(
     q: Any,
-    tau: Any,
+    tau: Any = None,
     *,
     time: Any = None,
     rate: float | None = None,
@@ -54,6 +56,8 @@ def recording(
     clock: Literal["auto", "stamps", "uniform"] = "auto",
     bridge: float | None = None,
     bad_rows: Literal["refuse", "cut"] = "refuse",
+    body: Mapping[str, Any] | None = None,
+    floating: Floating | None = None,
 ) -> Recording:
     """Make a recording of arrays, with the checks that logs in files go through.
 
@@ -65,7 +69,7 @@ def recording(
     Parameters
     ----------
     q, tau : array_like, shape (samples, n), or (samples,) of one joint
-        Positions and torques.
+        Positions and torques; these may be missing where the base of a floating robot is weighed.
     time : array_like, shape (samples,), optional
         Time stamps: numbers, dates or differences of dates.
     rate : float, optional
@@ -88,6 +92,12 @@ def recording(
         What messages call it.
     clock, bridge, bad_rows
         As of `read_log`.
+    body : mapping of str to array_like, optional
+        Of a robot on a floating base, or with contacts: ``base_position``, ``base_orientation``,
+        ``base_twist``, ``base_acceleration``, ``imu``, ``wrench_<contact>``, ``contact_<contact>``
+        with the columns that files have.
+    floating : Floating, optional
+        How these are meant.
 
     Returns
     -------
@@ -105,10 +115,12 @@ def recording(
         clocking = Clocking(clock, bridge, bad_rows)
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
+    robot = None if robot is None else logged_robot(robot)
     all_given = (q, tau, dq, ddq, qref, dqref, temp, known)
     given = dict(zip(SIGNALS, all_given, strict=True))
     signals = {key: _signal(name, key, value) for key, value in given.items() if value is not None}
-    if not {"q", "tau"} <= signals.keys():
+    needed = {"q"} if robot is not None and robot.floating else {"q", "tau"}
+    if not needed <= signals.keys():
         raise InputError(f"{name}: {'tau' if 'q' in signals else 'q'} is None; it is needed")
     samples = len(signals["q"].values)
     for key, signal in signals.items():
@@ -121,12 +133,45 @@ def recording(
     names = _joints(signals, robot, joints)
     n = signals["q"].values.shape[1] if names is None else len(names)
     called = tuple(f"joint {k + 1}" for k in range(n)) if names is None else names
-    request = Request(name, called, robot, rate, units or {}, side, clocking, names is not None)
+    request = Request(
+        name, called, robot, rate, units or {}, side, clocking, names is not None,
+        Floating() if floating is None else floating,
+    )  # fmt: skip
     spots = {key: _spots(key, one, signals, joints, request) for key, one in signals.items()}
+    spots |= _body_spots(body or {}, robot, samples, name)
     times = _times(signals, time, samples, request)
     if not times and rate is None:
         raise InputError(f"{name}: has no time; give time, or rate")
     return recorded([sampled(Places(times, spots), request)], request)
+
+
+def _body_spots(
+    body: Mapping[str, Any], robot: Robot | None, samples: int, name: str
+) -> dict[str, list[Spot]]:
+    """Columns of a base and of contacts.
+
+    Raises
+    ------
+    InputError
+        For signals that the robot does not have, and other shapes.
+    """
+    known = {} if robot is None else floating_columns(robot)
+    found = {}
+    for key, given in body.items():
+        if key not in known:
+            raise InputError(
+                f"{name}: body: {key!r} is none of the robot's{nearest(key, known)}; there are "
+                f"{', '.join(known) or 'none, as it neither floats nor has contacts'}"
+            )
+        values = _signal(name, key, given).values
+        if values.shape != (samples, len(known[key])):
+            raise InputError(
+                f"{name}: {key} has shape {values.shape}; it needs {samples} rows of "
+                f"{', '.join(known[key])}"
+            )
+        table = Table(Path(f"{name}: {key}"), known[key], values)
+        found[key] = [(table, k) for k in range(values.shape[1])]
+    return found
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,11 @@ Signal = Literal["q", "tau", "qref"]
 MOTION, TORQUE, REFERENCE = ("q", "dq", "ddq"), ("tau",), ("qref", "dqref")
 SIGNALS: dict[Signal, tuple[str, ...]] = {"q": MOTION, "tau": TORQUE, "qref": REFERENCE}
 """What `order` and `sign` speak of, with the signals that go along."""
+Filtered = Literal["q", "tau"]
+SETTLED = 5.0
+"""After how many of its times a logger's filter has forgotten where it started."""
+FILTERED: tuple[Filtered, ...] = ("q", "tau")
+"""What a logger may have low-passed, or written later than the rest."""
 
 
 def permutation(order: tuple[int, ...]) -> tuple[int, ...]:
@@ -34,8 +39,16 @@ def plus_or_minus(values: float | tuple[float, ...]) -> float | tuple[float, ...
     return values
 
 
+def slowness(values: tuple[float, ...]) -> tuple[float, ...]:
+    """Refuse what undoes no low-pass."""
+    if not values or not all(0.0 < value < np.inf for value in values):
+        raise ValueError("has to be positive numbers, [a], [a, b] or more")
+    return values
+
+
 Order = Annotated[tuple[int, ...], AfterValidator(permutation)]
 Sign = Annotated[PerJoint, AfterValidator(plus_or_minus)]
+Lowpass = Annotated[tuple[float, ...], AfterValidator(slowness)]
 
 
 @dataclass(frozen=True)
@@ -54,6 +67,14 @@ class Mending(Options):
     delay: Annotated[
         PerJoint, "by which the torque stands later in the log than the motion [s]"
     ] = 0.0
+    lag: Annotated[
+        PerJoint, "by which the position stands later in the log than the motion [s]"
+    ] = 0.0
+    unfilter: Annotated[
+        Mapping[Filtered, Lowpass] | None,
+        "undoes a low-pass of the logger that `q` or `tau` went through: `[a, b]` makes a signal x "
+        "`x + a x' + b x''` [s, s^2]; of a first-order one at f Hz it is `[1 / (2 pi f)]`",
+    ] = None
 
     @property
     def given(self) -> dict[str, Any]:
@@ -79,7 +100,20 @@ class Mending(Options):
         moved = other.signs("q", n) * self.offsets(n)[other.places("q", n)]
         offset = moved + other.offsets(n)
         delay = self.delays(n)[other.places("tau", n)] + other.delays(n)
-        return Mending(order or None, sign or None, shortest(offset), shortest(delay))
+        lag = self.lags(n)[other.places("q", n)] + other.lags(n)
+        unfilter: dict[Filtered, tuple[float, ...]] = {}
+        for filtered in FILTERED:
+            both = np.polymul(self.undoing(filtered), other.undoing(filtered))
+            if len(both) > 1:
+                unfilter[filtered] = tuple(both[-2::-1].tolist())
+        return Mending(
+            order or None,
+            sign or None,
+            shortest(offset),
+            shortest(delay),
+            shortest(lag),
+            unfilter or None,
+        )
 
     def places(self, signal: Signal, n: int) -> Integers:
         """Columns of a signal in their order, from 0."""
@@ -102,6 +136,15 @@ class Mending(Options):
     def delays(self, n: int) -> Array:
         """By which the torques stand later, one a joint [s]."""
         return np.array(per_joint(self.delay, n, "delay"))
+
+    def lags(self, n: int) -> Array:
+        """By which the positions stand later, one a joint [s]."""
+        return np.array(per_joint(self.lag, n, "lag"))
+
+    def undoing(self, signal: Filtered) -> Array:
+        """Polynomial in the derivative that undoes a signal's low-pass, the highest power first."""
+        given = () if self.unfilter is None else self.unfilter.get(signal, ())
+        return np.array([*reversed(given), 1.0])
 
     def lines(self) -> tuple[str, ...]:
         """What is given, as TOML."""
@@ -127,8 +170,9 @@ def shortest(values: Array) -> float | tuple[float, ...]:
 def mend(recording: Recording, mending: Mending) -> Recording:
     """Read a recording's columns as they were meant.
 
-    A torque that is delayed by no whole number of samples is interpolated linearly; samples at
-    the ends of segments whose torque is not in the log are left out.
+    What is delayed by no whole number of samples is interpolated linearly; samples at the ends of
+    segments of which not all signals are in the log are left out, and those of a filter that is
+    undone while it settled.
 
     Parameters
     ----------
@@ -143,37 +187,62 @@ def mend(recording: Recording, mending: Mending) -> Recording:
     if not mending.given:
         return recording
     n, name = recording.q.shape[1], recording.name
-    signals: dict[str, Array | None] = {}
+    signals = {
+        label: signal
+        for labels in SIGNALS.values()
+        for label in labels
+        if (signal := getattr(recording, label)) is not None
+    }
+    changed: dict[str, Array] = {}
     try:
         for key, labels in SIGNALS.items():
             places, sign = mending.places(key, n), mending.signs(key, n)
             if np.any(places != np.arange(n)) or np.any(sign != 1.0):
-                for label in labels:
-                    signal = getattr(recording, label)
-                    signals[label] = None if signal is None else sign * signal[:, places]
-        offset, delay = mending.offsets(n), mending.delays(n) * recording.rate
+                changed |= {k: sign * signals[k][:, places] for k in labels if k in signals}
+        offset = mending.offsets(n)
+        delay, lag = mending.delays(n) * recording.rate, mending.lags(n) * recording.rate
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
     if np.any(offset != 0.0):
-        for label in ("q", "qref"):
-            signal = signals.get(label, getattr(recording, label))
-            signals[label] = None if signal is None else signal + offset
+        positions = {k: {**signals, **changed}[k] for k in ("q", "qref") if k in signals}
+        changed |= {label: signal + offset for label, signal in positions.items()}
     segments = recording.segments
-    if np.any(delay != 0.0):
-        tau = np.array(signals.get("tau", recording.tau))
-        for start, stop in segments:
-            tau[start:stop] = later(tau[start:stop], delay)
-        signals["tau"] = tau
-        before = int(np.ceil(max(0.0, -float(np.min(delay))) - 1e-9))
-        behind = int(np.ceil(max(0.0, float(np.max(delay))) - 1e-9))
+    for filtered, shift in zip(FILTERED, (lag, delay), strict=True):
+        undoing = mending.undoing(filtered)
+        if len(undoing) == 1 and not np.any(shift):
+            continue
+        for label in SIGNALS[filtered]:
+            if label in signals:
+                own = np.array(changed.get(label, signals[label]))
+                for start, stop in recording.segments:
+                    quick = undone(own[start:stop], undoing, recording.rate)
+                    own[start:stop] = later(quick, shift)
+                changed[label] = own
+        settling = SETTLED * recording.rate * (undoing[-2] if len(undoing) > 1 else 0.0)
+        before = int(np.ceil(max(settling, -float(np.min(shift))) - 1e-9))
+        behind = int(np.ceil(max(0.0, float(np.max(shift))) - 1e-9))
         cut = ((start + before, stop - behind) for start, stop in segments)
         segments = tuple((start, stop) for start, stop in cut if start < stop)
         if not segments:
             raise InputError(f"{name}: delay is longer than the log")
-    for signal in signals.values():
-        if signal is not None:
-            signal.setflags(write=False)  # ours, and so the recording does not copy it
-    return replace(recording, segments=segments, mended=mending.lines(), **signals)  # type: ignore[arg-type]
+    for signal in changed.values():
+        signal.setflags(write=False)  # ours, and so the recording does not copy it
+    return replace(recording, segments=segments, mended=mending.lines(), **changed)  # type: ignore[arg-type]
+
+
+def undone(columns: Array, polynomial: Array, rate: float) -> Array:
+    """A polynomial in the derivative, the highest power first, of each column."""
+    found: Array = polynomial[0] * columns
+    for factor in polynomial[1:]:
+        found = slope(found, rate) + factor * columns
+    return found
+
+
+def slope(columns: Array, rate: float) -> Array:
+    """Derivative of each column by central differences."""
+    if len(columns) < 2:
+        return np.zeros_like(columns)
+    return np.asarray(np.gradient(columns, 1.0 / rate, axis=0))
 
 
 def later(columns: Array, samples: Array) -> Array:

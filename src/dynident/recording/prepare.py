@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -16,9 +16,11 @@ from dynident.core.options import NotNegatives, Options, Positives, per_joint
 from dynident.core.schema import Number
 from dynident.recording.clock import SHORTEST
 from dynident.recording.filters import DecimationFilter, differences, edge, zero_phase_lowpass
+from dynident.recording.floating import BaseMotion, base_motion
 from dynident.recording.periods import FINER, Averaging, averaging
 from dynident.recording.recording import Recording, Torque
 from dynident.robot.drives import Drives
+from dynident.robot.model import Equations
 
 BANDWIDTH = 10.0
 """Assumed joint bandwidth where none is given: "usually less than 10 Hz" [Hz]."""
@@ -131,6 +133,18 @@ class Samples:
         Known torques on the joints, as measured [Nm or N].
     torque : {"measured", "none", "law"}
         Whence `tau` is.
+    base : BaseMotion or None
+        Of a floating robot.
+    wrenches : mapping of str to ndarray, shape (samples, 3 or 6)
+        Of contacts by name, as logged [N, Nm].
+    touching : mapping of str to ndarray of bool, shape (samples,)
+        Which contacts bear, where that is known.
+    equations : {"full", "joints", "base", "null-space"}, or None
+        Of motion, that the log is to state.
+    contact_speed : float
+        A contact that is slower touches, where nothing else says so [m/s].
+    locked : mapping of str to float
+        Joints that were held at a value [rad or m].
     """
 
     name: str
@@ -159,6 +173,12 @@ class Samples:
     temp: Array | None = None
     known: Array | None = None
     torque: Torque = "measured"
+    base: BaseMotion | None = None
+    wrenches: Mapping[str, Array] = field(default_factory=dict)
+    touching: Mapping[str, Booleans] = field(default_factory=dict)
+    equations: Equations | None = None
+    contact_speed: float = 0.02
+    locked: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for label in ("q", "dq", "ddq", "tau", "measured", "qref", "dqref", "temp", "known"):
@@ -248,7 +268,7 @@ class Samples:
         return Preparation(
             self.bandwidth,
             self.position_hz,
-            tuple(f.cutoff for f in self.filters),
+            tuple(f.cutoff for f in self.filters[-len(self.bandwidth) :]),
             self.decimation,
             self.drop_below,
             self.median,
@@ -367,6 +387,12 @@ def prepared(recording: Recording, wanted: Preparation) -> Samples:
                 ddq[run] = differences(dq[run], rate)[0]
         moving[run] = moving_joints(dq[run], slow, recording.drives)
 
+    base = None
+    if recording.base is not None:
+        measured = wanted.derivatives == "measured"
+        base = base_motion(
+            recording.base, runs, len(q), rate, max(position), measured, recording.name
+        )
     filters = tuple(DecimationFilter.design(hz, rate, wanted.decimation) for hz in torque)
     margin = max(2, *(edge(hz, rate) for hz in position))
     longest = 2 * max(f.half for f in filters) + 1
@@ -412,6 +438,12 @@ def prepared(recording: Recording, wanted: Preparation) -> Samples:
         temp=recording.temp,
         known=recording.known,
         torque=recording.torque,
+        base=base,
+        wrenches=recording.wrenches,
+        touching=recording.touching,
+        equations=recording.equations,
+        contact_speed=recording.contact_speed,
+        locked=recording.locked,
     )
 
 
@@ -434,6 +466,11 @@ def _mean_period(
     notes : list of str
         So far.
     """
+    if recording.base is not None or recording.wrenches or recording.locked:
+        raise InputError(
+            f"{recording.name}: bases that move, contacts and locked joints are not averaged over "
+            "periods; leave period out"
+        )
     if recording.temp is not None or recording.known is not None:
         raise InputError(
             f"{recording.name}: temperatures and known torques are not averaged over periods; "

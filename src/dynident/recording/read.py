@@ -15,6 +15,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.recording import checks
 from dynident.recording.clock import Clocking
+from dynident.recording.floating import BASE, Floating, floating_columns, logged_robot
 from dynident.recording.readers import Table, read_tables
 from dynident.recording.recording import Recording
 from dynident.recording.signals import (
@@ -55,6 +56,7 @@ def read_log(
     bridge: float | None = None,
     bad_rows: Literal["refuse", "cut"] = "refuse",
     torque: bool = True,
+    floating: Floating | None = None,
 ) -> Recording:
     """Read one log of a robot's motion from one or several files.
 
@@ -102,6 +104,8 @@ def read_log(
         time stamps repeat or go backward.
     torque : bool
         Whether a log without any column of torque or current is refused.
+    floating : Floating, optional
+        Of robots on floating bases, or with contacts: how their columns are meant.
 
     Returns
     -------
@@ -124,9 +128,19 @@ def read_log(
     if not paths:
         raise InputError(f"{label or 'log'}: no files")
     checks.refuse_unknown(label, "stack", (stack,), ("side", "time"))
-    request = Request(label, robot.joint_names, robot, rate, units or {}, side, clocking)
+    wanted = Floating() if floating is None else floating
+    robot = logged_robot(robot)
+    names = robot.joint_names
+    request = Request(label, names, robot, rate, units or {}, side, clocking, floating=wanted)
+    if wanted.equations == "base" and not robot.floating:
+        raise InputError(
+            f"{label}: equations = 'base' are of a floating base; read {robot.name} with "
+            "floating = true"
+        )
+    torque = torque and not robot.floating  # its base's equations take none
     mapping = _Mapping(request, robot, columns or {}, torque)
-    checks.refuse_unknown(label, "columns", mapping.columns, SIGNALS)
+    known = (*SIGNALS, *floating_columns(robot))
+    checks.refuse_unknown(label, "columns", mapping.columns, known)
     groups = [paths] if stack == "side" else [[path] for path in paths]
     pieces = [sampled(_places(group, mapping), request) for group in groups]
     return recorded(pieces, request)
@@ -216,7 +230,10 @@ def _places(paths: Sequence[Path], mapping: _Mapping) -> Places:
     if time is not None and time[0].topic is None and "time" not in mapping.columns:
         times = _own_times(tables)
     used = dict.fromkeys(table for chosen in spots.values() for table, _ in chosen)
-    return Places(times, spots, (*notes, *(note for table in used for note in table.notes)))
+    names = mapping.robot.joint_names
+    absent = tuple(names.index(j) for j in absent_joints(tables, mapping) if j in names)
+    notes = (*notes, *(note for table in used for note in table.notes))
+    return Places(times, spots, notes, absent)
 
 
 # time
@@ -262,37 +279,111 @@ def _spots(
         warnings.append(f"{name}: columns names tau and current; current is not used")
     if torque == "current" and np.all(robot.drives.gain == 1.0):
         warnings.append(f"{name}: currents taken as torques, for every drive's gain is 1")
+    here = [j for j in robot.joint_names if j not in absent_joints(tables, mapping)]
     found: dict[str, list[Spot]] = {}
     driven = mapping.torque or torque in columns or known & {*defaults[torque]}
+    if robot.floating and not driven and mapping.request.floating.equations is None:
+        warnings.append(
+            f"{name}: has no torques ({defaults['tau'][0]}); the base's wrench alone is fitted "
+            "(equations = 'base')"
+        )
     for signal in ("q", *((torque,) if driven else ()), *OPTIONAL):
         within = tables
         if signal in columns:
             wanted = _listed(columns[signal])
         else:
-            wanted = defaults[signal]
+            wanted = [c for c, j in zip(defaults[signal], robot.joint_names) if j in here]
             # of topics that speak of the same joints the one of the positions is meant
             own = [t for t, _ in found.get("q", ()) if t.topic is not None]
             names = {column for table in own for column in table.names or ()}
             within = [t for t in tables if t in own] if {*wanted} <= names else tables
-        present = sum(column in known for column in defaults[signal])
-        if signal in OPTIONAL and signal not in columns and present < robot.n:
+        present = sum(column in known for column in wanted if isinstance(column, str))
+        if signal in OPTIONAL and signal not in columns and present < len(here):
             if present:
                 warnings.append(f"{name}: {signal}_ has {present} of {robot.n} joints; not used")
             continue
         spots = [spot for c in wanted for spot in _find(within, c, signal, mapping, used)]
         if signal == "temp" and len(spots) == 1:
-            spots *= robot.n
-        if len(spots) != robot.n:
+            spots *= len(here)
+        if len(spots) != len(here):
             raise InputError(
                 f"{checks.called(tables)}: columns.{signal} names {len(spots)} columns, "
-                f"the robot has {robot.n} joints ({', '.join(robot.joint_names)})"
+                f"the robot has {len(here)} joints ({', '.join(here)})"
                 f"{_fewer(robot, spots)}"
             )
         distinct = len({(id(table), index) for table, index in spots})
         if distinct < len(spots) and not (signal == "temp" and distinct == 1):
             raise InputError(f"{checks.called(tables)}: columns.{signal} names a column twice")
         found[signal] = spots
-    return found, tuple(warnings)
+    for signal, columns_of in floating_columns(robot).items():
+        spots = _floating_spots(tables, signal, columns_of, mapping, used)
+        if spots:
+            found[signal] = spots
+    return found, (*warnings, *_unread(mapping, known))
+
+
+def _unread(mapping: _Mapping, known: set[str]) -> tuple[str, ...]:
+    """Notes on columns of bases and contacts that the robot does not have."""
+    robot, name = mapping.robot, mapping.request.name
+    notes = []
+    columns = [column for names in BASE.values() for column in names if column in known]
+    if columns and not robot.floating:
+        notes.append(
+            f"{name}: has {columns[0]}, but {robot.name} stands on a fixed base; the base's "
+            "columns are not used (floating = true)"
+        )
+    contacts = [contact.name for contact in robot.contacts]
+    of_joints = {f"{signal}_{joint}" for signal in SIGNALS for joint in robot.joint_names}
+    others = [
+        column.partition("_")[2]
+        for column in sorted(known - of_joints)
+        if column.partition("_")[0] in ("fx", "contact")
+    ]
+    strangers = [each for each in dict.fromkeys(others) if each and each not in contacts]
+    if strangers and (robot.floating or contacts):
+        notes.append(
+            f"{name}: has columns of {', '.join(strangers)}, which "
+            f"{'is' if len(strangers) == 1 else 'are'} no [[contact]]; not used"
+        )
+    return tuple(notes)
+
+
+def absent_joints(tables: Sequence[Table], mapping: _Mapping) -> tuple[str, ...]:
+    """Locked joints that the log has no position of."""
+    if "q" in mapping.columns:
+        return ()
+    known = {column for table in tables for column in table.names or ()}
+    locked = mapping.request.floating.locked or {}
+    return tuple(joint for joint in locked if f"q_{joint}" not in known)
+
+
+def _floating_spots(
+    tables: Sequence[Table],
+    signal: str,
+    names: Sequence[str],
+    mapping: _Mapping,
+    used: Sequence[Spot],
+) -> list[Spot]:
+    """Columns of a base's or a contact's signal; none where the log has none of them."""
+    known = {column for table in tables for column in table.names or ()}
+    present = [name for name in names if name in known]
+    if signal not in mapping.columns and len(present) < len(names):
+        if present:
+            missing = next(name for name in names if name not in known)
+            point = "; a point has no moments: kind = 'point'" if missing[:2] == "mx" else ""
+            raise InputError(
+                f"{checks.called(tables)}: has {present[0]} but no {missing}{point}; name all "
+                f"{len(names)} columns in columns.{signal}, or leave {present[0]} out"
+            )
+        return []
+    wanted = _listed(mapping.columns.get(signal, names))
+    spots = [spot for c in wanted for spot in _find(tables, c, signal, mapping, used)]
+    if len(spots) != len(names):
+        raise InputError(
+            f"{checks.called(tables)}: columns.{signal} names {len(spots)} columns, not "
+            f"{len(names)} ({', '.join(names)})"
+        )
+    return spots
 
 
 def _find(

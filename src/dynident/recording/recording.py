@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 
-from dynident.core.arrays import Array, frozen
+from dynident.core.arrays import Array, Booleans, frozen
 from dynident.core.errors import InputError
+from dynident.recording.floating import Base
 from dynident.robot.drives import Drives
+from dynident.robot.model import Equations
 
 SIGNALS = ("q", "tau", "dq", "ddq", "qref", "dqref", "temp", "known")
 """What a recording can hold."""
@@ -54,6 +57,18 @@ class Recording:
         Torques on the joints that are known, where the log has them [Nm or N].
     torque : {"measured", "none", "law"}
         Whence `tau` is; of a log without torques it holds zeros.
+    base : Base or None
+        Of a floating robot, what the log has of its base.
+    wrenches : mapping of str to ndarray, shape (samples, 3 or 6)
+        Of contacts by name, as logged [N, Nm].
+    touching : mapping of str to ndarray of bool, shape (samples,)
+        Which contacts bear, where that is known.
+    equations : {"full", "joints", "base", "null-space"}, or None
+        That the log is to state; what it can unless told otherwise.
+    contact_speed : float
+        A contact that is slower touches, where nothing else says so [m/s].
+    locked : mapping of str to float
+        Joints that were held at a value while it was taken [rad or m].
 
     Raises
     ------
@@ -77,6 +92,12 @@ class Recording:
     temp: Array | None = None
     known: Array | None = None
     torque: Torque = "measured"
+    base: Base | None = None
+    wrenches: Mapping[str, Array] = field(default_factory=dict)
+    touching: Mapping[str, Booleans] = field(default_factory=dict)
+    equations: Equations | None = None
+    contact_speed: float = 0.02
+    locked: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not 0.0 < self.rate < np.inf:
@@ -157,21 +178,16 @@ class Recording:
         kept = tuple((a, b) for a, b in cut if a < b)
         if not kept:
             raise InputError(f"{self.name}: rows {start}-{stop} are of no segment of the log")
-        return Recording(
+        signals: dict[str, Any] = {
+            label: None if (own := getattr(self, label)) is None else own[start:stop]
+            for label in SIGNALS
+        }
+        return replace(
+            self,
             name=f"{self.name}[{start}:{stop}]",
-            rate=self.rate,
-            q=self.q[start:stop],
-            tau=self.tau[start:stop],
-            dq=None if self.dq is None else self.dq[start:stop],
-            ddq=None if self.ddq is None else self.ddq[start:stop],
-            qref=None if self.qref is None else self.qref[start:stop],
-            dqref=None if self.dqref is None else self.dqref[start:stop],
+            **signals,
             segments=kept,
-            warnings=self.warnings,
-            drives=self.drives,
-            mended=self.mended,
-            joints=self.joints,
-            temp=None if self.temp is None else self.temp[start:stop],
-            known=None if self.known is None else self.known[start:stop],
-            torque=self.torque,
+            base=None if self.base is None else self.base.rows(start, stop),
+            wrenches={name: own[start:stop] for name, own in self.wrenches.items()},
+            touching={name: own[start:stop] for name, own in self.touching.items()},
         )

@@ -9,6 +9,7 @@ import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers, extremes
 from dynident.core.errors import InputError
+from dynident.core.text import nearest
 from dynident.recording import checks
 from dynident.recording.clock import (
     GAP,
@@ -20,6 +21,15 @@ from dynident.recording.clock import (
     in_order,
     onto_clock,
 )
+from dynident.recording.floating import (
+    BASE,
+    Base,
+    Floating,
+    logged_base,
+    logged_contacts,
+    no_rotations,
+    without_flips,
+)
 from dynident.recording.readers import Table
 from dynident.recording.recording import Recording, Torque
 from dynident.robot.model import Robot
@@ -30,12 +40,17 @@ Side = str | Sequence[str]
 
 OPTIONAL = ("dq", "ddq", "qref", "dqref", "temp", "known")
 
+PER_JOINT = ("q", "tau", "current", *OPTIONAL)
+
 ANGLES = {"rad": 1.0, "deg": np.pi / 180.0, "rev": 2.0 * np.pi}
 LENGTHS = {"m": 1.0, "mm": 1e-3}
 TEMPERATURES = {"degC": 0.0, "K": 273.15}
 """What a temperature of 0 deg C is in a unit."""
 TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 SIDES = ("joint", "motor")
+
+HELD = 0.02
+"""A joint that is farther from where it is said to be is not locked [rad or m]."""
 
 UNIT_OF = {"dq": "q", "ddq": "q", "qref": "q", "dqref": "qref"}
 """Whose unit a signal has when it has none of its own."""
@@ -60,6 +75,7 @@ class Request:
     clocking : Clocking
     named : bool
         Whether `joints` are the joints' own names.
+    floating : Floating
 
     Raises
     ------
@@ -75,6 +91,7 @@ class Request:
     side: Side
     clocking: Clocking
     named: bool = True
+    floating: Floating = field(default_factory=Floating)
     motors: Booleans = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -95,11 +112,14 @@ class Places:
     signals : mapping of str to sequence of (table, column)
         For ``q``, ``tau`` or ``current`` and what else there is, a column a joint.
     notes : tuple of str
+    absent : tuple of int
+        Joints without columns, which were locked.
     """
 
     times: Sequence[Spot]
     signals: Mapping[str, Sequence[Spot]]
     notes: tuple[str, ...] = ()
+    absent: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -135,6 +155,12 @@ def recorded(pieces: Sequence[Piece], request: Request) -> Recording:
     if robot is not None:
         warnings += checks.check_torques(label, robot, borne)
     dq, ddq, qref, dqref, temp, known = (piece.signals.get(signal) for signal in OPTIONAL)
+    base: Base | None = None
+    wrenches: dict[str, Array] = {}
+    touching: dict[str, Booleans] = {}
+    if robot is not None:
+        base = logged_base(piece.signals, robot, request.floating, label)
+        wrenches, touching = logged_contacts(piece.signals, robot, request.floating)
     for signal in piece.signals.values():
         signal.setflags(write=False)  # ours, and so no recording copies them
     return Recording(
@@ -153,7 +179,44 @@ def recorded(pieces: Sequence[Piece], request: Request) -> Recording:
         drives=None if robot is None else robot.drives,
         joints=request.joints if request.named else None,
         torque=torque,
+        base=base,
+        wrenches=wrenches,
+        touching=touching,
+        equations=request.floating.equations,
+        contact_speed=request.floating.contact_speed,
+        locked=held(label, q, request),
     )
+
+
+def with_absent(values: Array, absent: Sequence[int]) -> Array:
+    """Columns of all joints, zeros of those that are absent."""
+    width = values.shape[1] + len(absent)
+    found = np.zeros((len(values), width))
+    found[:, [j for j in range(width) if j not in absent]] = values
+    return found
+
+
+def held(name: str, q: Array, request: Request) -> dict[str, float]:
+    """Where the joints were that were locked, by name [rad or m].
+
+    Raises
+    ------
+    InputError
+        When there are none such, or they moved.
+    """
+    found = dict(request.floating.locked or {})
+    for joint, value in found.items():
+        if joint not in request.joints:
+            raise InputError(
+                f"{name}: locked: there is no joint {joint!r}{nearest(joint, request.joints)}"
+            )
+        off = float(np.max(np.abs(q[:, request.joints.index(joint)] - value)))
+        if off > HELD:
+            raise InputError(
+                f"{name}: {joint} is said to be locked at {value:g}, but the log has it {off:.3g} "
+                "away from there"
+            )
+    return found
 
 
 def sampled(places: Places, request: Request) -> Piece:
@@ -168,8 +231,17 @@ def sampled(places: Places, request: Request) -> Piece:
     signals = {}
     for signal in list(raw):
         # one signal at a time, so that a long log never stands in memory twice
-        values = onto_clock(raw.pop(signal), clock)
-        signals["tau" if signal == "current" else signal] = in_units(values, signal, request)
+        values = raw.pop(signal)
+        if signal == "base_orientation":
+            values = without_flips(values)  # between q and -q lies no rotation
+        values = onto_clock(values, clock)
+        if signal in PER_JOINT and places.absent:
+            values = with_absent(values, places.absent)
+        values = in_units(values, signal, request)
+        for j in places.absent if signal in PER_JOINT else ():
+            locked = request.floating.locked or {}
+            values[:, j] = locked[request.joints[j]] if signal in ("q", "qref") else 0.0
+        signals["tau" if signal == "current" else signal] = values
     return Piece(clock.rate, signals, clock.segments, (*notes, *clock.warnings))
 
 
@@ -185,6 +257,8 @@ def _taken(places: Places, request: Request) -> tuple[dict[str, Array], Clock, t
         ([spot], time[:, None], False) for spot, time in zip(places.times, stamps, strict=True)
     ]
     columns += [(places.signals[signal], values, True) for signal, values in signals.items()]
+    if "base_orientation" in signals:
+        _mark_no_rotations(request, places.signals["base_orientation"], signals, merger.there)
     kept, cut = _kept(request, columns, merger.there, stamps[:1])
     if len(kept) < samples:
         stamps = [values[kept] for values in stamps]
@@ -205,6 +279,33 @@ def _taken(places: Places, request: Request) -> tuple[dict[str, Array], Clock, t
         request.clocking,
     )
     return signals, clock, (*notes, *checks.check_rate(name, clock.rate, request.rate))
+
+
+def _mark_no_rotations(
+    request: Request, origin: Sequence[Spot], signals: dict[str, Array], there: Booleans
+) -> None:
+    """Make quaternions that are no rotations no numbers, so that they are cut; or refuse them.
+
+    Raises
+    ------
+    InputError
+    """
+    values = signals["base_orientation"]
+    bad = no_rotations(values) & there
+    if not bad.any():
+        return
+    if request.clocking.bad_rows == "refuse":
+        sample = int(np.flatnonzero(bad)[0])
+        size = float(np.linalg.norm(values[sample]))
+        more = int(np.sum(bad)) - 1
+        others = f", nor are those of {counted(more, 'more row')}" if more else ""
+        table, index = origin[0]
+        raise InputError(
+            f"{table.place(sample, index)}: the base's quaternion has length {size:.4g} and is no "
+            f"rotation{others}; check columns.base_orientation; where poses are missing set "
+            "bad_rows = 'cut'"
+        )
+    values[bad] = np.nan
 
 
 def _stamps(spot: Spot, request: Request) -> Array:
@@ -346,8 +447,8 @@ def in_units(values: Array, signal: str, request: Request) -> Array:
             )
         values -= TEMPERATURES[unit]
         return values
-    if signal == "known":
-        return values  # on the joints, wherever the log was taken
+    if signal == "known" or signal in BASE or signal.startswith(("wrench_", "contact_")):
+        return values  # in SI units, and of no drive
     values *= _factors(signal, request)
     return _joint_side(values, signal, request)
 
@@ -421,7 +522,7 @@ def _follow(name: str, pieces: Sequence[Piece]) -> Piece:
     signals = {}
     for offset, piece in zip(np.cumsum([0, *counts[:-1]]).tolist(), pieces, strict=True):
         segments += [(start + offset, stop + offset) for start, stop in piece.segments]
-    for signal in ("q", "tau", *OPTIONAL):
+    for signal in dict.fromkeys([*("q", "tau", *OPTIONAL), *pieces[0].signals]):
         parts = [piece.signals.pop(signal) for piece in pieces if signal in piece.signals]
         if signal == "tau" and 0 < len(parts) < len(pieces):
             raise InputError(f"{name}: some files have torques and some have none")

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Booleans
 from dynident.recording.filters import DecimationFilter
-from dynident.recording.prepare import Samples
 
 SHORTEST_BLOCK = 64
 """Samples that a filter takes in at a time, at least."""
@@ -77,19 +76,28 @@ class GroupDecimator:
 
     Parameters
     ----------
-    log : Samples
-        Whose filters and gate the groups have, one each.
+    filters : sequence of DecimationFilter
+        One a group.
+    moving : ndarray of bool, shape (samples, groups)
+        Which rows are kept, by the samples of the whole log.
     start, stop : int
         The run.
     widths : sequence of int
         Columns of each group.
     """
 
-    def __init__(self, log: Samples, start: int, stop: int, widths: Sequence[int]) -> None:
-        self._log, self._widths = log, tuple(widths)
+    def __init__(
+        self,
+        filters: Sequence[DecimationFilter],
+        moving: Booleans,
+        start: int,
+        stop: int,
+        widths: Sequence[int],
+    ) -> None:
+        self._moving, self._widths = moving, tuple(widths)
         self._banks = [
             (members, Decimator(f, start, stop, sum(widths[g] for g in members)))
-            for f, members in banks(log.filters)
+            for f, members in banks(filters)
         ]
 
     def push(
@@ -109,7 +117,6 @@ class GroupDecimator:
         sample : tuple of ndarray of int, shapes (k_g,)
             The sample at the centre of each row's filter window.
         """
-        log = self._log
         rows: list[Array] = [np.empty(0)] * len(blocks)
         sample: list[np.ndarray] = [np.empty(0)] * len(blocks)
         for members, decimator in self._banks:
@@ -118,7 +125,7 @@ class GroupDecimator:
             column = 0
             for g in members:
                 width = self._widths[g]
-                moving = log.moving[centres, g]
+                moving = self._moving[centres, g]
                 rows[g], sample[g] = out[moving, column : column + width], centres[moving]
                 column += width
         return tuple(rows), tuple(sample)

@@ -11,9 +11,11 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
 from dynident.dynamics.base import BaseParameters, base_parameters
+from dynident.dynamics.equations import PLAIN, Observed
 from dynident.dynamics.idim import Attached, Idim, build_idim
 from dynident.recording.prepare import Samples
 from dynident.regression.factors import Factors, GroupFactor, InstrumentFactors, compress, spread
+from dynident.regression.generalised import GeneralisedSamples, cut_off, generalised
 from dynident.regression.rows import (
     GivenRows,
     InstrumentedRows,
@@ -159,7 +161,7 @@ class Problem(Regression):
     Raises
     ------
     InputError
-        When the samples do not fit the robot, or it has a floating base.
+        When the samples do not fit the robot, or lack what its equations take.
     """
 
     def __init__(
@@ -174,7 +176,7 @@ class Problem(Regression):
     ) -> None:
         idim = build_idim(robot, friction, rotor, elements=elements)
         logs = checked_logs(idim, samples)
-        base = base_parameters(idim)
+        base = base_parameters(idim, observed=shown_by(logs))
         super().__init__(base, logs, MotionRows(base, logs, progress=progress))
 
     @classmethod
@@ -184,7 +186,7 @@ class Problem(Regression):
         Raises
         ------
         InputError
-            When the samples do not fit the robot, or it has a floating base.
+            When the samples do not fit the robot, or lack what its equations take.
         """
         logs = checked_logs(base.idim, samples)
         return cls._of_source(base, logs, MotionRows(base, logs))
@@ -265,14 +267,15 @@ def selected(base: BaseParameters, columns: Sequence[int] | Integers) -> BasePar
 def checked_logs(idim: Idim, samples: Samples | Sequence[Samples]) -> tuple[Samples, ...]:
     """Logs as a tuple, refused where they do not fit the robot or lack what its friction needs."""
     robot = idim.robot
-    if robot.floating:
-        raise InputError(f"{robot.name}: logs of floating bases cannot be identified yet")
     logs = (samples,) if isinstance(samples, Samples) else tuple(samples)
     if not logs:
         raise InputError("a problem needs at least one log")
     for log in logs:
-        if log.joints is None and log.q.shape[1] != robot.n:
-            raise InputError(f"{log.name}: has {log.q.shape[1]} joints, {robot.name} has {robot.n}")
+        logged = robot.carrier or robot
+        if log.joints is None and log.measured.shape[1] != logged.n:
+            raise InputError(
+                f"{log.name}: has {log.q.shape[1]} joints, {logged.name} has {logged.n}"
+            )
         if "temperature" in idim.needs and log.temp is None:
             raise InputError(
                 f"{log.name}: friction {idim.friction!r} needs the drives' temperatures; name them "
@@ -283,4 +286,14 @@ def checked_logs(idim: Idim, samples: Samples | Sequence[Samples]) -> tuple[Samp
                 f"{log.name}: an element needs known torques; name them in columns.known, or "
                 "known_<joint> in the log, zeros where nothing is known"
             )
-    return tuple(log.of_joints(robot.joint_names) for log in logs)
+    return tuple(
+        log if isinstance(log, GeneralisedSamples)
+        else generalised(idim, cut_off(idim, log).of_joints(robot.joint_names))
+        for log in logs
+    )  # fmt: skip
+
+
+def shown_by(logs: Sequence[Samples]) -> tuple[Observed, ...]:
+    """What logs can show, each kind once."""
+    kinds = [log.observed if isinstance(log, GeneralisedSamples) else PLAIN for log in logs]
+    return tuple(dict.fromkeys(kinds))

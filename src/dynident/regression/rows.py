@@ -1,7 +1,8 @@
 """Where rows come from: a regressor along a motion, what is given, and instruments beside them.
 
 Rows come in groups: whatever shares a sigma, a unit, a filter and a gate. A fixed robot's
-groups are the torques of its joints.
+groups are the torques of its joints; a floating one's are the components of its base's wrench
+before them, and behind them combinations that are free of contacts that nothing measures.
 """
 
 from __future__ import annotations
@@ -16,12 +17,25 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.dynamics import inverse_dynamics
 from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.equations import NullSpace, contact_jacobian
 from dynident.dynamics.idim import FREE, Conditions, Idim, Packing
+from dynident.recording.filters import DecimationFilter
 from dynident.recording.prepare import Samples
 from dynident.regression.decimate import GroupDecimator
+from dynident.regression.generalised import (
+    FreeGroups,
+    GeneralisedSamples,
+    free_groups,
+    null_spaces,
+)
 from dynident.robot.model import Robot
 
-CHUNK = 4096
+CHUNK, SHORTEST_CHUNK, CHUNK_BYTES = 4096, 128, 2**24
+"""Samples that are turned into rows at a time: fewer where there are many columns."""
+WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")
+"""Components of the base's wrench, in its link's axes about its origin."""
+FREE_OF = "free of "
+"""Beginning of the names of combinations: then contacts, and a number."""
 KEEP_BYTES = 256 * 2**20
 """Decimated rows below this size are kept instead of being made anew at each pass."""
 
@@ -35,7 +49,7 @@ class RowGroup:
     name : str
         ``joint_1``.
     unit : str
-        Of y: ``Nm``, ``N``, ``rad`` or ``m``.
+        Of y: ``Nm``, ``N``, ``rad`` or ``m``; ``1`` of combinations of scaled equations.
     """
 
     name: str
@@ -101,10 +115,12 @@ class RowSource(Protocol):
 
 
 def torque_groups(robot: Robot) -> tuple[RowGroup, ...]:
-    """The groups of a fixed robot's torques: its joints."""
-    return tuple(
+    """The groups of a robot's equations of motion: its base's wrench, then its joints."""
+    base = [RowGroup(f"base {part}", "N" if part[0] == "f" else "Nm") for part in WRENCH]
+    joints = [
         RowGroup(joint.name, "N" if joint.kind == "prismatic" else "Nm") for joint in robot.joints
-    )
+    ]
+    return (*(base if robot.floating else ()), *joints)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,15 +148,31 @@ class MotionRows:
         """Where the kept columns stand in packed rows."""
         return self.base.idim.packing(self.base.kept)
 
-    @property
-    def groups(self) -> tuple[RowGroup, ...]:
-        """The joints."""
-        return torque_groups(self.base.idim.robot)
+    @cached_property
+    def free(self) -> tuple[FreeGroups, ...]:
+        """Sets of contacts that bear unmeasured, with the equations that they act on."""
+        return free_groups(self.base.idim, self.samples)
 
-    @property
+    @cached_property
+    def groups(self) -> tuple[RowGroup, ...]:
+        """The equations of motion, then combinations of them that are free of contacts."""
+        combined = [
+            RowGroup(f"{FREE_OF}{'+'.join(each.names)} {k + 1}", "1")
+            for each in self.free
+            for k in range(each.count)
+        ]
+        return (*torque_groups(self.base.idim.robot), *combined)
+
+    @cached_property
     def columns(self) -> tuple[Integers, ...]:
-        """Per joint, the base parameters that act on its torque."""
-        return tuple(columns for _, columns in self.packing.joints)
+        """Per group, the base parameters that act in it."""
+        own = [columns for _, columns in self.packing.joints]
+        unions = [
+            np.unique(np.concatenate([own[i] for i in each.acting]))
+            for each in self.free
+            for _ in range(each.count)
+        ]
+        return (*own, *unions)
 
     @property
     def instruments(self) -> tuple[Integers, ...]:
@@ -181,13 +213,22 @@ class MotionRows:
         only those that survive the decimation are computed.
         """
         idim, packing = self.base.idim, self.packing
-        widths = [entries.stop - entries.start + 1 for entries, _ in packing.joints]
-        packed = np.empty((CHUNK, packing.width))
-        for start, stop in log.segments:
-            decimator = GroupDecimator(log, start, stop, widths)
+        chunk = min(CHUNK, max(SHORTEST_CHUNK, CHUNK_BYTES // (8 * packing.width)))
+        packed = np.empty((chunk, packing.width))
+        for segment, (start, stop) in enumerate(log.segments):
+            combined = self._combined(log, segment)
+            names = log.sets[segment] if isinstance(log, GeneralisedSamples) else ()
+            chosen, moving = self._shown(log, names if combined else (), start, stop)
+            decimator = GroupDecimator(
+                [self._filter(log, g) for g in chosen],
+                moving,
+                start,
+                stop,
+                [len(self.columns[g]) + 1 for g in chosen],
+            )
             met = None
-            for a in range(start, stop, CHUNK):
-                b = min(a + CHUNK, stop)
+            for a in range(start, stop, chunk):
+                b = min(a + chunk, stop)
                 if self.progress is not None:
                     self.progress("rows", b / len(log.q))
                 motion = (log.q[a:b], log.dq[a:b], log.ddq[a:b])
@@ -199,11 +240,78 @@ class MotionRows:
                     tau = tau + idim.bent(
                         inverse_dynamics(idim.tree, self._bodies, *motion), met.bend
                     )
-                blocks = [
-                    (packed[: b - a, entries], tau[:, j : j + 1])
-                    for j, (entries, _) in enumerate(packing.joints)
+                blocks: list[tuple[Array, ...]] = [
+                    (packed[: b - a, packing.joints[g][0]], tau[:, g : g + 1])
+                    for g in chosen
+                    if g < len(packing.joints)
                 ]
-                yield split_rows(*decimator.push(a, blocks))
+                if combined is not None:
+                    rows, regular = self._free_rows(log, segment, combined, packed, tau, motion[0])
+                    moving[a:b, len(blocks) :] = regular[:, None]
+                    blocks += [(each,) for each in rows]
+                yield self._placed(chosen, *decimator.push(a, blocks))
+
+    def _combined(self, log: Samples, segment: int) -> NullSpace | None:
+        """Combinations of equations that are free of what bears unmeasured, where it does."""
+        if not isinstance(log, GeneralisedSamples) or not log.sets[segment]:
+            return None
+        return null_spaces(self.base.idim, log, segment)
+
+    def _shown(
+        self, log: Samples, names: tuple[str, ...], start: int, stop: int
+    ) -> tuple[list[int], np.ndarray]:
+        """Groups that a segment has rows of, and which of its samples they keep."""
+        chosen = np.flatnonzero(np.any(log.moving[start:stop], axis=0)).tolist()
+        if not names:
+            return chosen, log.moving if len(chosen) == log.moving.shape[1] else (
+                log.moving[:, chosen]
+            )
+        first = len(self.packing.joints)
+        for each in self.free:
+            own = range(first, first + each.count)
+            first += each.count
+            if each.names == names:
+                gates = np.zeros((len(log.q), each.count), dtype=bool)
+                return [*chosen, *own], np.hstack([log.moving[:, chosen], gates])
+        raise AssertionError("a set of contacts without groups")
+
+    def _filter(self, log: Samples, group: int) -> DecimationFilter:
+        """That of a group; combinations have the base's."""
+        return log.filters[group if group < len(log.filters) else 0]
+
+    def _free_rows(
+        self,
+        log: Samples,
+        segment: int,
+        combined: NullSpace,
+        packed: Array,
+        tau: Array,
+        q: Array,
+    ) -> tuple[Array, np.ndarray]:
+        """Rows ``[X | y]`` of the combinations, shape (count, samples, columns), and which hold."""
+        assert isinstance(log, GeneralisedSamples)
+        idim = self.base.idim
+        own = [self.packing.joints[i] for i in combined.acting]
+        union = np.unique(np.concatenate([columns for _, columns in own]))
+        dense = np.zeros((len(q), len(own), len(union) + 1))
+        for k, (entries, columns) in enumerate(own):
+            dense[:, k, np.searchsorted(union, columns)] = packed[: len(q), entries]
+        dense[:, :, -1] = tau[:, combined.acting]
+        J = contact_jacobian(idim.tree, idim.robot, log.sets[segment], q)
+        N, regular = combined.at(J)
+        return np.moveaxis(np.swapaxes(N, 1, 2) @ dense, 1, 0), regular
+
+    def _placed(
+        self, chosen: list[int], found: Sequence[Array], sample: tuple[np.ndarray, ...]
+    ) -> Rows:
+        """Rows of every group, none of those that were left out."""
+        if len(chosen) == len(self.groups):
+            return split_rows(found, sample)
+        rows = [np.empty((0, len(columns) + 1)) for columns in self.columns]
+        samples = [np.empty(0, dtype=np.int64)] * len(rows)
+        for g, own, at in zip(chosen, found, sample, strict=True):
+            rows[g], samples[g] = own, at
+        return split_rows(rows, tuple(samples))
 
     @cached_property
     def _bodies(self) -> Array:

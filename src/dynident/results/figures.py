@@ -17,8 +17,9 @@ from dynident.dynamics.idim import Idim
 from dynident.recording.filters import edge, zero_phase_lowpass
 from dynident.recording.prepare import Samples, moving_joints
 from dynident.regression.factors import Factors
+from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
-from dynident.regression.rows import beside
+from dynident.regression.rows import beside, torque_groups
 
 FITTED, ALL_SAMPLES, MOVING = "fitted", "all samples", "moving samples"
 CREEP = 0.01
@@ -42,7 +43,7 @@ class Scoring(Options):
 
 @dataclass(frozen=True)
 class JointError:
-    """Torque error of one joint.
+    """Torque error of one joint, or of one component of a floating base's wrench.
 
     Attributes
     ----------
@@ -50,7 +51,7 @@ class JointError:
     relative_percent : float
         ``100 ||y - yhat|| / ||y||``; NaN where the torque is zero throughout.
     rmse : float
-        [Nm or N]
+        NaN where there are no rows [Nm or N].
     """
 
     name: str
@@ -118,7 +119,7 @@ def figure(
 ) -> FitFigure:
     """Relative errors from sums of squares per joint."""
     joints = tuple(
-        JointError(name, relative(e, y), float(np.sqrt(e / max(r, 1.0))))
+        JointError(name, relative(e, y), float(np.sqrt(e / r)) if r else np.nan)
         for name, e, y, r in zip(names, squared_error, squared_torque, rows, strict=True)
     )
     overall = relative(float(np.sum(squared_error)), float(np.sum(squared_torque)))
@@ -160,12 +161,15 @@ def all_samples_figure(
     -------
     tuple of FitFigure
     """
-    n = idim.robot.n
+    n = idim.tree.dof
     squared_error, squared_torque, rows = np.zeros((len(sets), n)), np.zeros(n), np.zeros(n)
     for log in logs:
+        shown = stated_throughout(log)
         for run, inner in scored(log, lowpass_hz):
             measured = zero_phase_lowpass(log.tau[run], lowpass_hz, log.rate)[inner]
             kept = moves(idim, log)[run][inner] if moving else None
+            if not shown.all():
+                kept = np.broadcast_to(shown, measured.shape) if kept is None else kept & shown
             squared_torque += squares(measured, kept)
             rows += len(measured) if kept is None else np.sum(kept, axis=0)
             motion = log.q[run], log.dq[run], log.ddq[run]
@@ -174,7 +178,7 @@ def all_samples_figure(
                 predicted = idim.torque(theta, *motion, conditions=conditions)
                 error = measured - zero_phase_lowpass(predicted, lowpass_hz, log.rate)[inner]
                 squared_error[k] += squares(error, kept)
-    names = idim.robot.joint_names
+    names = [group.name for group in torque_groups(idim.robot)]
     kind = MOVING if moving else ALL_SAMPLES
     return tuple(
         figure(names, squared, squared_torque, rows, kind, lowpass_hz) for squared in squared_error
@@ -186,15 +190,25 @@ def squares(signal: Array, kept: Booleans | None) -> Array:
     return np.asarray(np.sum(signal**2 if kept is None else kept * signal**2, axis=0))
 
 
+def stated_throughout(log: Samples) -> Booleans:
+    """Equations that a log states at every sample, shape (dof,)."""
+    if not isinstance(log, GeneralisedSamples) or log.stated is None:
+        return np.ones(log.tau.shape[1], dtype=bool)
+    return np.asarray(np.all([log.stated[a:b].all(axis=0) for a, b in log.segments], axis=0))
+
+
 def moves(idim: Idim, log: Samples) -> Booleans:
-    """Samples in which all that rubs on a joint moves, shape (samples, n).
+    """Samples in which all that rubs on a joint moves, shape (samples, dof).
 
     Faster than `drop_below` of the log where that is given, else than a hundredth of the joint's
     largest speed.
     """
-    fastest = np.max([np.max(np.abs(log.dq[a:b]), axis=0) for a, b in log.runs], axis=0)
+    first = idim.tree.dof - idim.robot.n
+    dq = log.dq[:, first:]
+    fastest = np.max([np.max(np.abs(dq[a:b]), axis=0) for a, b in log.runs], axis=0)
     slow = [given or CREEP * top for given, top in zip(log.drop_below, fastest, strict=True)]
-    return moving_joints(log.dq, tuple(slow), idim.robot.drives)
+    found = moving_joints(dq, tuple(slow), idim.robot.drives)
+    return found if not first else np.hstack([np.ones((len(dq), first), dtype=bool), found])
 
 
 def scored(log: Samples, lowpass_hz: float) -> tuple[tuple[slice, slice], ...]:
@@ -292,10 +306,10 @@ def torque_series(
     """Low-passed torques of a log and their parts, thinned to about `points` for a plot."""
     step = max(1, len(log.q) // points)
     signals: dict[str, list[Array]] = {}
-    still = np.zeros_like(log.q[:1])
+    still = np.zeros_like(log.dq[:1])
     for start, stop in log.runs:
         q, dq, ddq = log.q[start:stop], log.dq[start:stop], log.ddq[start:stop]
-        zero = np.broadcast_to(still, q.shape)
+        zero = np.broadcast_to(still, dq.shape)
         rotor_free = np.array([p.symbol.startswith("Ia") for p in idim.parameters])
         gravity_only, rotors = theta.copy(), theta.copy()
         gravity_only[idim.inertial :] = 0.0

@@ -13,7 +13,6 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from dynident.core.inertia import smallest_eigenvalue, to_com
 from dynident.diagnosis.verdict import STATES
-from dynident.regression.rows import torque_groups
 from dynident.regression.statistics import (
     SIGNIFICANCE,
     autocorrelation,
@@ -43,6 +42,7 @@ from dynident.results.text import (
     cutoff_words,
     drive_table,
     error_columns,
+    error_names,
     excitation_words,
     headline,
     log_words,
@@ -363,9 +363,15 @@ def error_table(result: Result) -> Table:
     """Torque errors per joint, all models and logs side by side."""
     columns = error_columns(result)
     rows = []
-    for j, name in enumerate(result.robot.joint_names):
-        found = [column.figure.joints[j] for column in columns]
-        cells = [c for f in found for c in (percent(f.relative_percent), number(f.rmse, 3))]
+    names = error_names(columns)
+    for name, *found in zip(names, *(column.errors(names) for column in columns), strict=True):
+        cells = [
+            cell
+            for f in found
+            for cell in (
+                ("-", "-") if f is None else (percent(f.relative_percent), number(f.rmse, 3))
+            )
+        ]
         rows.append(Row((name, *cells)))
     overall = [c for column in columns for c in (percent(column.figure.overall_percent), "")]
     rows.append(Row(("all joints", *overall), "total"))
@@ -387,7 +393,7 @@ def residual_table(result: Result) -> Table:
     """Size and whiteness of each joint's residual."""
     estimate = result.estimate
     rows = []
-    groups = torque_groups(result.robot)
+    groups = estimate.residuals.groups
     for group, error, sigma in zip(groups, estimate.residuals.error, estimate.sigma, strict=True):
         test = whiteness(error)
         cells = (

@@ -16,6 +16,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import is_consistent, to_com, transform
 from dynident.dynamics.idim import Idim
+from dynident.dynamics.inverse import mass_matrix
 from dynident.results.exported import (
     as_text,
     as_texts,
@@ -24,6 +25,7 @@ from dynident.results.exported import (
     joint_attributes,
     left_out,
 )
+from dynident.results.softness import TIMESTEP, softness
 from dynident.results.splice import Text
 from dynident.robot.load import carried
 from dynident.robot.mjcf import (
@@ -36,7 +38,7 @@ from dynident.robot.mjcf import (
     gravity_of,
     read_model,
 )
-from dynident.robot.mjcf_document import Compiler, Document, Element
+from dynident.robot.mjcf_document import Attributes, Compiler, Document, Element
 from dynident.robot.model import Joint, Robot
 from dynident.robot.urdf import parse_xml
 
@@ -74,6 +76,11 @@ class Motor:
         return tendon
 
 
+def motor_name(joint: str) -> str:
+    """Name of the tendon that stands for a joint's motor."""
+    return f"motor_{joint}"
+
+
 def is_mjcf(robot: Robot) -> bool:
     """Whether a robot came from an MJCF."""
     path = robot.source
@@ -92,6 +99,7 @@ def model_mjcf(
     damping: npt.ArrayLike | None = None,
     friction: npt.ArrayLike | None = None,
     motors: Sequence[Motor] = (),
+    soft: Sequence[dict[str, str]] = (),
     omitted: Sequence[str] = (),
     folder: Path | None = None,
 ) -> tuple[bytes, tuple[str, ...]]:
@@ -108,6 +116,8 @@ def model_mjcf(
         it stays.
     motors : sequence of Motor
         Drives that turn with several joints.
+    soft : sequence of dict of str to str
+        Of each joint: how soft its friction loss is; MuJoCo's own softness when left out.
     omitted : sequence of str
         What else was identified and has no place in an MJCF; named in the notes.
     folder : Path, optional
@@ -130,6 +140,8 @@ def model_mjcf(
     values = checked_bodies(robot, phi, "MJCF")
     given = {"armature": armature, "damping": damping, "frictionloss": friction}
     attributes = joint_attributes(robot, given)
+    if soft:
+        attributes = [own | more for own, more in zip(attributes, soft, strict=True)]
     if is_mjcf(robot):
         document, notes = patched_mjcf(robot, values, attributes, motors, folder)
     else:
@@ -435,7 +447,8 @@ def _relocate(patch: Patch, old: Path, new: Path) -> None:
         return
     document = patch.document
     way = Path(os.path.relpath(old.resolve(), new.resolve()))
-    assets = [each for each in document.root.inside(*DRAWN) if "file" in each.own]
+    # textures of cubes name a file for each side: fileright, ...
+    assets = [e for e in document.root.inside(*DRAWN) if any(k.startswith("file") for k in e.own)]
     needed = dict.fromkeys(DRAWN[each.tag] for each in assets)
     settings: dict[str, str] = {}
     for section in document.sections("compiler"):
@@ -531,8 +544,57 @@ def _quaternion(rotation: Array) -> Array:
     return np.array([w, x, y, z])
 
 
+def friction_softness(
+    idim: Idim, theta: Array, width: npt.ArrayLike, friction: Array, turns: Array, timestep: float
+) -> list[dict[str, str]]:
+    """Attributes of joints or tendons by which friction loss has the rise of a smoothed sign.
+
+    Parameters
+    ----------
+    idim : Idim
+    theta : ndarray, shape (standard parameters,)
+    width : array_like, shape () or (n,)
+        ``fc tanh(v / width)`` [rad/s or m/s].
+    friction : ndarray, shape (k,)
+        Friction loss; NaN for none [Nm or N].
+    turns : ndarray, shape (k, n)
+        How each turns with the joints.
+    timestep : float
+        Of the document [s].
+    """
+    robot, first = idim.robot, idim.tree.dof - idim.robot.n
+    q = np.zeros((1, robot.dof + robot.floating))
+    if robot.floating:
+        q[0, 6] = 1.0
+    M = mass_matrix(idim.tree, idim.split(theta)[0], q)[0] + idim.rotors(theta)
+    inverse = np.einsum("ki,ij,kj->k", turns, np.linalg.inv(M)[first:, first:], turns)
+    widths = np.full(len(turns), width, dtype=float)
+    found = softness(np.nan_to_num(friction), widths, inverse, timestep)
+    return [
+        {"solreffriction": as_texts([0.0, -b]), "solimpfriction": as_texts([d, d, 1e-3, 0.5, 2.0])}
+        if b > 0.0
+        else {}
+        for d, b in zip(*found, strict=True)
+    ]
+
+
+def time_step(robot: Robot) -> float:
+    """Of the simulation, as a robot's MJCF has it; MuJoCo's own of other robots [s]."""
+    if not is_mjcf(robot):
+        return TIMESTEP
+    assert robot.source is not None
+    sections = read_model(robot.source).document.sections("option")
+    step = TIMESTEP
+    for section in sections:
+        step = Attributes(section, section.own).number("timestep", step)
+    return step
+
+
 def standard_mjcf(
-    idim: Idim, theta: Array, folder: Path | None = None
+    idim: Idim,
+    theta: Array,
+    folder: Path | None = None,
+    width: npt.ArrayLike | None = None,
 ) -> tuple[bytes, tuple[str, ...]]:
     """The MJCF of standard parameters, and notes on what has no place in one.
 
@@ -542,6 +604,9 @@ def standard_mjcf(
     theta : ndarray, shape (standard parameters,)
     folder : Path, optional
         Where the document will stand.
+    width : array_like, shape () or (n,), optional
+        Of the smoothed sign that friction was identified with: friction loss gets its softness
+        [rad/s or m/s].
 
     Raises
     ------
@@ -552,15 +617,22 @@ def standard_mjcf(
     armature, damping, friction = (drive_values(idim, theta, symbol) for symbol in kept)
     of_motor = ("Iam", "fvm", "fcm")
     own = np.array([drive_values(idim, theta, symbol) for symbol in of_motor])
+    soft: list[dict[str, str]] = [{}] * robot.n
+    of_motors = soft
+    if width is not None:
+        h = time_step(robot)
+        soft = friction_softness(idim, theta, width, friction, np.eye(robot.n), h)
+        of_motors = friction_softness(idim, theta, width, own[2], robot.drives.turns, h)
     motors = []
     for k in np.flatnonzero(np.any(np.isfinite(own), axis=0)):
         turns = robot.drives.turns[k]
         given = zip(("armature", "damping", "frictionloss"), own[:, k], strict=True)
         motors.append(
             Motor(
-                f"motor_{robot.joint_names[k]}",
+                motor_name(robot.joint_names[k]),
                 {robot.joint_names[j]: float(turns[j]) for j in np.flatnonzero(turns)},
-                {name: as_text(value) for name, value in given if np.isfinite(value)},
+                {name: as_text(value) for name, value in given if np.isfinite(value)}
+                | of_motors[k],
             )
         )
         # its inertia is the tendon's
@@ -572,6 +644,7 @@ def standard_mjcf(
         damping=damping,
         friction=friction,
         motors=motors,
+        soft=soft,
         omitted=[p.name for p in idim.drives if p.symbol not in kept + of_motor],
         folder=folder,
     )

@@ -276,7 +276,8 @@ def friction_figure(
         moved, grey where they pull less than in half of the samples. Lines are means over
         samples of like speed.
     """
-    groups = torque_groups(robot)
+    first = robot.dof - robot.n
+    groups = torque_groups(robot)[first:]
     columns = min(3, len(groups))
     rows = -(-len(groups) // columns)
     lines = {"model": series} if others is None else others
@@ -299,9 +300,9 @@ def friction_figure(
             if j >= len(groups):
                 axes.set_visible(False)
                 continue
-            dots(axes, series, j)
+            dots(axes, series, first + j)
             for k, (name, own) in enumerate(lines.items()):
-                speed, friction = curve(own, j)
+                speed, friction = curve(own, first + j)
                 colour, dashes = LINES[k % len(LINES)]
                 axes.plot(speed, friction, color=colour, ls=dashes, lw=1.2, label=name)
             speed_unit = "m/s" if groups[j].unit == "N" else "rad/s"

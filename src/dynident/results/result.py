@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
@@ -17,12 +18,17 @@ from dynident.diagnosis.examine import Finding
 from dynident.diagnosis.verdict import Verdict
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
+from dynident.dynamics.whole import Model
 from dynident.estimators import Estimate
 from dynident.estimators.closed_loop import FreeError, SimulatedFigure
 from dynident.recording.prepare import Samples, prepared
 from dynident.recording.recording import Recording
+from dynident.results.c_code import c_code
 from dynident.results.figures import FitFigure, Series, torque_series
 from dynident.results.mjcf import standard_mjcf
+from dynident.results.mujoco import MujocoModel, mujoco_model
+from dynident.results.pinocchio import PinocchioModel, pinocchio_model
+from dynident.results.terms import simulable
 from dynident.results.urdf import standard_urdf
 from dynident.robot.model import Robot
 
@@ -135,6 +141,54 @@ class Result:
         theta = self.estimate.theta
         return theta is not None and self.idim.is_consistent(theta)
 
+    @cached_property
+    def model(self) -> Model:
+        """The model at work: what `inverse_dynamics` and its kin are functions of."""
+        return Model(self.idim, self.theta)
+
+    @cached_property
+    def simulable(self) -> tuple[Model, tuple[str, ...]]:
+        """The model that simulators are given, and what in it stands for what they cannot have."""
+        motion = [(log.q, log.dq, log.ddq) for log in self.samples]
+        return simulable(self.model, motion, self.width)
+
+    @property
+    def width(self) -> Array | None:
+        """Of the sign that friction had where it was simulated, as far as the settings tell it.
+
+        Shape (1,) or (n,) [rad/s or m/s].
+        """
+        found = self.settings.get("simulation", {}).get("width")
+        return np.array(found, dtype=float) if isinstance(found, list) else None
+
+    def inverse_dynamics(
+        self,
+        q: npt.ArrayLike,
+        dq: npt.ArrayLike,
+        ddq: npt.ArrayLike,
+        width: npt.ArrayLike | None = None,
+    ) -> Array:
+        """Torque for a motion, rotors and friction included; see `Model.inverse_dynamics`."""
+        return self.model.inverse_dynamics(q, dq, ddq, width)
+
+    def forward_dynamics(
+        self,
+        q: npt.ArrayLike,
+        dq: npt.ArrayLike,
+        tau: npt.ArrayLike,
+        width: npt.ArrayLike | None = None,
+    ) -> Array:
+        """Acceleration under torques of the drives; see `Model.forward_dynamics`."""
+        return self.model.forward_dynamics(q, dq, tau, width)
+
+    def gravity(self, q: npt.ArrayLike) -> Array:
+        """Torque that holds the bodies; see `Model.gravity`."""
+        return self.model.gravity(q)
+
+    def mass_matrix(self, q: npt.ArrayLike) -> Array:
+        """Mass matrix with rotors; see `Model.mass_matrix`."""
+        return self.model.mass_matrix(q)
+
     def torque(self, q: Array, dq: Array, ddq: Array) -> Array:
         """Predicted torques, shape (samples, n)."""
         return self.idim.torque(self.theta, q, dq, ddq)
@@ -168,7 +222,9 @@ class Result:
             When the method determined base parameters only.
         """
         self._refuse_unreal("URDF")
-        return standard_urdf(self.idim, self.theta)
+        model, said = self.simulable
+        document, notes = standard_urdf(model.idim, model.theta)
+        return document, (*said, *notes)
 
     def model_mjcf(self, folder: Path | None = None) -> tuple[bytes, tuple[str, ...]]:
         """The identified model as an MJCF, and notes on what has no place in one.
@@ -185,7 +241,9 @@ class Result:
             When the method determined base parameters only.
         """
         self._refuse_unreal("MJCF")
-        return standard_mjcf(self.idim, self.theta, folder)
+        model, said = self.simulable
+        document, notes = standard_mjcf(model.idim, model.theta, folder, self.width)
+        return document, (*said, *notes)
 
     def _refuse_unreal(self, kind: str) -> None:
         """Refuse what no model file can hold, or no simulator should be given."""
@@ -219,3 +277,40 @@ class Result:
         document, notes = self.model_mjcf(Path(path).parent)
         write_files({Path(path): document})
         return notes
+
+    def to_pinocchio(self) -> PinocchioModel:
+        """The identified model as one of Pinocchio, and the offsets apart; see `PinocchioModel`.
+
+        Raises
+        ------
+        InputError
+            When the method determined base parameters only, or links that cannot exist.
+        """
+        self._refuse_unreal("model of Pinocchio")
+        model, said = self.simulable
+        return pinocchio_model(model, said)
+
+    def to_mujoco(self, width: npt.ArrayLike | None = None) -> MujocoModel:
+        """The identified model as one of MuJoCo, and the offsets apart; see `MujocoModel`.
+
+        Parameters
+        ----------
+        width : array_like, shape () or (n,), optional
+            Of the sign of Coulomb friction, which friction loss is given the softness of; that of
+            the fit where drives were fitted to positions, else MuJoCo's own softness
+            [rad/s or m/s].
+
+        Raises
+        ------
+        InputError
+            As `to_pinocchio`; when MuJoCo is not installed, or cannot compile the model.
+        """
+        self._refuse_unreal("model of MuJoCo")
+        model, said = self.simulable
+        return mujoco_model(model, self.width if width is None else width, said)
+
+    def to_c(
+        self, path: str | Path, name: str | None = None, width: npt.ArrayLike | None = None
+    ) -> None:
+        """Write `inverse_dynamics` as a C99 file, whole or not at all; see `c_code`."""
+        write_files({Path(path): c_code(self.model, name, width).encode()})

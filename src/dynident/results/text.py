@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -12,8 +14,9 @@ from dynident.core.inertia import smallest_eigenvalue
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import ShapeParameter
 from dynident.recording.prepare import Samples
+from dynident.regression.rows import FREE_OF
 from dynident.regression.statistics import TestResult
-from dynident.results.figures import ALL_SAMPLES, MOVING, FitFigure
+from dynident.results.figures import ALL_SAMPLES, MOVING, FitFigure, JointError
 from dynident.results.parameters import base_rows
 from dynident.results.words import WIDTH, common, counted, entry, number, percent, table
 
@@ -32,6 +35,11 @@ class ErrorColumn(NamedTuple):
     key: str
     title: str
     figure: FitFigure
+
+    def errors(self, names: Sequence[str]) -> list[JointError | None]:
+        """Errors by name; None where the rows have no such torque."""
+        known = {joint.name: joint for joint in self.figure.joints}
+        return [known.get(name) for name in names]
 
 
 def summary(result: Result, full: bool = False) -> str:
@@ -124,7 +132,11 @@ def cutoff_words(samples: Samples) -> str:
 def row_words(result: Result) -> str:
     """How many rows were fitted."""
     rows = [len(error) for error in result.estimate.residuals.error]
-    return f"{sum(rows)} fitted, {common(rows)} a joint"
+    if len(rows) <= result.robot.n:
+        return f"{sum(rows)} fitted, {common(rows)} a joint"
+    some = [count for count in rows if count]
+    span = f"{min(some)}" if min(some) == max(some) else f"{min(some)} to {max(some)}"
+    return f"{sum(rows)} fitted, {span} in each of {len(some)} groups"
 
 
 def excitation_words(result: Result) -> str:
@@ -191,6 +203,18 @@ def time_words(result: Result) -> str:
     return f"{total:.3f} s" + (f" ({', '.join(stages)})" if stages else "")
 
 
+def error_names(columns: Sequence[ErrorColumn]) -> list[str]:
+    """What errors are of, where any of the columns has rows: a floating base's wrench, joints."""
+    return list(
+        dict.fromkeys(
+            joint.name
+            for each in columns
+            for joint in each.figure.joints
+            if np.isfinite(joint.rmse) or np.isfinite(joint.relative_percent)
+        )
+    )
+
+
 def error_columns(result: Result) -> tuple[ErrorColumn, ...]:
     """All torque errors: on the fitted logs, then on each held-out log."""
     columns = [labelled("", "fitted logs", f) for f in result.identification]
@@ -213,7 +237,39 @@ def labelled(key: str, title: str, figure: FitFigure) -> ErrorColumn:
     """An error column named after its model, its log and its rows."""
     rows = figure.rows.removesuffix(" samples")
     short = (key or rows) if figure.rows == ALL_SAMPLES else f"{key} {rows}".strip()
-    return ErrorColumn(short, f"{title}, {rows_words(figure)}".removeprefix(", "), figure)
+    title = f"{title}, {rows_words(figure)}".removeprefix(", ")
+    return ErrorColumn(short, title, sets_together(figure))
+
+
+def sets_together(figure: FitFigure) -> FitFigure:
+    """A figure with one error a set of unmeasured contacts, whose combinations it has by number.
+
+    They have as many rows each. Contacts are called by what tells their names apart.
+    """
+    sets: dict[str, list[JointError]] = {}
+    for joint in figure.joints:
+        if joint.name.startswith(FREE_OF):
+            sets.setdefault(joint.name.removeprefix(FREE_OF).rpartition(" ")[0], []).append(joint)
+    if not sets:
+        return figure
+    contacts = {contact for names in sets for contact in names.split("+")}
+    shared = common_end(contacts) if len(contacts) > 1 else ""
+    joints = [joint for joint in figure.joints if not joint.name.startswith(FREE_OF)]
+    for names, errors in sets.items():
+        called = "+".join(contact.removesuffix(shared) for contact in names.split("+"))
+        rms = np.array([joint.rmse for joint in errors])
+        percents = np.array([joint.relative_percent for joint in errors])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            size = np.where(rms > 0.0, 100.0 * rms / percents, 0.0)
+            overall = 100.0 * np.sqrt(np.sum(rms**2) / np.sum(size**2))
+        joints.append(JointError(f"{FREE_OF}{called}", float(overall), np.nan))
+    return replace(figure, joints=tuple(joints))
+
+
+def common_end(names: Iterable[str]) -> str:
+    """What all of some names end with."""
+    letters = zip(*(name[::-1] for name in names), strict=False)
+    return "".join(a for a, *_ in takewhile(lambda each: len(set(each)) == 1, letters))[::-1]
 
 
 def rows_words(figure: FitFigure) -> str:
@@ -226,8 +282,8 @@ def rows_words(figure: FitFigure) -> str:
 
 
 def headline(figures: Sequence[FitFigure]) -> FitFigure | None:
-    """The figure of all samples, else the first."""
-    every = [f for f in figures if f.rows == ALL_SAMPLES]
+    """The figure of all samples, where they show any torque, else the first."""
+    every = [f for f in figures if f.rows == ALL_SAMPLES and np.isfinite(f.overall_percent)]
     return next(iter([*every, *figures]), None)
 
 
@@ -335,19 +391,21 @@ def error_lines(columns: Sequence[ErrorColumn]) -> list[str]:
     """Torque errors per joint and overall, and what the columns are."""
     if not columns:
         return []
-    names = [joint.name for joint in columns[0].figure.joints]
+    names = error_names(columns)
     cells = [
         (
             column.key,
             [
-                *(percent(joint.relative_percent) for joint in column.figure.joints),
+                *("-" if e is None else percent(e.relative_percent) for e in column.errors(names)),
                 percent(column.figure.overall_percent),
             ],
         )
         for column in columns
     ]
     best = next((c for c in columns if c.figure.rows == ALL_SAMPLES), columns[0])
-    cells.append(("rmse", [*(number(joint.rmse, 3) for joint in best.figure.joints), ""]))
+    cells.append(
+        ("rmse", [*("-" if e is None else number(e.rmse, 3) for e in best.errors(names)), ""])
+    )
     lines = table("torque error %", [*names, "overall"], cells)
     for column in columns:
         lines += entry(f"  {column.key}", column.title)

@@ -526,7 +526,7 @@ def _coupled(model: Model, locked: set[str]) -> Iterator[str]:
     carried = _carried(model, locked)
     for section in document.sections("equality"):
         for each in section.children:
-            own = document.attributes(each)
+            own = document.attributes(each, kind="equality")
             if not own.flag("active", True):
                 continue
             ends = [own.text(f"{kind}{k}") for kind in ("joint", "body") for k in (1, 2)]
@@ -552,7 +552,7 @@ def _coupled(model: Model, locked: set[str]) -> Iterator[str]:
     for section in document.sections("tendon"):
         for each in section.children:
             joints = {part.own.get("joint", "") for part in each.every("joint")}
-            own = document.attributes(each)
+            own = document.attributes(each, kind="tendon")
             acts = [
                 key
                 for key in ("stiffness", "damping", "frictionloss", "armature")

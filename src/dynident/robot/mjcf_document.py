@@ -259,10 +259,21 @@ class Document:
             near = nearest(name, self.classes)
             raise InputError(f"{element.place}: there is no default class {name!r}{near}")
 
-    def attributes(self, element: Element, childclass: str = "main") -> Attributes:
-        """An element's attributes over those of its class."""
+    def attributes(
+        self, element: Element, childclass: str = "main", kind: str | None = None
+    ) -> Attributes:
+        """An element's attributes over those of its class.
+
+        Parameters
+        ----------
+        element : Element
+        childclass : str
+            The class where the element names none.
+        kind : str, optional
+            What defaults call such elements, where not by their tag.
+        """
         values: dict[str, str] = {}
-        for layer in self.layers(element, childclass, element.tag):
+        for layer in self.layers(element, childclass, kind or element.tag):
             if any(key in layer.own for key in ORIENTATIONS[1:]):
                 values = {key: text for key, text in values.items() if key not in ORIENTATIONS}
             values.update(layer.own)

@@ -17,6 +17,10 @@ HUGE = 1e9
 """No length, mass, inertia or acceleration of a robot is larger."""
 TINY = 1e-15
 """No mass is smaller, but none [kg]."""
+Equations = Literal["full", "joints", "base", "null-space"]
+EQUATIONS: tuple[Equations, ...] = ("full", "joints", "base", "null-space")
+"""Of motion, that a log states: base wrench and joint torques; one of both; or what is free of the
+contacts' wrenches."""
 MOST_JOINTS = 100
 """Moving joints: the regressor's columns grow with them, and what it takes with their cube."""
 
@@ -66,6 +70,46 @@ class Joint:
 
 
 @dataclass(frozen=True)
+class Contact:
+    """A frame of the robot on which the world acts: a foot, a hand, a plate under the base.
+
+    Attributes
+    ----------
+    name : str
+        As the columns of logs have it: ``fx_<name>``.
+    frame : str
+        The link of the robot file whose frame it is.
+    body : int
+        Number of the joint that moves it; 0 is the base.
+    rotation, translation : ndarray, shapes (3, 3) and (3,)
+        Placement of the frame in the body's [m].
+    surface : bool
+        Whether it bears moments (six components), and is no point (three).
+    axes : {"frame", "world"}
+        In which its wrench is logged, always about the frame's origin.
+    bias : ndarray, shape (6,)
+        What its sensor reads unloaded: force and moment [N, Nm].
+    sign : {1, -1}
+        -1 where the log has what acts on the world.
+    """
+
+    name: str
+    frame: str
+    body: int
+    rotation: Array
+    translation: Array
+    surface: bool = True
+    axes: Literal["frame", "world"] = "frame"
+    bias: Array = field(default_factory=lambda: np.zeros(6))
+    sign: Literal[1, -1] = 1
+
+    @property
+    def components(self) -> int:
+        """Of its wrench: 6, or 3 of a point."""
+        return 6 if self.surface else 3
+
+
+@dataclass(frozen=True)
 class Robot:
     """A tree of rigid bodies on a fixed or free-flying base.
 
@@ -91,6 +135,12 @@ class Robot:
     source : Path or None
         The file it came from (the URDF or the MJCF where there is one).
     warnings : tuple of str
+    contacts : tuple of Contact
+        Where the world acts on it.
+    carrier : Robot or None
+        The whole robot, of a limb that was cut off: its logs are those of the carrier.
+    seat : Contact or None
+        Where the limb's base is on the carrier.
     """
 
     name: str
@@ -103,6 +153,9 @@ class Robot:
     locked: Mapping[str, float] = field(default_factory=dict)
     source: Path | None = None
     warnings: tuple[str, ...] = ()
+    contacts: tuple[Contact, ...] = ()
+    carrier: Robot | None = None
+    seat: Contact | None = None
 
     @property
     def n(self) -> int:
@@ -129,6 +182,10 @@ class Robot:
     def numbers(self) -> tuple[int, ...]:
         """The number that each body's parameters carry: 0 for the base link."""
         return tuple(range(self.n + 1)) if self.floating else tuple(range(1, self.n + 1))
+
+    def body_index(self, number: int) -> int:
+        """Place among the bodies of the one that joint `number` moves, or of a floating base."""
+        return number if self.floating else number - 1
 
     @property
     def has_nominal(self) -> bool:

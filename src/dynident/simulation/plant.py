@@ -145,11 +145,10 @@ def build_plant(
         raise InputError(
             f"columns to differentiate by have to be different numbers from 0 to {last}"
         )
-    n, first = idim.robot.n, idim.tree.dof - idim.robot.n
+    n = idim.robot.n
     if np.shape(width) != (n,) or not np.all(np.asarray(width) > 0.0):
         raise InputError(f"the smoothing width of the sign needs {n} positive values")
     place = {c: k for k, c in enumerate(chosen)}
-    rotors = np.zeros((idim.tree.dof, idim.tree.dof))
     gear, column, share = [], [], []
     of_term: list[dict[int, int]] = [{} for _ in idim.frictions]
     for index, drive in enumerate(idim.drive_columns, idim.inertial):
@@ -157,8 +156,6 @@ def build_plant(
             if index in place:
                 of_term[drive.friction][drive.term] = place[index]
             continue
-        turns = np.concatenate([np.zeros(first), drive.turns])
-        rotors += theta[index] * np.outer(turns, turns)
         if index in place:
             gear.append(drive.gear)
             column.append(place[index])
@@ -199,7 +196,7 @@ def build_plant(
             slot[index // 10, index % 10] = k
     return Plant(
         phi=np.array(idim.split(theta)[0], dtype=float),
-        rotors=rotors,
+        rotors=idim.rotors(theta),
         gears=np.array([each.turns for each in idim.gears]),
         friction=friction,
         width=np.array([width[each.number - 1] for each in idim.gears], dtype=float),
@@ -314,6 +311,6 @@ def mean_inertia(idim: Idim, theta: Array, q: Array) -> Array:
         [kg m^2 or kg]
     """
     bodies, _ = idim.split(theta)
-    rotors = build_plant(idim, theta, np.ones(idim.robot.n)).rotors
+    rotors = idim.rotors(theta)
     M = mass_matrix(idim.tree, bodies, np.ascontiguousarray(q))
     return np.asarray(np.mean(np.diagonal(M, axis1=1, axis2=2), axis=0) + np.diag(rotors))

@@ -21,6 +21,7 @@ from dynident.estimators.options import SIMULATION, names_of
 from dynident.friction.models import FRICTIONS
 from dynident.recording.filters import edge
 from dynident.recording.prepare import Samples
+from dynident.regression.generalised import refuse_generalised
 from dynident.regression.problem import Problem
 from dynident.regression.statistics import long_run_ratio
 from dynident.results.comparison import Candidate, Comparison, Failure, Scores
@@ -90,12 +91,13 @@ def compare(
     if blocks < 2:
         raise InputError(f"blocks is {blocks}, but a standard error needs at least 2")
     progress("reading", 0.0)
-    robot = study_robot(study.robot)
+    robot = study_robot(study)
     logs: dict[str, list[Samples]] = {"identify": [], "validate": []}
     for k, section in enumerate(study.log):
         logs[section.use].append(study_samples(section, robot, study.prepare))
         progress("reading", (k + 1) / len(study.log))
     fitted, held_out = tuple(logs["identify"]), tuple(logs["validate"])
+    refuse_generalised(robot, (*fitted, *held_out), "dynident compare")
     if held_out:
         folds = [(fitted, cut(held_out, spans)) for spans in blocks_of(held_out, blocks)]
     else:

@@ -15,6 +15,7 @@ from dynident.diagnosis.examine import Finding, examine
 from dynident.diagnosis.signals import Sign, signs
 from dynident.dynamics.base import base_parameters
 from dynident.recording.mend import Mending
+from dynident.regression.generalised import refuse_generalised
 from dynident.study.study import Study, study_idim, study_robot, study_samples
 
 
@@ -58,12 +59,13 @@ def examine_study(study: Study, progress: Progress = silent) -> tuple[Report, ..
     ------
     InputError
     """
-    robot = study_robot(study.robot)
+    robot = study_robot(study)
     base = base_parameters(study_idim(study, robot))
     logs = []
     for k, section in enumerate(study.log):
         progress("reading", k / len(study.log))
         logs.append(study_samples(section, robot, study.prepare))
+    refuse_generalised(robot, logs, "dynident doctor")
     progress("doctor", 0.0)
     reports = []
     every = examine(base, logs, thorough=True)

@@ -41,7 +41,7 @@ def excite_study(
     ------
     InputError, ComputationError
     """
-    robot = study_robot(study.robot)
+    robot = study_robot(study)
     elements = build_elements(study.element, robot)
     logs = [log for log in study.log if log.use == "identify"]
     earlier = [read_trajectory(path)[0] for path in after]

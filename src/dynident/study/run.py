@@ -37,7 +37,7 @@ def run_study(study: Study, progress: Progress = silent) -> Identification:
     of_method = {key: value for key, value in options.items() if key not in table(EVERY_METHOD)}
     check_options(chosen.method, {**of_method, SIMULATION: study_simulates(study)})
     progress("reading", 0.0)
-    robot = study_robot(study.robot)
+    robot = study_robot(study)
     watch.lap("robot")
     fitted: list[Samples] = []
     held_out: list[Samples] = []

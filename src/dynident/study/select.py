@@ -11,6 +11,7 @@ import tomlkit
 from dynident.core.options import chosen
 from dynident.core.progress import Progress, silent
 from dynident.excitation.selection import Selecting, Selection, select_blocks
+from dynident.regression.generalised import refuse_generalised
 from dynident.regression.problem import Problem
 from dynident.results.words import counted, entry, number, percent, table
 from dynident.study.elements import build_elements
@@ -28,12 +29,13 @@ def select_study(study: Study, progress: Progress = silent) -> Selection:
     InputError, ComputationError
     """
     progress("reading", 0.0)
-    robot = study_robot(study.robot)
+    robot = study_robot(study)
     fitted = [section for section in study.log if section.use == "identify"]
     logs = []
     for k, section in enumerate(fitted):
         logs.append(study_samples(section, robot, study.prepare))
         progress("reading", (k + 1) / len(fitted))
+    refuse_generalised(robot, logs, "dynident select")
     problem = Problem(
         robot,
         logs,

@@ -71,7 +71,7 @@ def simulate_study(study: Study, progress: Progress = silent) -> SimulatedLog:
     """
     if study.controller is None:
         raise SectionError("a simulation needs a [controller] section")
-    robot = study_robot(study.robot)
+    robot = study_robot(study)
     idim = study_idim(study, robot)
     theta = study_values(study, idim)
     logs: tuple[Samples, ...] = ()

@@ -18,17 +18,23 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com, inertia_matrix, smallest_eigenvalue
 from dynident.core.schema import Name, Number, validated
+from dynident.diagnosis.standing import check_bearing
 from dynident.dynamics.base import BaseParameters, base_parameters
+from dynident.dynamics.equations import PLAIN, Observed
 from dynident.dynamics.idim import Idim
+from dynident.dynamics.whole import Model
 from dynident.estimators.closed_loop import FreeError, Simulation, free_errors
 from dynident.recording.prepare import Samples
+from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 from dynident.results.figures import check_lowpass, model_figures
 from dynident.results.json import SCHEMA
 from dynident.results.mjcf import standard_mjcf
 from dynident.results.repair import moved_words
 from dynident.results.result import ValidationFigures
+from dynident.results.terms import joint_terms, simulable
 from dynident.results.urdf import standard_urdf
+from dynident.robot.model import Equations
 from dynident.study.loop import build_simulation
 from dynident.study.study import LogSection, Study, listed, study_idim, study_robot, study_samples
 
@@ -87,13 +93,34 @@ class StoredJoint(Part):
         return {symbol: value for symbol, value in every.items() if value is not None}
 
 
+class StoredObserved(Part):
+    """What a kind of log could show."""
+
+    equations: Equations
+    still: bool
+    locked: tuple[tuple[int, Finite], ...]
+    free: tuple[tuple[Name, ...], ...]
+
+    def observed(self) -> Observed:
+        """As the model has it."""
+        return Observed(self.equations, self.still, self.locked, self.free)
+
+
+class StoredLoop(Part):
+    """How the loop was simulated."""
+
+    width: tuple[Finite, ...] | Name | None = None
+
+
 class StoredSettings(Part):
     """What shaped the result."""
 
     study: dict[str, Any]
+    observed: tuple[StoredObserved, ...] = ()
     sigma: tuple[Finite, ...] | None = None
     lowpass_hz: Annotated[Number, Field(gt=0.0)]
     score: Literal["all", "moving"] = "all"
+    simulation: StoredLoop = StoredLoop()
 
 
 class StoredFree(Part):
@@ -142,6 +169,19 @@ class StoredResult:
     def idim(self) -> Idim:
         """The model."""
         return self.base.idim
+
+    @property
+    def width(self) -> Array | None:
+        """Of the sign that friction had where it was simulated, as far as the result tells it."""
+        found = self.document.settings.simulation.width
+        if not isinstance(found, tuple) or len(found) not in (1, self.idim.robot.n):
+            return None
+        return np.array(found) if min(found) > 0.0 else None
+
+    @property
+    def model(self) -> Model:
+        """The model at work: its inverse and forward dynamics, gravity and mass matrix."""
+        return Model(self.idim, self.theta())
 
     def sigma(self) -> Array | None:
         """Standard deviation of each joint's torque error, where the result tells it."""
@@ -317,14 +357,23 @@ class StoredResult:
         )
 
 
-def read_result(path: Path) -> StoredResult:
+def read_result(path: str | Path) -> StoredResult:
     """Read a result.json and the robot that it was made from.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    StoredResult
 
     Raises
     ------
     InputError
         When it is missing, not JSON, of another schema, or does not fit the robot.
     """
+    path = Path(path)
     try:
         found = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
@@ -347,14 +396,15 @@ def read_result(path: Path) -> StoredResult:
             f"{path}: its robot {section.file} is gone; put the file back or edit "
             "settings.study.robot.file"
         )
-    idim = study_idim(study, study_robot(section))
+    idim = study_idim(study, study_robot(study))
     if tuple(each.name for each in idim.shape_parameters) != tuple(s.name for s in document.shape):
         raise InputError(f"{path}: its shapes are not those of friction {section.friction!r}")
     try:
         idim = idim.shaped([each.value for each in document.shape])
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    stored = StoredResult(path, document, study, base_parameters(idim))
+    observed = tuple(each.observed() for each in document.settings.observed) or (PLAIN,)
+    stored = StoredResult(path, document, study, base_parameters(idim, observed=observed))
     stored.refuse_other_robot()
     stored.refuse_other_numbers()
     return stored
@@ -408,10 +458,16 @@ def stored_figures(
     problem = Problem.of(stored.base, samples)
     settings = stored.document.settings
     lowpass = lowpass_hz or settings.lowpass_hz
+    borne = [
+        note
+        for log in problem.samples
+        if isinstance(log, GeneralisedSamples)
+        for note in check_bearing(problem.idim, log)
+    ]
     figures = model_figures(problem, theta, lowpass, settings.score)
     return StoredFigures(
         ValidationFigures(",".join(files), *figures, free),
-        (*stored.warnings, *samples.warnings, *check_lowpass(lowpass, [samples])),
+        (*stored.warnings, *samples.warnings, *borne, *check_lowpass(lowpass, [samples])),
     )
 
 
@@ -484,8 +540,8 @@ def stored_urdf(
     InputError
         When the result has no consistent links and is not to be repaired.
     """
-    theta, said = consistent_theta(stored, repair)
-    document, notes = standard_urdf(stored.idim, theta)
+    model, said = simulable_model(stored, repair)
+    document, notes = standard_urdf(model.idim, model.theta)
     return document, (*said, *notes)
 
 
@@ -507,9 +563,40 @@ def stored_mjcf(
     InputError
         When the result has no consistent links and is not to be repaired.
     """
-    theta, said = consistent_theta(stored, repair)
-    document, notes = standard_mjcf(stored.idim, theta, folder)
+    model, said = simulable_model(stored, repair)
+    document, notes = standard_mjcf(model.idim, model.theta, folder, stored.width)
     return document, (*said, *notes)
+
+
+def simulable_model(
+    stored: StoredResult, repair: Knowledge | None = None
+) -> tuple[Model, tuple[str, ...]]:
+    """The model that simulators are given, and what in it stands for what they cannot have.
+
+    Where friction is of another kind than theirs the logs that were fitted are read again.
+
+    Raises
+    ------
+    InputError
+        As of `consistent_theta`.
+    """
+    theta, said = consistent_theta(stored, repair)
+    model, study = Model(stored.idim, theta), stored.study
+    if not joint_terms(model).left:
+        return model, said
+    torque = not stored.document.fitted
+    try:
+        logs = [
+            study_samples(section, stored.idim.robot, study.prepare, torque)
+            for section in study.log
+            if section.use == "identify"
+        ]
+    except InputError as error:
+        reason = f"fv, fc and off stand alone, for the log cannot be read again: {error}"
+        return model, (*said, reason)
+    motion = [(log.q, log.dq, log.ddq) for log in logs]
+    found, notes = simulable(model, motion, stored.width)
+    return found, (*said, *notes)
 
 
 def consistent_theta(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from dynident.api import EVERY_METHOD
@@ -30,11 +31,14 @@ from dynident.estimators.tracker import Alarm, Tracking
 from dynident.excitation.selection import Selecting
 from dynident.friction.models import FRICTIONS
 from dynident.recording.clock import Clocking
+from dynident.recording.floating import Floating
 from dynident.recording.mend import Mending, mend
 from dynident.recording.prepare import Count, Period, Preparation, Samples, prepare
 from dynident.recording.read import read_log
 from dynident.recording.recording import Recording
 from dynident.robot import load_robot
+from dynident.robot.contacts import ContactSpec, with_contacts
+from dynident.robot.cut import beyond
 from dynident.robot.model import Robot
 from dynident.robot.spec import DriveSpec, TransmissionSpec
 from dynident.study.constraints import ConstraintSection, build_constraints
@@ -90,6 +94,8 @@ class RobotSection(Spec):
     floating : bool
     locked : dict of str to float
         Joints that stay at a value and are not in the log.
+    beyond : str, optional
+        The link that a force/torque sensor holds: the limb from there on is identified.
     transmission : TransmissionSpec, optional
     drive : tuple of DriveSpec
     """
@@ -100,6 +106,7 @@ class RobotSection(Spec):
     gravity: Vector3 | None = None
     floating: Flag = False
     locked: dict[str, Number] = Field(default_factory=dict)
+    beyond: Name | None = None
     transmission: TransmissionSpec | None = None
     drive: tuple[DriveSpec, ...] = ()
 
@@ -107,7 +114,7 @@ class RobotSection(Spec):
 class LogFiles(Spec):
     """``[[log]]``: files of one recording and where its signals are.
 
-    Beside these it has the options of `Clocking` and `Mending`.
+    Beside these it has the options of `Clocking`, `Mending` and `Floating`.
 
     Attributes
     ----------
@@ -148,6 +155,11 @@ class LogFiles(Spec):
         found: Mending = chosen(Mending, self.model_dump(exclude_none=True))
         return found
 
+    def floating(self) -> Floating:
+        """How its base and contacts are meant."""
+        found: Floating = chosen(Floating, self.model_dump(exclude_none=True))
+        return found
+
     def clocking(self) -> Clocking:
         """How its rows become samples."""
         found: Clocking = chosen(Clocking, self.model_dump(exclude_none=True))
@@ -180,7 +192,7 @@ if TYPE_CHECKING:
     TrackSection = Spec
     SelectSection = Spec
 else:
-    LogSection = option_section("LogSection", LogFiles, table([Clocking, Mending]))
+    LogSection = option_section("LogSection", LogFiles, table([Clocking, Mending, Floating]))
     PrepareSection = option_section("PrepareSection", Spec, table([Preparation]))
     IdentifySection = option_section(
         "IdentifySection", MethodSection, {**every_option(), **table(EVERY_METHOD)}
@@ -196,6 +208,8 @@ class Study(Spec):
     ----------
     robot : RobotSection
     log : tuple of LogSection
+    contact : tuple of ContactSpec
+        Where the world acts on the robot.
     prepare : PrepareSection
     identify : IdentifySection
     element : tuple of ElementSection
@@ -220,6 +234,7 @@ class Study(Spec):
 
     robot: RobotSection
     log: tuple[LogSection, ...] = ()
+    contact: tuple[ContactSpec, ...] = ()
     prepare: PrepareSection = PrepareSection()
     identify: IdentifySection = IdentifySection()
     element: tuple[ElementSection, ...] = ()
@@ -301,7 +316,7 @@ def inputs_of(study: Study) -> tuple[str | Path, ...]:
     InputError
         When the robot's file cannot be read.
     """
-    source = study_robot(study.robot).source
+    source = study_robot(study).source
     files = (file for log in study.log for file in listed(log.files))
     result = study.simulation.result
     return (
@@ -317,9 +332,10 @@ def listed(files: str | tuple[str, ...]) -> tuple[str, ...]:
     return (files,) if isinstance(files, str) else files
 
 
-def study_robot(section: RobotSection) -> Robot:
-    """The robot of a study."""
-    return load_robot(
+def study_robot(study: Study) -> Robot:
+    """The robot of a study, with its contacts."""
+    section = study.robot
+    robot = load_robot(
         section.file,
         floating=section.floating,
         gravity=section.gravity,
@@ -327,6 +343,20 @@ def study_robot(section: RobotSection) -> Robot:
         transmission=section.transmission,
         locked=section.locked or None,
     )
+    if section.beyond is None:
+        return with_contacts(robot, study.contact)
+    return limb(robot, section.beyond, study.contact)
+
+
+def limb(robot: Robot, frame: str, contacts: tuple[ContactSpec, ...]) -> Robot:
+    """The part of a robot beyond a sensor, which a contact at its frame may describe."""
+    own = [spec for spec in contacts if (spec.frame or spec.name) == frame]
+    others = [spec for spec in contacts if spec not in own]
+    found = beyond(with_contacts(robot, others), frame, own[0].name if own else None)
+    if not own:
+        return found
+    sensor = replace(found.contacts[0], bias=np.array(own[0].bias), sign=own[0].sign)
+    return replace(found, contacts=(sensor, *found.contacts[1:]))
 
 
 def study_idim(study: Study, robot: Robot) -> Idim:
@@ -378,6 +408,7 @@ def study_recording(section: LogSection, robot: Robot, torque: bool = True) -> R
         name=section.name,
         stack=section.stack,
         torque=torque,
+        floating=section.floating(),
         **asdict(section.clocking()),
     )
     recording = mend(recording, section.mending())

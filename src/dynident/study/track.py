@@ -162,7 +162,7 @@ def setting(study: Study, section: LogSection | None, result: StoredResult | Non
     InputError
     """
     if result is None:
-        idim = study_idim(study, study_robot(study.robot))
+        idim = study_idim(study, study_robot(study))
         base, start, sigma = base_parameters(idim), None, None
     else:
         base = result.base

@@ -1,0 +1,30 @@
+"""``dynident replay``: an identified model in another engine, under the law of a log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dynident.cli.options import JsonFlag, app
+
+
+@app.command(epilog="Example: dynident replay out/result.json run3.csv --engine mujoco")
+def replay(
+    result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
+    log: Annotated[str, typer.Argument(metavar="LOG", help="a,b for side by side.")],
+    engine: Annotated[
+        str, typer.Option("--engine", help="dynident, mujoco or pinocchio.")
+    ] = "dynident",
+    json: JsonFlag = False,
+) -> None:
+    """Simulate a stored result under a log's law, in an engine, in ours, and as the file was."""
+    from dynident.results.json import finite, to_json
+    from dynident.study.replay import replay
+    from dynident.study.stored import read_result
+
+    found = replay(read_result(result), log.split(","), engine)
+    for warning in dict.fromkeys(found.warnings):
+        typer.echo(f"warning: {warning}", err=True)
+    typer.echo(to_json(finite(found.document())) if json else found.text(), nl=not json)

@@ -1,0 +1,376 @@
+"""What gravity says of a floating robot's log: signs, frames and units of what bears it.
+
+In the mean over a log a robot hardly accelerates: what bears it is its weight, upwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from dynident.core.arrays import Array, Integers
+from dynident.core.errors import InputError
+from dynident.dynamics.contacts import contact_motion
+from dynident.dynamics.idim import Idim
+from dynident.recording.filters import differences, zero_phase_lowpass
+from dynident.recording.floating import TURNS, BaseMotion, matrices, to_rpy, turned_back, turning
+from dynident.regression.generalised import GeneralisedSamples
+from dynident.robot.model import Contact
+
+CALM = 0.05
+"""Acceleration of the base, over gravity's, below which the robot stands or moves gently."""
+SMOOTH, BRISK = 3.0, 10.0
+"""Cutoffs below which that is asked, and how the base turns [Hz]."""
+TILTED = 12.0
+"""Angle between what bears the robot and its weight from which a frame is wrong [deg]."""
+HEAVY = 2.0
+"""Weight over the robot file's from which, or one over which, it is named."""
+FLOATS = 0.5
+"""Proper acceleration over gravity's, and share of the weight, below which nothing bears."""
+ENOUGH = 0.2
+"""Seconds for which a robot stands before gravity is asked."""
+LONG = 2.0
+"""Seconds of motion over which a robot accelerates little in the mean."""
+SLIPS = 10.0
+"""Speed of a contact that is said to bear, over `contact_speed`, from which it flies."""
+TURNED = 0.05
+"""Angular velocity of a base from which it is compared [rad/s]."""
+AGREES, OTHERWISE = 0.02, 0.5
+"""Shares of an angular velocity by which two ways to know it differ, as they do, and by far."""
+BETTER = 0.2
+"""Share that is left of a difference under another reading, from which that is the right one."""
+MOST = 4000
+"""Samples at which contacts are looked at."""
+
+
+def check_bearing(idim: Idim, log: GeneralisedSamples) -> tuple[str, ...]:
+    """Refuse bases and wrenches that gravity contradicts, contacts that fly; warn of what is odd.
+
+    Parameters
+    ----------
+    idim : Idim
+    log : GeneralisedSamples
+
+    Returns
+    -------
+    tuple of str
+        Warnings.
+
+    Raises
+    ------
+    InputError
+    """
+    robot, base = idim.robot, log.base
+    if not robot.floating or base is None:
+        return ()
+    notes = list(moved(idim, log))
+    if not base.still:
+        notes += turned_otherwise(log, base)
+        turned = turning(base, log.runs)
+        if turned < TURNS:
+            notes.append(
+                f"{log.name}: the base turns by {np.degrees(turned):.2g} degrees; moments of "
+                "inertia of the base link take more: let it roll, pitch and yaw, or say "
+                "base = 'fixed'"
+            )
+    if not np.any(robot.gravity):
+        return tuple(notes)
+    refuse_gravity_elsewhere(log, base, robot.gravity)
+    return (*notes, *weighed(idim, log, base))
+
+
+def inside(log: GeneralisedSamples, free: bool = False) -> Integers:
+    """Samples beyond filters' edges, or of these those in which nothing unmeasured bears."""
+    found = [
+        np.arange(a, b)
+        for (a, b), names in zip(log.segments, log.sets, strict=True)
+        if not (free and names)
+    ]
+    return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+
+
+def calm(log: GeneralisedSamples, some: Integers) -> tuple[Integers, str]:
+    """Samples in whose mean the robot hardly accelerates, in words; none where there are few."""
+    speeding = np.zeros(len(log.q))
+    for start, stop in log.runs:
+        # the base's equations have the spatial acceleration; at rest it is the classical one
+        own = log.ddq[start:stop, :3]
+        if log.base is not None and log.base.proper and not log.base.oriented:
+            own = own - np.mean(own, axis=0)
+        smooth = zero_phase_lowpass(own, SMOOTH, log.rate)
+        speeding[start:stop] = np.linalg.norm(smooth, axis=1)
+    gentle = some[speeding[some] < CALM * 9.81]
+    if len(gentle) >= ENOUGH * log.rate:
+        chosen, words = gentle, "while the robot stands"
+    elif len(some) >= LONG * log.rate:
+        chosen, words = some, "in the mean"
+    else:
+        return some[:0], ""
+    return chosen[:: max(1, len(chosen) // MOST)], words
+
+
+def specific(base: BaseMotion, gravity: Array, some: Integers) -> Array:
+    """Mean acceleration of the base minus gravity [m/s^2].
+
+    In the world's axes, or in its own where nobody knows these.
+    """
+    R = matrices(base.pose[some, 3:])
+    found = np.einsum("tij,tj->ti", R, base.acceleration[some, :3])
+    return np.asarray(np.mean(found, axis=0)) - (0.0 if base.proper else gravity)
+
+
+def turned_otherwise(log: GeneralisedSamples, base: BaseMotion) -> tuple[str, ...]:
+    """Refuse an orientation and an angular velocity that are not of one motion.
+
+    Returns
+    -------
+    tuple of str
+        Of a unit that is mounted a little otherwise than it is said to be.
+
+    Raises
+    ------
+    InputError
+    """
+    if not base.oriented:
+        return ()
+    shown, given, turns = [], [], []
+    for start, stop in log.runs:
+        quaternion = zero_phase_lowpass(base.pose[start:stop, 3:], BRISK, log.rate)
+        quaternion /= np.linalg.norm(quaternion, axis=1, keepdims=True)
+        turns.append(quaternion)
+        shown.append(spun(quaternion, log.rate))
+        given.append(zero_phase_lowpass(base.twist[start:stop, 3:], BRISK, log.rate))
+    ends = np.concatenate([np.arange(a, b) for a, b in log.runs])
+    kept = np.isin(ends, inside(log))
+    omega, logged = np.concatenate(shown)[kept], np.concatenate(given)[kept]
+    R = matrices(np.concatenate(turns)[kept])
+    size, apart = max(rms(omega), rms(logged)), rms(omega - logged)
+    if size < TURNED or apart < AGREES * size:
+        return ()
+
+    def ordered(places: list[int]) -> Array:
+        return np.concatenate([spun(q[:, places], log.rate) for q in turns])[kept]
+
+    others: tuple[tuple[str, Array, Array], ...] = (
+        ("the other order of quaternion", ordered([1, 2, 3, 0]), logged),
+        ("the other order of quaternion", ordered([3, 0, 1, 2]), logged),
+        ('base_axes = "world"', omega, np.einsum("tji,tj->ti", R, logged)),
+        ('base_axes = "base"', omega, np.einsum("tij,tj->ti", R, logged)),
+        ("the inverse of the orientation", -np.einsum("tij,tj->ti", R, omega), logged),
+        ("angular velocities in rad/s", omega, np.radians(logged)),
+    )
+    begun = (
+        f"{log.name}: the base's angular velocity is not that of its orientation "
+        f"({100.0 * apart / size:.2g} % apart)"
+    )
+    fits = [words for words, a, b in others if rms(a - b) < BETTER * apart / size * rms(a)]
+    if fits:
+        raise InputError(f"{begun}; with {fits[0]} they would agree")
+    if apart > OTHERWISE * size:
+        raise InputError(f"{begun}; check quaternion, base_axes and imu_rpy")
+    turn, told = nearest_rotation(logged, omega)
+    if not base.proper or not told or rms(omega - logged @ turn.T) > BETTER * apart:
+        return ()
+    listed = ", ".join(f"{angle:.2g}" for angle in to_rpy(turn))
+    return (f"{begun}; turned by roll, pitch and yaw of {listed} rad it would be (imu_rpy)",)
+
+
+def spun(quaternion: Array, rate: float) -> Array:
+    """Angular velocity of quaternions, in the base's axes [rad/s]."""
+    return 2.0 * turned_back(quaternion, differences(quaternion, rate)[0])
+
+
+def rms(signal: Array) -> float:
+    """Root mean square of a vector's length."""
+    return float(np.sqrt(np.mean(np.sum(signal**2, axis=1))))
+
+
+def nearest_rotation(a: Array, b: Array) -> tuple[Array, bool]:
+    """The rotation R for which ``R a`` is nearest to b (Kabsch 1976), and whether it is told."""
+    U, s, Vt = np.linalg.svd(b.T @ a)
+    R = U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt
+    return R, bool(s[1] > AGREES * s[0])  # not about an axis about which alone it turned
+
+
+def refuse_gravity_elsewhere(log: GeneralisedSamples, base: BaseMotion, gravity: Array) -> None:
+    """Refuse accelerations of a base that do not have gravity where its orientation has it.
+
+    Raises
+    ------
+    InputError
+    """
+    some = inside(log)
+    if base.still or not base.oriented or len(some) < LONG * log.rate:
+        return
+    found = specific(base, gravity, some)
+    angle, size = angle_between(found, -gravity), float(np.linalg.norm(found))
+    pull = float(np.linalg.norm(gravity))
+    if angle < TILTED and abs(size / pull - 1.0) < FLOATS:
+        return
+    if base.proper:
+        hint = (
+            f"imu_a is the specific force, which points upwards at rest ({pull:.3g} m/s^2); check "
+            "its sign and unit, imu_rpy and quaternion"
+        )
+    else:
+        hint = (
+            "base_a is without gravity; check base_axes, or name it as imu_a if it is what an "
+            "accelerometer gives"
+        )
+    raise InputError(
+        f"{log.name}: in the mean the base's acceleration without its fall is {size:.3g} m/s^2 and "
+        f"{angle:.0f} degrees off the vertical; {hint}"
+    )
+
+
+def weighed(idim: Idim, log: GeneralisedSamples, base: BaseMotion) -> tuple[str, ...]:
+    """Compare measured contact forces with the robot's weight, while nothing else bears it.
+
+    Raises
+    ------
+    InputError
+    """
+    robot = idim.robot
+    some, words = calm(log, inside(log, free=True))
+    if not len(some):
+        return ()
+    lift = specific(base, robot.gravity, some)
+    pull = float(np.linalg.norm(robot.gravity))
+    if np.linalg.norm(lift) < FLOATS * pull:
+        return ()  # it falls
+    measured = [c for c in robot.contacts if c.name in log.wrenches]
+    forces = [world_force(idim, log, contact, some) for contact in measured]
+    total = np.sum(forces, axis=0) if forces else np.zeros(3)
+    size, known = float(np.linalg.norm(total)), float(np.sum(robot.nominal[:, 0]))
+    least = 0.1 * known * pull if robot.has_nominal else 0.0
+    if size <= least:
+        raise InputError(f"{log.name}: {words} {borne_by_nothing(idim, log, measured)}")
+    angle = angle_between(total, lift)
+    begun = f"{log.name}: {words} its contacts together"
+    if angle > 180.0 - TILTED:
+        if base.oriented and upside_down(idim, log, some):
+            raise InputError(
+                f"{begun} are above it and pull it down: by its orientation it stands on its "
+                "head; check quaternion"
+            )
+        also = "" if base.oriented else ", or check imu_a, which points upwards at rest"
+        raise InputError(
+            f"{begun} pull it down by {size:.4g} N: the log has what acts on the ground; set "
+            f"sign = -1 in [[contact]]{also}"
+        )
+    if angle > TILTED:
+        raise InputError(
+            f"{begun} push {angle:.0f} degrees off against its weight; "
+            f"{what_to_try(idim, log, measured, forces, some, lift)}"
+        )
+    mass = size / float(np.linalg.norm(lift))
+    if robot.has_nominal and not 1.0 / HEAVY < mass / known < HEAVY:
+        return (
+            f"{begun} bear {mass:.4g} kg, in the robot file it has {known:.4g}; check the unit of "
+            "forces, and whether something else bears it",
+        )
+    return ()
+
+
+def borne_by_nothing(idim: Idim, log: GeneralisedSamples, measured: Sequence[Contact]) -> str:
+    """What is to be said of a robot that does not fall although nothing bears it."""
+    contacts = [contact.name for contact in idim.robot.contacts]
+    if not contacts:
+        return "nothing bears the robot, which does not fall; name in [[contact]] what does"
+    others = [name for name in contacts if name not in log.wrenches]
+    if not others:
+        return f"{', '.join(contacts)} bear nothing of the robot, which does not fall; check fx ..."
+    hint = f"check contact_{others[0]}" if others[0] in log.touching else "raise contact_speed"
+    rest = " and what is measured bears nothing" if measured else ""
+    return (
+        f"none of {', '.join(others)} bears by the log{rest}, but the robot does not fall; {hint}, "
+        "and name in [[contact]] whatever else bears it"
+    )
+
+
+def upside_down(idim: Idim, log: GeneralisedSamples, some: Integers) -> bool:
+    """Whether the contacts are above the base."""
+    assert log.base is not None
+    up = -idim.robot.gravity
+    heights = [
+        (contact_motion(idim.tree, idim.robot, contact, log.q[some]).origin - log.q[some, :3]) @ up
+        for contact in idim.robot.contacts
+    ]
+    return bool(np.mean(heights) > 0.0)
+
+
+def world_force(idim: Idim, log: GeneralisedSamples, contact: Contact, some: Integers) -> Array:
+    """Mean force of a contact on the robot over some samples, in the world's axes [N]."""
+    force = contact.sign * (log.wrenches[contact.name][some, :3] - contact.bias[:3])
+    if contact.axes == "frame":
+        turn = contact_motion(idim.tree, idim.robot, contact, log.q[some]).turn
+        force = np.einsum("tij,tj->ti", turn, force)
+    return np.asarray(np.mean(force, axis=0))
+
+
+def angle_between(a: Array, b: Array) -> float:
+    """[deg]"""
+    cosine = a @ b / max(float(np.linalg.norm(a) * np.linalg.norm(b)), 1e-300)
+    return float(np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0))))
+
+
+def what_to_try(
+    idim: Idim,
+    log: GeneralisedSamples,
+    measured: Sequence[Contact],
+    forces: Sequence[Array],
+    some: Integers,
+    up: Array,
+) -> str:
+    """Other axes under which what bears the robot points upwards; else the contact farthest off."""
+    for axes in ("world", "frame"):
+        others = [world_force(idim, log, replace(contact, axes=axes), some) for contact in measured]
+        if angle_between(np.sum(others, axis=0), up) < TILTED:
+            return f'with axes = "{axes}" in [[contact]] they would fit'
+    off = [angle_between(force, up) for force in forces]
+    worst = measured[int(np.argmax(off))]
+    return (
+        f"check the frame of {worst.name} ({worst.frame}), whose force is {max(off):.0f} degrees "
+        "off, and the signs of its columns"
+    )
+
+
+def moved(idim: Idim, log: GeneralisedSamples) -> tuple[str, ...]:
+    """Refuse contacts that are said to bear and move; note measured ones that bear and move.
+
+    Raises
+    ------
+    InputError
+    """
+    assert log.base is not None
+    if log.base.still or not np.any(log.base.twist[:, :3]):
+        return ()
+    some, sliding = inside(log), {}
+    for contact in idim.robot.contacts:
+        bears = log.touching.get(contact.name)
+        if bears is None:
+            continue
+        own = some[bears[some]]
+        if not own.size:
+            continue
+        own = own[:: max(1, len(own) // MOST)]
+        J = contact_motion(idim.tree, idim.robot, contact, log.q[own]).jacobian[:, :3]
+        speed = float(np.median(np.linalg.norm(np.einsum("tij,tj->ti", J, log.dq[own]), axis=1)))
+        if speed <= SLIPS * log.contact_speed:
+            continue
+        if contact.name not in log.wrenches:
+            raise InputError(
+                f"{log.name}: {contact.name} is said to bear (contact_{contact.name}) while its "
+                f"frame moves at {speed:.2g} m/s; check the column, the frame of the contact and "
+                "the base's motion; where it does slide, raise contact_speed"
+            )
+        sliding[contact.name] = speed
+    if not sliding:
+        return ()
+    return (
+        f"{log.name}: {', '.join(sliding)} {'bears' if len(sliding) == 1 else 'bear'} at up to "
+        f"{max(sliding.values()):.2g} m/s; unless contacts do slide, check the base's motion "
+        "(quaternion, position) and their frames",
+    )

@@ -1,0 +1,257 @@
+"""Jacobians of frames on the robot's bodies: how wrenches of the world act on its equations.
+
+``Y x = S^T tau + sum_l J_l^T f_l`` (the notes on FloBaRoID, "Identification").
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dynident.core.arrays import Array, Integers
+from dynident.core.jit import jit
+from dynident.dynamics.kinematics import (
+    base_motion,
+    base_rotation,
+    body_motion,
+    joint_functions,
+    joint_placement,
+)
+from dynident.dynamics.tree import Tree
+from dynident.robot.model import Contact, Robot
+
+
+class FrameMotion(NamedTuple):
+    """A frame along a motion of the robot.
+
+    Attributes
+    ----------
+    jacobian : ndarray, shape (samples, 6, dof)
+        Velocity of its origin, then angular velocity, both in the frame's axes.
+    turn : ndarray, shape (samples, 3, 3)
+        From the frame's axes to the world's (a fixed robot's base).
+    origin : ndarray, shape (samples, 3)
+        In the world [m].
+    """
+
+    jacobian: Array
+    turn: Array
+    origin: Array
+
+
+@jit
+def frame_kernel(tree, quaternion, place, position, trigonometry, chain, F, d, J, turn, origin):  # type: ignore[no-untyped-def]
+    """Jacobian of the frame (F, d) on the last body of a chain: see `frame_motion`."""
+    bodies = len(tree.kind)
+    floating = quaternion.shape[1] == 4
+    R = np.empty((bodies, 3, 3))
+    p = np.empty((bodies, 3))
+    columns = J.shape[2]
+    sl = np.zeros((columns, 3))
+    sa = np.zeros((columns, 3))
+    W = np.empty((3, 3))
+    T = np.empty((3, 3))
+    o = np.empty(3)
+    for t in range(len(position)):
+        for k in range(columns):
+            for i in range(3):
+                sl[k, i] = 0.0
+                sa[k, i] = 0.0
+        for i in range(3):
+            o[i] = 0.0
+            for j in range(3):
+                W[i, j] = 1.0 if i == j else 0.0
+        for c in range(len(chain)):
+            b = chain[c]
+            if tree.kind[b] == 2:
+                base_rotation(quaternion, t, R)
+                for i in range(3):
+                    o[i] = place[t, i]
+                    sl[i, i] = 1.0
+                    sa[3 + i, i] = 1.0
+                    for j in range(3):
+                        W[i, j] = R[0, i, j]
+                continue
+            j = b - 1 if floating else b
+            joint_placement(
+                tree, b, trigonometry[t, 0, j], trigonometry[t, 1, j], position[t, j], R, p
+            )
+            for i in range(3):
+                for k in range(3):
+                    o[i] += W[i, k] * p[b, k]
+                    T[i, k] = W[i, 0] * R[b, 0, k] + W[i, 1] * R[b, 1, k] + W[i, 2] * R[b, 2, k]
+            W[:] = T
+            for k in range(columns):
+                x, y, z = sa[k, 0], sa[k, 1], sa[k, 2]
+                u = sl[k, 0] + y * p[b, 2] - z * p[b, 1]
+                v = sl[k, 1] + z * p[b, 0] - x * p[b, 2]
+                w = sl[k, 2] + x * p[b, 1] - y * p[b, 0]
+                for i in range(3):
+                    sa[k, i] = R[b, 0, i] * x + R[b, 1, i] * y + R[b, 2, i] * z
+                    sl[k, i] = R[b, 0, i] * u + R[b, 1, i] * v + R[b, 2, i] * w
+            row = tree.row[b]
+            for i in range(3):
+                if tree.kind[b] == 0:
+                    sa[row, i] = tree.axis[b, i]
+                else:
+                    sl[row, i] = tree.axis[b, i]
+        for k in range(columns):
+            x, y, z = sa[k, 0], sa[k, 1], sa[k, 2]
+            u = sl[k, 0] + y * d[2] - z * d[1]
+            v = sl[k, 1] + z * d[0] - x * d[2]
+            w = sl[k, 2] + x * d[1] - y * d[0]
+            for i in range(3):
+                J[t, i, k] = F[0, i] * u + F[1, i] * v + F[2, i] * w
+                J[t, 3 + i, k] = F[0, i] * x + F[1, i] * y + F[2, i] * z
+        for i in range(3):
+            origin[t, i] = o[i] + W[i, 0] * d[0] + W[i, 1] * d[1] + W[i, 2] * d[2]
+            for k in range(3):
+                turn[t, i, k] = W[i, 0] * F[0, k] + W[i, 1] * F[1, k] + W[i, 2] * F[2, k]
+
+
+def chain_to(tree: Tree, body: int) -> Integers:
+    """Bodies from the root to one, in this order."""
+    found = []
+    while body >= 0:
+        found.append(body)
+        body = int(tree.parent[body])
+    return np.array(found[::-1])
+
+
+def frame_motion(
+    tree: Tree, body: int, rotation: Array, translation: Array, q: Array
+) -> FrameMotion:
+    """A frame on a body along a motion.
+
+    Parameters
+    ----------
+    tree : Tree
+    body : int
+        Its index in the tree.
+    rotation, translation : ndarray, shapes (3, 3) and (3,)
+        Placement of the frame in the body's [m].
+    q : ndarray, shape (samples, nq)
+
+    Returns
+    -------
+    FrameMotion
+    """
+    samples, floating = len(q), bool(tree.kind[0] == 2)
+    found = FrameMotion(
+        np.empty((samples, 6, tree.dof)), np.empty((samples, 3, 3)), np.empty((samples, 3))
+    )
+    quaternion, position, trigonometry = joint_functions(q, floating)
+    place = np.ascontiguousarray(q[:, :3] if floating else q[:, :0], dtype=float)
+    frame_kernel(
+        tree,
+        quaternion,
+        place,
+        position,
+        trigonometry,
+        chain_to(tree, body),
+        np.array(rotation, dtype=float),
+        np.array(translation, dtype=float),
+        *found,
+    )
+    return found
+
+
+def contact_motion(tree: Tree, robot: Robot, contact: Contact, q: Array) -> FrameMotion:
+    """The frame of a contact along a motion."""
+    body = robot.body_index(contact.body)
+    return frame_motion(tree, body, contact.rotation, contact.translation, q)
+
+
+def pulled(tree: Tree, robot: Robot, contact: Contact, q: Array, wrench: Array) -> Array:
+    """``J^T f`` of a contact's wrench as it was logged, shape (samples, dof).
+
+    Parameters
+    ----------
+    tree : Tree
+    robot : Robot
+    contact : Contact
+    q : ndarray, shape (samples, nq)
+    wrench : ndarray, shape (samples, 3 or 6)
+        In the contact's `axes` [N, Nm].
+    """
+    motion = contact_motion(tree, robot, contact, q)
+    parts = (contact.sign * (wrench - contact.bias[: wrench.shape[1]])).reshape(len(wrench), -1, 3)
+    if contact.axes == "world":
+        parts = np.einsum("tij,tki->tkj", motion.turn, parts)
+    J = motion.jacobian[:, : wrench.shape[1]]
+    return np.asarray(np.einsum("tij,ti->tj", J, parts.reshape(wrench.shape)))
+
+
+@jit
+def carried_kernel(tree, quaternion, position, trigonometry, dq, ddq, chain, out):  # type: ignore[no-untyped-def]
+    """Motion of the last body of a chain: see `carried`."""
+    bodies = len(tree.kind)
+    floating = quaternion.shape[1] == 4
+    R = np.empty((bodies, 3, 3))
+    p = np.empty((bodies, 3))
+    w = np.empty((bodies, 3))
+    al = np.empty((bodies, 3))
+    a = np.empty((bodies, 3))
+    last = chain[-1]
+    for t in range(len(position)):
+        for c in range(len(chain)):
+            b = chain[c]
+            if tree.kind[b] == 2:
+                base_rotation(quaternion, t, R)
+                base_motion(tree, t, dq, ddq, R, w, al, a)
+                continue
+            j = b - 1 if floating else b
+            joint_placement(
+                tree, b, trigonometry[t, 0, j], trigonometry[t, 1, j], position[t, j], R, p
+            )
+            rate, acceleration = dq[t, tree.row[b]], ddq[t, tree.row[b]]
+            body_motion(
+                b,
+                tree.parent[b],
+                tree.kind[b],
+                tree.axis,
+                tree.gravity,
+                R,
+                p,
+                rate,
+                acceleration,
+                w,
+                al,
+                a,
+            )
+        for i in range(3):
+            out[t, i], out[t, 3 + i], out[t, 6 + i] = w[last, i], al[last, i], a[last, i]
+
+
+def carried(tree: Tree, robot: Robot, seat: Contact, motion: tuple[Array, Array, Array]) -> Array:
+    """Motion of a frame on a robot, in the frame's axes.
+
+    Parameters
+    ----------
+    tree : Tree
+    robot : Robot
+    seat : Contact
+        The frame.
+    motion : tuple of ndarray
+        q, dq, ddq, shapes (samples, nq), (samples, dof), (samples, dof).
+
+    Returns
+    -------
+    ndarray, shape (samples, 9)
+        Angular velocity, angular acceleration, and the proper acceleration of its origin (minus
+        gravity) [rad/s, rad/s^2, m/s^2].
+    """
+    q, dq, ddq = motion
+    floating = bool(tree.kind[0] == 2)
+    body = robot.body_index(seat.body)
+    found = np.zeros((len(q), 9))
+    if body < 0:  # on a fixed base
+        found[:, 6:] = -robot.gravity
+    else:
+        functions = joint_functions(q, floating)
+        carried_kernel(tree, *functions, dq, ddq, chain_to(tree, body), found)
+    w, al, a = found[:, :3], found[:, 3:6], found[:, 6:]
+    lever = np.broadcast_to(seat.translation, w.shape)
+    a += np.cross(al, lever) + np.cross(w, np.cross(w, lever))
+    return np.asarray(np.hstack([x @ seat.rotation for x in (w, al, a)]))

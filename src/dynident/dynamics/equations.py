@@ -1,0 +1,184 @@
+"""Which of a robot's equations of motion a log can state, and what these equations determine.
+
+``Y x = S^T tau + sum_l J_l^T f_l`` has 6 + n rows on a floating base. Without joint torques its
+first six are left (Ayusawa and Venture 2008), without contact wrenches its projection on the
+null space of ``J^T`` (the notes on FloBaRoID, "Missing torque or force sensors").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.core.arrays import Array, Booleans, Integers
+from dynident.dynamics.contacts import contact_motion
+from dynident.dynamics.tree import Tree
+from dynident.robot.model import Equations, Robot
+
+SINGULAR = 1e-6
+"""Singular value of a contact Jacobian, over its largest, below which it is none."""
+FAR = 0.05
+"""Smallest squared cosine between a null space and the basis that it is described by."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What a log can show, whatever its motion.
+
+    Attributes
+    ----------
+    equations : {"full", "joints", "base", "null-space"}
+        A fixed robot has those of its joints, which all but "base" mean there.
+    still : bool
+        Whether the base stands.
+    locked : tuple of (int, float)
+        Joints that stay at a value, and whose torque says nothing: index [rad or m].
+    free : tuple of tuple of str
+        Sets of contacts that bear and that nothing measures.
+    """
+
+    equations: Equations = "full"
+    still: bool = False
+    locked: tuple[tuple[int, float], ...] = ()
+    free: tuple[tuple[str, ...], ...] = ()
+
+    def rows(self, robot: Robot) -> Booleans:
+        """Which of the equations hold without any projection, shape (dof,)."""
+        found = np.ones(robot.dof, dtype=bool)
+        first = robot.dof - robot.n
+        if self.equations == "joints":
+            found[:first] = False
+        if self.equations == "base":
+            found[first:] = False
+        for joint, _ in self.locked:
+            found[first + joint] = False
+        return found
+
+
+PLAIN = Observed()
+"""Of a log that has all."""
+
+
+def contact_jacobian(tree: Tree, robot: Robot, names: Sequence[str], q: Array) -> Array:
+    """Jacobian of contacts by name, one below another, shape (samples, components, dof)."""
+    chosen = [contact for contact in robot.contacts if contact.name in names]
+    parts = [
+        contact_motion(tree, robot, contact, q).jacobian[:, : contact.components]
+        for contact in chosen
+    ]
+    return np.concatenate(parts, axis=1)
+
+
+def touched(tree: Tree, robot: Robot, names: Sequence[str]) -> Booleans:
+    """Equations in which wrenches of contacts act, shape (dof,)."""
+    found = np.zeros(tree.dof, dtype=bool)
+    for contact in robot.contacts:
+        if contact.name in names:
+            body = robot.body_index(contact.body)
+            found[tree.path[body, : tree.path_length[body]]] = True
+    return found
+
+
+@dataclass(frozen=True)
+class NullSpace:
+    """Combinations of equations that no wrench of some contacts acts on.
+
+    Attributes
+    ----------
+    acting : ndarray of int
+        The equations in which the wrenches act.
+    scale : ndarray, shape (m,)
+        Standard deviation of each of their errors: divided by it they are all alike, and so are
+        orthonormal combinations of them.
+    basis : ndarray, shape (m, m - rank)
+        Of the null space at one instant, for the equations divided by `scale`.
+    """
+
+    acting: Integers
+    scale: Array
+    basis: Array
+
+    @property
+    def count(self) -> int:
+        """How many combinations there are."""
+        return int(self.basis.shape[1])
+
+    def at(self, J: Array) -> tuple[Array, Booleans]:
+        """The combinations along a motion, smooth: `basis` projected, orthonormal symmetrically.
+
+        Parameters
+        ----------
+        J : ndarray, shape (samples, components, dof)
+            Of the contacts.
+
+        Returns
+        -------
+        N : ndarray, shape (samples, m, m - rank)
+            For the equations as they are.
+        regular : ndarray of bool, shape (samples,)
+            Whether the contacts act as usual, and the basis reaches so far.
+        """
+        U, _, ranks = scaled(J[:, :, self.acting], self.scale)
+        rank = len(self.scale) - self.count
+        taken = U[:, :, :rank]
+        bent = self.basis - taken @ (np.swapaxes(taken, 1, 2) @ self.basis)
+        values, turns = np.linalg.eigh(np.swapaxes(bent, 1, 2) @ bent)
+        regular = ranks == rank
+        if self.count:
+            regular &= values[:, 0] > FAR
+        root = np.sqrt(np.maximum(values, FAR))[:, None, :]
+        N = bent @ ((turns / root) @ np.swapaxes(turns, 1, 2))
+        return N / self.scale[:, None], regular
+
+
+def scaled(J: Array, scale: Array) -> tuple[Array, Array, Integers]:
+    """Left singular vectors, values and ranks of ``J^T`` divided by the scale, row by row."""
+    U, s, _ = np.linalg.svd(np.swapaxes(J, 1, 2) / scale[:, None], full_matrices=False)
+    return U, s, np.sum(s > SINGULAR * s[:, :1], axis=1)
+
+
+def null_space(J: Array, acting: Integers, scale: Array) -> NullSpace:
+    """The combinations of equations on which contacts do not act, about one instant.
+
+    Parameters
+    ----------
+    J : ndarray, shape (components, dof)
+        Of the contacts, then.
+    acting : ndarray of int
+        Equations that they act on.
+    scale : ndarray, shape (m,)
+        Of these.
+    """
+    U, _, ranks = scaled(J[None][:, :, acting], scale)
+    taken = U[0, :, : ranks[0]]
+    _, vectors = np.linalg.eigh(np.eye(len(scale)) - taken @ taken.T)
+    return NullSpace(acting, scale, vectors[:, ranks[0] :])
+
+
+def shown(tree: Tree, robot: Robot, observed: Observed, q: Array, W: Array) -> Array:
+    """What a log can show of a regressor, shape (rows, columns).
+
+    Parameters
+    ----------
+    tree : Tree
+    robot : Robot
+    observed : Observed
+    q : ndarray, shape (samples, nq)
+    W : ndarray, shape (samples, dof, columns)
+    """
+    kept = observed.rows(robot)
+    if observed.equations != "null-space":
+        return W[:, kept].reshape(-1, W.shape[2])
+    found = []
+    for names in observed.free:
+        acting = touched(tree, robot, names) & kept
+        found.append(W[:, kept & ~acting].reshape(-1, W.shape[2]))
+        if not acting.any():
+            continue
+        places = np.flatnonzero(acting)
+        for J, rows in zip(contact_jacobian(tree, robot, names, q), W[:, acting], strict=True):
+            # the states are far apart: a basis each
+            found.append(null_space(J, places, np.ones(len(places))).basis.T @ rows)
+    return np.vstack(found)

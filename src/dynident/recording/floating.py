@@ -1,0 +1,497 @@
+"""What a log has of a floating base and of contacts: columns, conventions, the base's motion.
+
+Rigid-body dynamics know no place and no steady speed: of the base's motion they need how it is
+turned, its angular velocity and acceleration, and the proper acceleration of its origin (that
+minus gravity), which an inertial measurement unit gives by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from dynident.core.arrays import Array, Booleans, frozen
+from dynident.core.errors import InputError
+from dynident.core.options import Options
+from dynident.core.schema import Name, Number, Vector3
+from dynident.recording.filters import differences, zero_phase_lowpass
+from dynident.robot.model import Contact, Equations, Robot
+
+BASE: dict[str, tuple[str, ...]] = {
+    "base_position": ("base_px", "base_py", "base_pz"),
+    "base_orientation": ("base_qx", "base_qy", "base_qz", "base_qw"),
+    "base_twist": ("base_vx", "base_vy", "base_vz", "base_wx", "base_wy", "base_wz"),
+    "base_acceleration": ("base_ax", "base_ay", "base_az", "base_dwx", "base_dwy", "base_dwz"),
+    "imu": ("imu_wx", "imu_wy", "imu_wz", "imu_ax", "imu_ay", "imu_az"),
+}
+"""Signals of a base and the columns that hold them by themselves."""
+FORCE = ("fx", "fy", "fz", "mx", "my", "mz")
+"""Beginnings of the columns of a wrench."""
+UNNORMALISED = 0.02
+"""Length of a quaternion beside one from which it is no rounding."""
+SLOW = 0.02
+"""Rate below which no turn of a gyroscope can be told [rad/s]."""
+ODDS = 0.5
+"""Share by which gyroscope and orientation may differ: noise of differences is no small one."""
+SHIFTED, WORSE = 0.03, 1.2
+"""How far from its place an accelerometer has to be to be refused [m], and how much worse it fits
+there."""
+TURNS = np.radians(1.0)
+"""A base that turns by less stands."""
+
+
+@dataclass(frozen=True)
+class Floating(Options):
+    """How the columns of a floating base and of contacts are meant, and what a log states."""
+
+    equations: Annotated[
+        Equations | None,
+        "that the log states: `full`, `joints` alone, `base` alone (no torques), or the "
+        "`null-space` of contacts that nothing measures; what its columns allow unless told "
+        "otherwise",
+    ] = None
+    base: Annotated[
+        Literal["moving", "fixed"],
+        "whether the base moves as the log says, or stands with its link's axes along the world's",
+    ] = "moving"
+    quaternion: Annotated[
+        Literal["xyzw", "wxyz"], "order of the columns that `columns.base_orientation` names"
+    ] = "xyzw"
+    base_axes: Annotated[
+        Literal["base", "world"], "of the logged twist and acceleration of the base"
+    ] = "base"
+    imu_position: Annotated[Vector3, "of the inertial measurement unit in the base [m]"] = (
+        0.0, 0.0, 0.0,
+    )  # fmt: skip
+    imu_rpy: Annotated[
+        Vector3, "its orientation in the base: roll, pitch, yaw about fixed axes [rad]"
+    ] = (0.0, 0.0, 0.0)
+    locked: Annotated[
+        Mapping[Name, Number] | None,
+        "joints that were held at a value while the log was taken, which may lack their columns: "
+        "their torque is not used [rad or m]",
+    ] = None
+    contact_speed: Annotated[
+        Annotated[Number, Field(gt=0.0)],
+        "a contact that is slower touches, where the log does not say which do [m/s]",
+    ] = 0.02
+    contact_force: Annotated[
+        Annotated[Number, Field(gt=0.0)],
+        "a contact whose measured force is larger touches, where it is measured [N]",
+    ] = 5.0
+
+
+@dataclass(frozen=True)
+class Base:
+    """A floating base as it was logged; what is missing is None.
+
+    Attributes
+    ----------
+    position : ndarray, shape (samples, 3), or None
+        Of the base link's origin in the world [m].
+    orientation : ndarray, shape (samples, 4), or None
+        Unit quaternion x y z w from the base's axes to the world's, without flips.
+    twist : ndarray, shape (samples, 6), or None
+        Velocity of the origin, angular velocity, in the base's axes [m/s, rad/s].
+    acceleration : ndarray, shape (samples, 6), or None
+        Second derivative of the position, angular acceleration, in the base's axes.
+    gyro, force : ndarray, shape (samples, 3), or None
+        Angular velocity and specific force (acceleration minus gravity) of the inertial
+        measurement unit, in the base's axes [rad/s, m/s^2].
+    mount : ndarray, shape (3,)
+        Where the unit is in the base [m].
+    turn : ndarray, shape (3, 3)
+        By which its axes were turned to the base's.
+    fixed : bool
+        Whether the base stands, with its axes along the world's.
+    """
+
+    position: Array | None = None
+    orientation: Array | None = None
+    twist: Array | None = None
+    acceleration: Array | None = None
+    gyro: Array | None = None
+    force: Array | None = None
+    mount: Array | None = None
+    turn: Array | None = None
+    fixed: bool = False
+
+    def __post_init__(self) -> None:
+        for label in SAMPLED:
+            signal = getattr(self, label)
+            if signal is not None:
+                object.__setattr__(self, label, frozen(signal))
+
+    def rows(self, start: int, stop: int) -> Base:
+        """Some of the samples."""
+        cut: dict[str, Any] = {
+            label: None if (own := getattr(self, label)) is None else own[start:stop]
+            for label in SAMPLED
+        }
+        return replace(self, **cut)
+
+
+SAMPLED = ("position", "orientation", "twist", "acceleration", "gyro", "force")
+
+
+@dataclass(frozen=True)
+class BaseMotion:
+    """Motion of a base as equations need it.
+
+    Attributes
+    ----------
+    pose : ndarray, shape (samples, 7)
+        Position and quaternion x y z w; zeros and the unit quaternion where nobody knows.
+    twist : ndarray, shape (samples, 6)
+        In the base's axes; its velocity is zero where nobody knows, which changes no wrench.
+    acceleration : ndarray, shape (samples, 6)
+        In the base's axes, the linear one of the origin as it is (no spatial one).
+    proper : bool
+        Whether the linear acceleration is minus gravity.
+    oriented : bool
+        Whether the orientation is known.
+    still : bool
+        Whether the base stands.
+    """
+
+    pose: Array
+    twist: Array
+    acceleration: Array
+    proper: bool
+    oriented: bool
+    still: bool
+
+    def __post_init__(self) -> None:
+        for label in ("pose", "twist", "acceleration"):
+            object.__setattr__(self, label, frozen(getattr(self, label)))
+
+    def motion(self, gravity: Array) -> tuple[Array, Array, Array]:
+        """Configuration, twist and spatial acceleration, as the kernels have them.
+
+        Parameters
+        ----------
+        gravity : ndarray, shape (3,)
+            In the world [m/s^2].
+        """
+        acceleration = self.acceleration.copy()
+        if self.proper:
+            acceleration[:, :3] += np.einsum("tji,j->ti", matrices(self.pose[:, 3:]), gravity)
+        # spatial = classical - omega x v (Featherstone 2008, section 2.11)
+        acceleration[:, :3] -= np.cross(self.twist[:, 3:], self.twist[:, :3])
+        return self.pose, self.twist, acceleration
+
+
+def matrices(quaternion: Array) -> Array:
+    """Rotation matrices of unit quaternions x y z w, shape (samples, 3, 3)."""
+    x, y, z, w = quaternion.T
+    rows = [
+        [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
+        [2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)],
+        [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
+    ]
+    return np.asarray(np.moveaxis(np.array(rows), 2, 0))
+
+
+def from_rpy(rpy: Vector3) -> Array:
+    """Rotation matrix of roll, pitch and yaw about fixed axes."""
+    (cr, cp, cy), (sr, sp, sy) = np.cos(rpy), np.sin(rpy)
+    return np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+    )
+
+
+def without_flips(quaternion: Array) -> Array:
+    """Quaternions of the same rotations, none the negative of one near it."""
+    products = np.sum(quaternion[1:] * quaternion[:-1], axis=1)
+    signs = np.cumprod(np.where(products < 0.0, -1.0, 1.0))
+    return np.asarray(quaternion * np.concatenate([[1.0], signs])[:, None])
+
+
+def oriented(columns: Array, order: str) -> Array:
+    """Unit quaternions x y z w without flips, from logged columns that are rotations."""
+    found = columns if order == "xyzw" else columns[:, [1, 2, 3, 0]]
+    return without_flips(found / np.linalg.norm(found, axis=1)[:, None])
+
+
+def no_rotations(columns: Array) -> Booleans:
+    """Rows of finite numbers that are no quaternions of length 1, shape (samples,)."""
+    return np.asarray(np.abs(np.linalg.norm(columns, axis=1) - 1.0) > UNNORMALISED)
+
+
+def logged_base(
+    signals: Mapping[str, Array], robot: Robot, wanted: Floating, name: str
+) -> Base | None:
+    """The base of a floating robot from a log's signals; None where the log has nothing of it.
+
+    Raises
+    ------
+    InputError
+        For axes that nobody can turn.
+    """
+    if not robot.floating:
+        return None
+    if wanted.base == "fixed":
+        return Base(fixed=True)
+    quaternion = signals.get("base_orientation")
+    if quaternion is not None:
+        quaternion = oriented(quaternion, wanted.quaternion)
+    twist, acceleration = signals.get("base_twist"), signals.get("base_acceleration")
+    if wanted.base_axes == "world" and (twist is not None or acceleration is not None):
+        if quaternion is None:
+            raise InputError(
+                f"{name}: base_axes = 'world', but the log has no orientation of the base"
+            )
+        R = matrices(quaternion)
+        turned = (
+            None
+            if each is None
+            else np.einsum("tij,tki->tkj", R, each.reshape(-1, 2, 3)).reshape(-1, 6)
+            for each in (twist, acceleration)
+        )
+        twist, acceleration = turned
+    gyro = force = None
+    if "imu" in signals:
+        turn = from_rpy(wanted.imu_rpy)
+        gyro, force = signals["imu"][:, :3] @ turn.T, signals["imu"][:, 3:] @ turn.T
+    base = Base(
+        signals.get("base_position"),
+        quaternion,
+        twist,
+        acceleration,
+        gyro,
+        force,
+        np.array(wanted.imu_position),
+        from_rpy(wanted.imu_rpy),
+    )
+    known = any(getattr(base, label) is not None for label in SAMPLED)
+    return base if known else None
+
+
+def base_motion(
+    base: Base, runs: tuple[tuple[int, int], ...], samples: int, rate: float, cutoff: float,
+    measured: bool, name: str,
+) -> BaseMotion:  # fmt: skip
+    """The base's motion, filtered and differentiated like the joints'.
+
+    Angular velocity and acceleration come from the quaternion by
+    ``[omega, 0] = 2 conj(q) dq`` and ``[domega, .] = 2 conj(q) ddq``, never through angles.
+
+    Parameters
+    ----------
+    base : Base
+    runs : tuple of (start, stop)
+    samples : int
+    rate, cutoff : float
+        [Hz]
+    measured : bool
+        Whether logged twist and acceleration are taken instead of derivatives.
+    name : str
+        What messages call the log.
+
+    Raises
+    ------
+    InputError
+        When the log does not have what the base's motion is made of.
+    """
+    pose = np.zeros((samples, 7))
+    pose[:, 6] = 1.0
+    twist, acceleration = np.zeros((samples, 6)), np.zeros((samples, 6))
+    if base.fixed:
+        return BaseMotion(pose, twist, acceleration, proper=False, oriented=True, still=True)
+    inertial = base.gyro is not None and base.force is not None
+    # without the orientation nobody knows where gravity points to
+    given = measured and base.twist is not None and base.orientation is not None
+    if not inertial and not given and (base.position is None or base.orientation is None):
+        raise InputError(
+            f"{name}: the base's acceleration, or the direction of gravity, is not in the log; it "
+            "takes imu_w and imu_a, or base_p and base_q, or base_q, base_v and base_w with "
+            "derivatives = 'measured'"
+        )
+    for start, stop in runs:
+        run = slice(start, stop)
+
+        def smooth(signal: Array, run: slice = run) -> Array:
+            return zero_phase_lowpass(signal[run], cutoff, rate)
+
+        if base.position is not None:
+            pose[run, :3] = smooth(base.position)
+        if base.orientation is not None:
+            quaternion = smooth(base.orientation)
+            pose[run, 3:] = quaternion / np.linalg.norm(quaternion, axis=1, keepdims=True)
+        R = matrices(pose[run, 3:])
+        if given:
+            assert base.twist is not None
+            twist[run] = smooth(base.twist)
+            if base.acceleration is not None:
+                acceleration[run] = smooth(base.acceleration)
+            else:
+                acceleration[run] = differences(twist[run], rate)[0]
+                acceleration[run, :3] += np.cross(twist[run, 3:], twist[run, :3])
+            continue
+        if base.position is not None and base.orientation is not None:
+            velocity, second = differences(pose[run, :3], rate)
+            twist[run, :3] = np.einsum("tji,tj->ti", R, velocity)
+            acceleration[run, :3] = np.einsum("tji,tj->ti", R, second)
+        if base.gyro is not None:
+            twist[run, 3:] = smooth(base.gyro)
+            acceleration[run, 3:] = differences(twist[run, 3:], rate)[0]
+        elif base.orientation is not None:
+            first, second = differences(pose[run, 3:], rate)
+            twist[run, 3:] = 2.0 * turned_back(pose[run, 3:], first)
+            acceleration[run, 3:] = 2.0 * turned_back(pose[run, 3:], second)
+        if inertial:
+            assert base.force is not None
+            assert base.mount is not None
+            rate_, spin = twist[run, 3:], acceleration[run, 3:]
+            lever = np.cross(spin, base.mount) + np.cross(rate_, np.cross(rate_, base.mount))
+            acceleration[run, :3] = smooth(base.force) - lever
+        if inertial and base.orientation is not None:
+            refuse_turned_unit(base, pose[run, 3:], twist[run, 3:], rate, name)
+            if base.position is not None:
+                assert base.force is not None
+                refuse_shifted_unit(base, pose[run], twist[run, 3:], smooth(base.force), rate, name)
+    return BaseMotion(
+        pose,
+        twist,
+        acceleration,
+        proper=inertial and not given,
+        oriented=base.orientation is not None,
+        still=False,
+    )
+
+
+def refuse_turned_unit(base: Base, quaternion: Array, gyro: Array, rate: float, name: str) -> None:
+    """Refuse a gyroscope that turns otherwise than the base's orientation does.
+
+    Raises
+    ------
+    InputError
+        With the turn under which they would agree, where there is one (Kabsch's algorithm).
+    """
+    seen = 2.0 * turned_back(quaternion, differences(quaternion, rate)[0])
+    size = float(np.linalg.norm(seen))
+    if size < SLOW * np.sqrt(len(seen)) or np.linalg.norm(seen - gyro) < ODDS * size:
+        return
+    U, _, Vt = np.linalg.svd(seen.T @ gyro)
+    turn = U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt
+    words = f"{name}: the gyroscope does not turn as the base's orientation does"
+    if np.linalg.norm(seen - gyro @ turn.T) < ODDS * size:
+        mounted = turn if base.turn is None else turn @ base.turn
+        rpy = ", ".join(f"{angle:.3g}" for angle in to_rpy(mounted))
+        raise InputError(f"{words}; mounted with imu_rpy = [{rpy}] it would")
+    raise InputError(
+        f"{words}, however it is mounted; check imu_w (rad/s), the order of the quaternion, and "
+        "whether it turns the base's axes to the world's"
+    )
+
+
+def refuse_shifted_unit(
+    base: Base, pose: Array, twist: Array, force: Array, rate: float, name: str
+) -> None:
+    """Refuse an accelerometer that is elsewhere in the base than it is said to be.
+
+    ``f = R^T (ddp - g) + dw x r + w x (w x r)`` is linear in gravity g and the place r.
+
+    Raises
+    ------
+    InputError
+        With the place at which what it says fits.
+    """
+    assert base.mount is not None
+    R = matrices(pose[:, 3:])
+    spin = differences(twist, rate)[0]
+    moved = np.einsum("tji,tj->ti", R, differences(pose[:, :3], rate)[1])
+    unit = np.eye(3)
+    lever = np.stack(
+        [np.cross(spin, e) + np.cross(twist, np.cross(twist, e)) for e in unit], axis=2
+    )
+    A = np.concatenate([-np.swapaxes(R, 1, 2), lever], axis=2).reshape(-1, 6)
+    y = (force - moved).reshape(-1)
+    found, *_ = np.linalg.lstsq(A, y, rcond=None)
+    stated, *_ = np.linalg.lstsq(A[:, :3], y - A[:, 3:] @ base.mount, rcond=None)
+    best = float(np.linalg.norm(y - A @ found))
+    given = float(np.linalg.norm(y - A[:, :3] @ stated - A[:, 3:] @ base.mount))
+    if given < WORSE * best or np.linalg.norm(found[3:] - base.mount) < SHIFTED:
+        return
+    place = ", ".join(f"{x:.3g}" for x in found[3:])
+    raise InputError(
+        f"{name}: what the accelerometer says does not fit its place in the base; at "
+        f"imu_position = [{place}] it would"
+    )
+
+
+def to_rpy(R: Array) -> tuple[float, float, float]:
+    """Roll, pitch and yaw about fixed axes of a rotation matrix."""
+    pitch = np.arctan2(-R[2, 0], np.hypot(R[0, 0], R[1, 0]))
+    return (
+        float(np.arctan2(R[2, 1], R[2, 2])),
+        float(pitch),
+        float(np.arctan2(R[1, 0], R[0, 0])),
+    )
+
+
+def turned_back(quaternion: Array, other: Array) -> Array:
+    """Vector part of ``conj(q) p``, both x y z w."""
+    v, w = quaternion[:, :3], quaternion[:, 3:]
+    u, s = other[:, :3], other[:, 3:]
+    return w * u - s * v - np.cross(v, u)
+
+
+def turning(motion: BaseMotion, runs: tuple[tuple[int, int], ...]) -> float:
+    """By how much the direction of gravity, or the base, turns at most over a log [rad]."""
+    rates = np.concatenate([motion.twist[a:b, 3:] for a, b in runs])
+    if not motion.oriented:
+        return float(np.max(np.ptp(rates, axis=0))) if len(rates) else 0.0
+    first = motion.pose[runs[0][0], 3:]
+    products = np.concatenate([motion.pose[a:b, 3:] @ first for a, b in runs])
+    return float(2.0 * np.arccos(np.clip(np.min(np.abs(products)), 0.0, 1.0)))
+
+
+def wrench_columns(contact: Contact) -> tuple[str, ...]:
+    """Columns of a contact's wrench."""
+    return tuple(f"{part}_{contact.name}" for part in FORCE[: contact.components])
+
+
+def logged_robot(robot: Robot) -> Robot:
+    """The robot whose columns a log has: of a limb its carrier, with the limb's contacts."""
+    if robot.carrier is None or robot.seat is None:
+        return robot
+    return replace(robot.carrier, contacts=(robot.seat, *robot.contacts[1:]))
+
+
+def floating_columns(robot: Robot) -> dict[str, tuple[str, ...]]:
+    """Columns of a robot's base and contacts by their signals, as files have them."""
+    found = dict(BASE) if robot.floating else {}
+    for contact in robot.contacts:
+        found[f"wrench_{contact.name}"] = wrench_columns(contact)
+        found[f"contact_{contact.name}"] = (f"contact_{contact.name}",)
+    return found
+
+
+def logged_contacts(
+    signals: Mapping[str, Array], robot: Robot, wanted: Floating
+) -> tuple[dict[str, Array], dict[str, Booleans]]:
+    """Wrenches, and which contacts touch where the log or their force says it, by name."""
+    wrenches = {
+        contact.name: signals[f"wrench_{contact.name}"]
+        for contact in robot.contacts
+        if f"wrench_{contact.name}" in signals
+    }
+    touching = {
+        contact.name: signals[f"contact_{contact.name}"][:, 0] > 0.5
+        for contact in robot.contacts
+        if f"contact_{contact.name}" in signals
+    }
+    for contact in robot.contacts:
+        if contact.name in wrenches and contact.name not in touching:
+            unloaded = wrenches[contact.name][:, :3] - contact.bias[:3]
+            touching[contact.name] = np.linalg.norm(unloaded, axis=1) > wanted.contact_force
+    return wrenches, touching

@@ -1,0 +1,345 @@
+"""Logs of floating robots, of contacts and of locked joints as rows of all equations of motion.
+
+``Y x = S^T tau + sum_l J_l^T f_l``: a generalised log has the base before the joints in its
+motion, and on the right-hand side what torques and measured wrenches do. Rows that a log cannot
+state are not fitted: those of the base on a robot with joint torques alone, those of torques
+where there are none, those of a locked joint, and where contacts bear that nothing measures all
+in which they act but for the combinations on which they do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from dynident.core.arrays import Array, Booleans, Integers
+from dynident.core.errors import InputError
+from dynident.dynamics import inverse_dynamics
+from dynident.dynamics.contacts import carried, contact_motion, pulled
+from dynident.dynamics.equations import (
+    PLAIN,
+    NullSpace,
+    Observed,
+    contact_jacobian,
+    null_space,
+    touched,
+)
+from dynident.dynamics.idim import Idim
+from dynident.dynamics.tree import build_tree
+from dynident.recording.filters import zero_phase_lowpass
+from dynident.recording.floating import BaseMotion
+from dynident.recording.prepare import Samples
+from dynident.robot.model import Equations, Robot
+
+CHUNK = 4096
+LOST = 0.1
+"""Share of a log that contacts which change too soon may take unsaid."""
+SHARE = 1e-3
+"""Of a robot's own noise that no equation's is below, so that none is taken for exact."""
+
+
+@dataclass(frozen=True)
+class GeneralisedSamples(Samples):
+    """A log whose motion and torques are those of all equations: base first, then joints.
+
+    Attributes
+    ----------
+    observed : Observed
+        What it can show.
+    sets : tuple of tuple of str
+        Contacts that bear unmeasured, of each of the `segments`.
+    scale : ndarray, shape (dof,)
+        Standard deviation of each equation's error, so far as the log's noise shows it: by it
+        equations are combined where contacts bear unmeasured [Nm or N].
+    stated : ndarray of bool, shape (samples, dof)
+        Which equations hold without any combination.
+    """
+
+    observed: Observed = PLAIN
+    sets: tuple[tuple[str, ...], ...] = ()
+    scale: Array | None = None
+    stated: Booleans | None = None
+
+
+def plain(robot: Robot, log: Samples) -> bool:
+    """Whether the log's rows are the torques of a fixed robot's joints."""
+    return not robot.floating and not log.wrenches and not log.locked
+
+
+def refuse_generalised(robot: Robot, logs: Sequence[Samples], what: str) -> None:
+    """Refuse logs whose rows are not the torques of a fixed robot's joints.
+
+    Raises
+    ------
+    InputError
+        Naming the command that takes no others.
+    """
+    for log in logs:
+        if not plain(robot, log):
+            raise InputError(
+                f"{log.name}: {what} takes robots on fixed bases without contacts and locked "
+                "joints alone, so far; dynident identify takes this log, and asks gravity about it"
+            )
+
+
+def generalised(idim: Idim, log: Samples) -> Samples:
+    """A log with all equations of motion; as it is where these are the torques of the joints.
+
+    Raises
+    ------
+    InputError
+        When it lacks what its equations take.
+    """
+    robot, tree = idim.robot, idim.tree
+    if isinstance(log, GeneralisedSamples) or plain(robot, log):
+        return log
+    first = robot.dof - robot.n
+    q, dq, ddq, still = log.q, log.dq, log.ddq, False
+    if robot.floating:
+        if log.base is None:
+            raise InputError(
+                f"{log.name}: {robot.name} floats, but the log has nothing of its base: no "
+                "base_px ... base_qw, no imu_wx ... imu_az; a base that stands has base = 'fixed'"
+            )
+        moved = log.base.motion(robot.gravity)
+        q, dq, ddq = (np.hstack(pair) for pair in zip(moved, (q, dq, ddq), strict=True))
+        still = log.base.still
+    kind = equations_of(robot, log)
+    tau = np.hstack([np.zeros((len(q), first)), log.tau])
+    for contact in robot.contacts:
+        if contact.name in log.wrenches:
+            refuse_unturned(log, contact.axes)
+            for a in range(0, len(q), CHUNK):
+                s = slice(a, a + CHUNK)
+                tau[s] += pulled(tree, robot, contact, q[s], log.wrenches[contact.name][s])
+    numbers = {name: j for j, name in enumerate(robot.joint_names)}
+    held = tuple((numbers[name], value) for name, value in log.locked.items())
+    observed = Observed(kind, still, held)
+    segments = log.segments
+    sets: tuple[tuple[str, ...], ...] = ((),) * len(log.segments)
+    rows = observed.rows(robot)
+    stated = np.broadcast_to(rows, (len(q), len(rows)))
+    scale = None
+    if kind == "null-space":
+        segments, sets = bearing(idim, log, q, dq)
+        log = replace(log, warnings=(*log.warnings, *brief(log, segments)))
+        observed = replace(observed, free=tuple(dict.fromkeys(sets)))
+        stated = stated.copy()
+        for (start, stop), names in zip(segments, sets, strict=True):
+            stated[start:stop, touched(tree, robot, names)] = False
+        scale = noise(idim, log, (q, dq, ddq))
+    filters = (log.filters[0],) * first + log.filters
+    moving = np.hstack([np.ones((len(q), first), dtype=bool), log.moving]) & stated
+    fields = {name: getattr(log, name) for name in log.__dataclass_fields__}
+    fields |= {
+        "q": q, "dq": dq, "ddq": ddq, "tau": tau, "segments": segments, "filters": filters,
+        "moving": moving,
+    }  # fmt: skip
+    return GeneralisedSamples(**fields, observed=observed, sets=sets, scale=scale, stated=stated)
+
+
+def cut_off(idim: Idim, log: Samples) -> Samples:
+    """A log of the whole robot as one of the limb that was cut off it.
+
+    The limb's base moves as its seat on the carrier does.
+
+    Raises
+    ------
+    InputError
+        When the log does not fit the carrier, or has nothing of its base.
+    """
+    robot = idim.robot
+    carrier, seat = robot.carrier, robot.seat
+    if carrier is None or seat is None:
+        return log
+    whole = log.of_joints(carrier.joint_names)
+    motion = whole.q, whole.dq, whole.ddq
+    if carrier.floating:
+        if whole.base is None:
+            raise InputError(
+                f"{log.name}: {carrier.name} floats, but the log has nothing of its base, which "
+                f"carries {robot.base_link}"
+            )
+        moved = whole.base.motion(carrier.gravity)
+        motion = tuple(np.hstack(pair) for pair in zip(moved, motion, strict=True))  # type: ignore[assignment]
+    felt = carried(build_tree(carrier), carrier, seat, motion)
+    samples = len(whole.q)
+    pose = np.zeros((samples, 7))
+    pose[:, 6] = 1.0
+    twist = np.hstack([np.zeros((samples, 3)), felt[:, :3]])
+    acceleration = np.hstack([felt[:, 6:], felt[:, 3:6]])
+    base = BaseMotion(pose, twist, acceleration, proper=True, oriented=False, still=False)
+    own = {name: log.locked[name] for name in robot.joint_names if name in log.locked}
+    names = [contact.name for contact in robot.contacts]
+    wrenches = {name: own for name, own in log.wrenches.items() if name in names}
+    touching = {name: own for name, own in log.touching.items() if name in names}
+    limb = whole.of_joints(robot.joint_names)
+    return replace(limb, base=base, locked=own, wrenches=wrenches, touching=touching)
+
+
+def equations_of(robot: Robot, log: Samples) -> Equations:
+    """Which equations a log states: those that were asked for, else all that it can.
+
+    Raises
+    ------
+    InputError
+        When it cannot state those that were asked for.
+    """
+    unmeasured = [c.name for c in robot.contacts if c.name not in log.wrenches]
+    kind = log.equations
+    if kind is None:
+        kind = "base" if log.torque == "none" else "null-space" if unmeasured else "full"
+        if not robot.floating and kind == "base":
+            kind = "joints"
+    if kind == "base" and not robot.floating:
+        raise InputError(f"{log.name}: equations = 'base' are of a robot that is read as floating")
+    if kind != "base" and log.torque == "none":
+        raise InputError(
+            f"{log.name}: has no torques, which equations = {kind!r} take; name them in "
+            "columns.tau, or set equations = 'base'"
+        )
+    if kind != "null-space" and unmeasured:
+        raise InputError(
+            f"{log.name}: no wrench of {', '.join(unmeasured)} (fx_{unmeasured[0]} ...), which "
+            f"equations = {kind!r} take; set equations = 'null-space'"
+        )
+    return kind
+
+
+def refuse_unturned(log: Samples, axes: str) -> None:
+    """Refuse wrenches in the world's axes where nobody knows how the base is turned."""
+    if axes == "world" and log.base is not None and not log.base.oriented:
+        raise InputError(
+            f"{log.name}: wrenches in the world's axes take the orientation of the base, which "
+            "the log does not have"
+        )
+
+
+def bearing(
+    idim: Idim, log: Samples, q: Array, dq: Array
+) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[str, ...], ...]]:
+    """Stretches of a log between which contacts change, and the unmeasured ones of each.
+
+    A contact of which nothing says whether it bears does where its frame is slower than
+    `contact_speed`.
+
+    Raises
+    ------
+    InputError
+        When the log does not say which contacts bear.
+    """
+    robot, tree = idim.robot, idim.tree
+    free = [c for c in robot.contacts if c.name not in log.wrenches]
+    flags = np.zeros((len(q), len(free)), dtype=bool)
+    for k, contact in enumerate(free):
+        if contact.name in log.touching:
+            flags[:, k] = log.touching[contact.name]
+            continue
+        if log.base is not None and not np.any(log.base.twist[:, :3]) and not log.base.still:
+            raise InputError(
+                f"{log.name}: nothing says when {contact.name} bears: no contact_{contact.name}, "
+                "and without the base's position and orientation nobody knows its speed"
+            )
+        for a in range(0, len(q), CHUNK):
+            s = slice(a, a + CHUNK)
+            J = contact_motion(tree, robot, contact, q[s]).jacobian[:, :3]
+            speed = np.linalg.norm(np.einsum("tij,tj->ti", J, dq[s]), axis=1)
+            flags[s, k] = speed < log.contact_speed
+    segments, sets = [], []
+    shortest = max(2 * f.half + 1 for f in log.filters)
+    for start, stop in log.segments:
+        changes = np.flatnonzero(np.any(flags[start + 1 : stop] != flags[start : stop - 1], axis=1))
+        edges = [start, *(start + 1 + changes).tolist(), stop]
+        for a, b in pairwise(edges):
+            if b - a >= shortest:
+                segments.append((a, b))
+                sets.append(tuple(c.name for c, on in zip(free, flags[a], strict=True) if on))
+    if not segments:
+        raise InputError(
+            f"{log.name}: its contacts never last for {shortest / log.rate:.2g} s, as the torque "
+            "filter takes; check the contact columns, or raise contact_speed or bandwidth"
+        )
+    return tuple(segments), tuple(sets)
+
+
+def brief(log: Samples, segments: Sequence[tuple[int, int]]) -> tuple[str, ...]:
+    """A warning where contacts change too often for the filters."""
+    lost = 1.0 - sum(b - a for a, b in segments) / sum(b - a for a, b in log.segments)
+    if lost < LOST:
+        return ()
+    return (
+        f"{log.name}: {100.0 * lost:.0f} % of the samples are between contacts that change sooner "
+        "than the torque filter takes, and are not fitted; a larger bandwidth keeps more",
+    )
+
+
+def noise(idim: Idim, log: Samples, motion: tuple[Array, Array, Array]) -> Array:
+    """Standard deviation of each equation's error, as far as noise above the motion shows it.
+
+    Of torques that of what the torque filter would take away; of the base's wrench, which
+    nobody measures, that of the robot file's weight and inertia along the measured motion.
+    """
+    robot, runs = idim.robot, log.runs
+    first = robot.dof - robot.n
+    signal = np.hstack([np.zeros((len(log.tau), first)), log.tau])
+    if first and robot.has_nominal:
+        signal[:, :first] = inverse_dynamics(idim.tree, robot.nominal, *motion)[:, :first]
+    cutoff = max(f.cutoff for f in log.filters)
+    squares = np.zeros(robot.dof)
+    for start, stop in runs:
+        rough = signal[start:stop] - zero_phase_lowpass(signal[start:stop], cutoff, log.rate)
+        squares += np.sum(rough**2, axis=0)
+    found = np.sqrt(squares / sum(stop - start for start, stop in runs))
+    typical = float(np.max(found))
+    return np.maximum(found, SHARE * typical) if typical > 0.0 else np.ones(robot.dof)
+
+
+def null_spaces(idim: Idim, log: GeneralisedSamples, segment: int) -> NullSpace | None:
+    """The combinations that are free of what bears unmeasured over a segment; None of nothing.
+
+    About the middle of the segment.
+    """
+    names, (start, stop) = log.sets[segment], log.segments[segment]
+    acting = touched(idim.tree, idim.robot, names) & log.observed.rows(idim.robot)
+    if not acting.any():
+        return None
+    assert log.scale is not None
+    middle = log.q[(start + stop) // 2][None]
+    places = np.flatnonzero(acting)
+    J = contact_jacobian(idim.tree, idim.robot, names, middle)[0]
+    return null_space(J, places, log.scale[places])
+
+
+@dataclass(frozen=True)
+class FreeGroups:
+    """Groups of rows that are free of one set of unmeasured contacts.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The contacts.
+    acting : ndarray of int
+        Equations that are combined.
+    count : int
+        How many groups.
+    """
+
+    names: tuple[str, ...]
+    acting: Integers
+    count: int
+
+
+def free_groups(idim: Idim, logs: Sequence[Samples]) -> tuple[FreeGroups, ...]:
+    """Groups that are free of contacts, of each set that some log has."""
+    found: dict[tuple[str, ...], FreeGroups] = {}
+    for log in logs:
+        if not isinstance(log, GeneralisedSamples):
+            continue
+        for segment, names in enumerate(log.sets):
+            space = null_spaces(idim, log, segment) if names not in found and names else None
+            if space is not None:
+                found[names] = FreeGroups(names, space.acting, space.count)
+    return tuple(found.values())

@@ -1,0 +1,135 @@
+"""An identified model as one of MuJoCo, and how soft its friction loss is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.dynamics.whole import Model
+from dynident.results.exported import left_out
+from dynident.results.mjcf import motor_name, standard_mjcf
+from dynident.results.softness import softness
+from dynident.results.terms import joint_terms
+
+
+@dataclass(frozen=True, eq=False)
+class MujocoModel:
+    """A compiled model of MuJoCo with identified values, and what it has no place for.
+
+    Attributes
+    ----------
+    model : mujoco.MjModel
+        That of `Identification.model_mjcf`: with the identified inertials, ``dof_armature`` (Ia),
+        ``dof_damping`` (fv) and ``dof_frictionloss`` (fc), and a fixed tendon with the same for
+        each motor that turns with several joints. Where a width of the friction's sign is known,
+        ``dof_solref`` and ``dof_solimp`` (of tendons likewise) give friction loss that softness at
+        the model's time step.
+    offset : ndarray, shape (nv,)
+        Torque that the drives need at rest beside weight, in the order of the model's velocities:
+        ``data.qfrc_applied[:] = -offset`` [Nm or N].
+    notes : tuple of str
+        What was identified beside that, and is not in it.
+    """
+
+    model: Any
+    offset: Array
+    notes: tuple[str, ...]
+
+
+def mujoco_library() -> Any:
+    """MuJoCo's module.
+
+    Raises
+    ------
+    InputError
+        When it is not installed.
+    """
+    try:
+        import mujoco
+    except ImportError as error:
+        raise InputError("needs MuJoCo: pip install dynident[mujoco]") from error
+    return mujoco
+
+
+def mujoco_model(
+    model: Model, width: npt.ArrayLike | None = None, said: tuple[str, ...] = ()
+) -> MujocoModel:
+    """A compiled model of MuJoCo from the identified MJCF and the identified drives.
+
+    Parameters
+    ----------
+    model : Model
+        Whose links can exist.
+    width : array_like, shape () or (n,), optional
+        Of the smoothed sign that friction was identified with; MuJoCo's own softness without.
+    said : tuple of str
+        Notes on the model itself.
+
+    Raises
+    ------
+    InputError
+        When MuJoCo is not installed, or cannot compile the model; when the robot's file no longer
+        fits the robot.
+    ComputationError
+        For links that no MJCF can hold.
+    """
+    mujoco = mujoco_library()
+    with TemporaryDirectory() as folder:  # meshes are found from a file's folder alone
+        path = Path(folder) / "model.xml"
+        path.write_bytes(standard_mjcf(model.idim, model.theta, path.parent)[0])
+        try:
+            found = mujoco.MjModel.from_xml_path(str(path))
+        except (ValueError, RuntimeError) as error:
+            reason = " ".join(str(error).split())
+            raise InputError(f"{model.idim.robot.name}: MuJoCo refuses it: {reason}") from error
+    terms = joint_terms(model)
+    offset = np.zeros(found.nv)
+    offset[velocities(found, model.idim.robot.joint_names)] = terms.offset
+    if width is not None:
+        soften(found, model, width)
+    return MujocoModel(found, offset, said + left_out(terms.left, "model of MuJoCo"))
+
+
+def velocities(found: Any, names: tuple[str, ...]) -> list[int]:
+    """Where joints stand among a compiled model's velocities."""
+    return [int(found.joint(name).dofadr[0]) for name in names]
+
+
+def soften(found: Any, model: Model, width: npt.ArrayLike) -> None:
+    """Give the friction loss of joints and tendons the rise of ``fc tanh(v / width)``.
+
+    Parameters
+    ----------
+    found : mujoco.MjModel
+        Compiled; it is changed.
+    model : Model
+    width : array_like, shape () or (n,)
+    """
+    idim, h = model.idim, float(found.opt.timestep)
+    widths = np.full(idim.robot.n, width, dtype=float)
+    rows = velocities(found, idim.robot.joint_names)
+    inverse = found.dof_invweight0[rows]
+    found_of = softness(found.dof_frictionloss[rows], widths, inverse, h)
+    set_softness(found.dof_solimp, found.dof_solref, rows, *found_of)
+    motors = [gear.number - 1 for gear in idim.gears if gear.coupled]
+    names = [motor_name(idim.robot.joint_names[k]) for k in motors]
+    rows = [int(found.tendon(name).id) for name in names]
+    inverse = found.tendon_invweight0[rows]
+    found_of = softness(found.tendon_frictionloss[rows], widths[motors], inverse, h)
+    set_softness(found.tendon_solimp_fri, found.tendon_solref_fri, rows, *found_of)
+
+
+def set_softness(
+    solimp: Array, solref: Array, rows: list[int], impedance: Array, damping: Array
+) -> None:
+    """Write what `softness` gives where there is friction."""
+    for row, d, b in zip(rows, impedance, damping, strict=True):
+        if b > 0.0:
+            solimp[row], solref[row] = [d, d, 1e-3, 0.5, 2.0], [0.0, -b]

@@ -1,0 +1,132 @@
+"""Where the world acts on a robot: frames of its file by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+from pydantic import field_validator
+
+from dynident.core.arrays import frozen
+from dynident.core.errors import InputError
+from dynident.core.schema import Name, Number, Spec
+from dynident.core.text import nearest
+from dynident.robot.geometry import joint_placements, moving_joints, urdf_model
+from dynident.robot.model import Contact, Robot
+
+
+class ContactSpec(Spec):
+    """One contact, as a robot file or a study has it.
+
+    Attributes
+    ----------
+    name : str
+        As the log's columns have it: ``fx_<name>``, ``contact_<name>``.
+    frame : str, optional
+        The link whose frame it is; its name when left out.
+    kind : {"surface", "point"}
+        Whether it bears moments, too.
+    axes : {"frame", "world"}
+        In which its wrench is logged.
+    bias : tuple of floats
+        What its sensor reads unloaded [N, Nm].
+    sign : {1, -1}
+        -1 where the log has what acts on the world, and not on the robot.
+    """
+
+    name: Name
+    frame: Name | None = None
+    kind: Literal["surface", "point"] = "surface"
+    axes: Literal["frame", "world"] = "frame"
+    bias: tuple[Number, ...] = (0.0,) * 6
+    sign: Literal[1, -1] = 1
+
+    @field_validator("bias")
+    @classmethod
+    def _three_or_six(cls, bias: tuple[float, ...]) -> tuple[float, ...]:
+        if len(bias) not in (3, 6):
+            raise ValueError(f"has {len(bias)} components; a force has 3, a wrench 6")
+        return (*bias, 0.0, 0.0, 0.0)[:6]
+
+
+def with_contacts(robot: Robot, contacts: Sequence[ContactSpec]) -> Robot:
+    """The robot with contacts at frames of its URDF.
+
+    Parameters
+    ----------
+    robot : Robot
+    contacts : sequence of ContactSpec
+
+    Raises
+    ------
+    InputError
+        For frames that the file does not have, and names that are there twice.
+    """
+    if not contacts:
+        return robot
+    path, _, model, carriers = urdf_model(robot, "in which contacts could be found")
+    placements = joint_placements(model, robot)
+    moving = moving_joints(carriers)
+    links = {
+        frame.name: frame
+        for frame in model.frames
+        if frame.name not in model.names  # links, and no joints
+    }
+    found: list[Contact] = []
+    for spec in contacts:
+        wanted = spec.frame or spec.name
+        if wanted in model.names:
+            moved = next(f.name for f in links.values() if model.names[f.parentJoint] == wanted)
+            raise InputError(
+                f"{path}: contact {spec.name!r}: {wanted!r} is a joint; name a link in frame, "
+                f"such as {moved!r}, which it moves"
+            )
+        if wanted not in links:
+            raise InputError(
+                f"{path}: contact {spec.name!r}: there is no link {wanted!r}"
+                f"{nearest(wanted, links)} (frame names the link)"
+            )
+        if spec.name in [each.name for each in found]:
+            raise InputError(f"{path}: contact {spec.name!r} is there twice")
+        frame = links[wanted]
+        joint = int(frame.parentJoint)
+        carrier = carriers[joint]
+        if carrier not in moving:
+            raise InputError(
+                f"{path}: contact {spec.name!r} is on the fixed base, where no wrench moves the "
+                "robot; read it as floating (floating = true, base = 'fixed') to weigh its base"
+            )
+        placement = placements[carrier].inverse() * placements[joint] * frame.placement
+        found.append(
+            Contact(
+                name=spec.name,
+                frame=wanted,
+                body=moving.index(carrier) + (0 if robot.floating else 1),
+                rotation=frozen(placement.rotation),
+                translation=frozen(placement.translation),
+                surface=spec.kind == "surface",
+                axes=spec.axes,
+                bias=frozen(np.array(spec.bias)),
+                sign=spec.sign,
+            )
+        )
+    return replace(robot, contacts=tuple(found))
+
+
+def named_contacts(texts: Sequence[str]) -> tuple[ContactSpec, ...]:
+    """Contacts from ``LINK`` or ``LINK:point``, as the command line has them.
+
+    Raises
+    ------
+    InputError
+        For other kinds.
+    """
+    found = []
+    for text in texts:
+        name, _, kind = text.partition(":")
+        if kind not in ("", "point", "surface") or not name:
+            raise InputError(f"contact {text!r}: is LINK, LINK:point or LINK:surface")
+        found.append(ContactSpec(name=name, kind="point" if kind == "point" else "surface"))
+    return tuple(found)

@@ -1,0 +1,135 @@
+"""A limb cut off at a force/torque sensor: the subtree beyond, with the sensor as its base.
+
+The base of the limb moves as its carrier says, and the sensor measures the wrench on it: its
+equations are those of a floating robot (the notes on FloBaRoID: "the arms were 'cut' at the
+position of the 6 DOF F/T sensors").
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pinocchio as pin
+
+from dynident.core.arrays import frozen
+from dynident.core.errors import InputError
+from dynident.core.text import nearest
+from dynident.robot.drives import Drives
+from dynident.robot.geometry import joint_placements, moving_joints, urdf_model
+from dynident.robot.model import Contact, Robot
+
+
+def beyond(robot: Robot, frame: str, name: str | None = None) -> Robot:
+    """The part of a robot beyond a sensor, as a floating robot with the sensor as its contact.
+
+    Parameters
+    ----------
+    robot : Robot
+        From a URDF.
+    frame : str
+        The link that the sensor holds; its axes and origin are the sensor's.
+    name : str, optional
+        Of the sensor in the log's columns, ``fx_<name>``; the frame's by default.
+
+    Returns
+    -------
+    Robot
+        Its base link is `frame`, its first contact the sensor, whose wrench acts on it; its
+        motion comes from logs of the whole robot, its `carrier`.
+
+    Raises
+    ------
+    InputError
+        For links that the file does not have, and cuts through coupled drives.
+    """
+    path, _, model, carriers = urdf_model(robot, "at whose links it could be cut")
+    links = {each.name: k for k, each in enumerate(model.frames) if each.name not in model.names}
+    if frame not in links:
+        raise InputError(f"{path}: there is no link {frame!r} to cut at{nearest(frame, links)}")
+    held = held_frames(model, links[frame])
+    placements = joint_placements(model, robot)
+    moving = moving_joints(carriers)
+    seat = model.frames[links[frame]]
+    root = placements[int(seat.parentJoint)] * seat.placement
+    base = carriers[int(seat.parentJoint)]
+    chosen = [
+        k
+        for k, joint in enumerate(moving)
+        if joint != base and bool(held & {joint_frame(model, joint)})
+        and not (robot.floating and joint == 1)
+    ]  # fmt: skip
+    inside = {moving[k] for k in chosen}
+    inertia = np.zeros(10)
+    for k in held:
+        each = model.frames[k]
+        if carriers[int(each.parentJoint)] not in inside:
+            placed = root.inverse() * placements[int(each.parentJoint)] * each.placement
+            inertia += placed.act(each.inertia).toDynamicParameters()
+    offset = 0 if robot.floating else 1
+    numbers = [k + offset for k in chosen]  # of the joints in the carrier
+    order = {number: new for new, number in enumerate(numbers, start=1)}
+    joints, nominal = [], [inertia]
+    for number in numbers:
+        joint = robot.joints[number - 1]
+        parent = order.get(joint.parent, 0)
+        if parent == 0:
+            at = placements[moving[number - offset]]
+            rest = root.inverse() * at
+            joint = replace(
+                joint, rotation=frozen(rest.rotation), translation=frozen(rest.translation)
+            )
+        joints.append(replace(joint, parent=parent))
+        nominal.append(robot.nominal[robot.body_index(number)])
+    turns = robot.drives.turns
+    own = [number - 1 for number in numbers]
+    rest_of = [k for k in range(robot.n) if k not in own]
+    if np.any(turns[np.ix_(own, rest_of)]) or np.any(turns[np.ix_(rest_of, own)]):
+        raise InputError(f"{path}: a coupled drive acts on both sides of {frame}; cut elsewhere")
+    on = (placements[base].inverse() * root) if base in moving else root
+    if not joints:
+        raise InputError(f"{path}: no joint moves beyond {frame}; cut nearer to the base")
+    called = name or frame
+    further = []
+    for contact in robot.contacts:
+        if links[contact.frame] in held and contact.body in order:
+            further.append(replace(contact, body=order[contact.body]))
+        elif links[contact.frame] in held:
+            placed = on.inverse() * pin.SE3(contact.rotation, contact.translation)
+            at = frozen(placed.rotation), frozen(placed.translation)
+            further.append(replace(contact, body=0, rotation=at[0], translation=at[1]))
+    unit = np.eye(3), np.zeros(3)
+    return Robot(
+        name=f"{robot.name} beyond {frame}",
+        joints=tuple(joints),
+        nominal=frozen(np.array(nominal)),
+        drives=Drives.direct(len(joints)),
+        floating=True,
+        base_link=frame,
+        gravity=robot.gravity,
+        locked={},
+        source=robot.source,
+        contacts=(Contact(called, frame, 0, frozen(unit[0]), frozen(unit[1])), *further),
+        carrier=robot,
+        seat=Contact(
+            called,
+            frame,
+            moving.index(base) + offset if base in moving else 0,
+            frozen(on.rotation),
+            frozen(on.translation),
+        ),
+    )
+
+
+def joint_frame(model: pin.Model, joint: int) -> int:
+    """The frame of a joint."""
+    return int(model.getFrameId(model.names[joint]))
+
+
+def held_frames(model: pin.Model, root: int) -> set[int]:
+    """Frames that hang on one, itself among them."""
+    held = {root}
+    for k in range(root + 1, len(model.frames)):
+        if int(model.frames[k].parentFrame) in held:
+            held.add(k)
+    return held

@@ -1,0 +1,252 @@
+"""Identified models in other engines, under the law of a log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError, RolloutError
+from dynident.dynamics.whole import Model
+from dynident.results.mujoco import mujoco_library, mujoco_model, soften, velocities
+from dynident.results.pinocchio import pinocchio_model
+from dynident.simulation.controller import DQ, Q
+from dynident.simulation.loop import Loop
+
+LONGEST_STEP = 2.5e-4
+"""Of the engines' integration, which is of first order [s]."""
+OWN_SOFTNESS = "with MuJoCo's own softness of friction loss (no solreffriction, solimpfriction)"
+HUGE = 1e6
+"""Speeds beyond it are those of a simulation that has failed [rad/s or m/s]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """What an engine makes of a model under a law.
+
+    Attributes
+    ----------
+    q : ndarray, shape (samples, n)
+        Positions of the robot [rad or m].
+    notes : tuple of str
+        What of the model is not in the engine.
+    otherwise : tuple of (str, ndarray)
+        Positions with what an engine does unless told otherwise, and what that is.
+    """
+
+    q: Array
+    notes: tuple[str, ...]
+    otherwise: tuple[tuple[str, Array], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Drive:
+    """A law on the clock of an engine: ``sat(push + kq q + kd dq)``.
+
+    Attributes
+    ----------
+    step : float
+        Of the integration [s].
+    substeps : int
+        Steps a sample.
+    push : ndarray, shape (samples * substeps, n)
+        What targets and the encoders' biases give, means over the steps [Nm or N].
+    kq, kd : ndarray, shape (n,)
+    limit : ndarray, shape (n,)
+        Of the torque; infinite for none.
+    q, dq : ndarray, shape (n,)
+        Where the robot starts.
+    width : ndarray, shape (n,)
+        Of the friction's smoothed sign.
+    """
+
+    step: float
+    substeps: int
+    push: Array
+    kq: Array
+    kd: Array
+    limit: Array
+    q: Array
+    dq: Array
+    width: Array
+
+    @property
+    def samples(self) -> int:
+        """Of the log."""
+        return len(self.push) // self.substeps
+
+    def torque(self, k: int, q: Array, dq: Array) -> Array:
+        """Of step k."""
+        u = self.push[k] + self.kq * q + self.kd * dq
+        return np.asarray(np.clip(u, -self.limit, self.limit))
+
+
+def drive_of(loop: Loop) -> Drive:
+    """The law of a loop as other engines can have it.
+
+    Raises
+    ------
+    InputError
+        For controllers with states, clocks of their own or compensation, and for targets that move
+        between samples.
+    """
+    control, robot = loop.controller, loop.idim.robot
+    if control.states or control.rate is not None or control.compensation != "none":
+        raise InputError(
+            "[controller] other engines replay p, pd and p-p, without a rate, states and "
+            "compensation; take --engine dynident"
+        )
+    if not loop.held or robot.floating or loop.external is not None:
+        raise InputError(
+            '[simulation] other engines replay a fixed base under held targets (targets = "held") '
+            "alone; take --engine dynident"
+        )
+    substeps = max(loop.substeps, int(np.ceil(1.0 / (loop.rate * LONGEST_STEP) - 1e-9)))
+    count = (len(loop.reference.q) - loop.lead) * substeps
+    at = loop.lead + np.arange(count) / substeps - control.delay * loop.rate
+    push = np.zeros((count, robot.n))
+    for column, signal in enumerate((loop.reference.q, loop.reference.dq, loop.reference.ddq)):
+        push += control.D[:, column] * held(signal, at, 1.0 / substeps)
+    bias = np.zeros(robot.n) if loop.bias is None else loop.bias
+    push += control.D[:, Q] * bias
+    assert loop.q0 is not None
+    assert loop.dq0 is not None
+    assert loop.width is not None
+    return Drive(
+        1.0 / (loop.rate * substeps),
+        substeps,
+        control.gain * push,
+        control.gain * control.D[:, Q],
+        control.gain * control.D[:, DQ],
+        np.abs(control.gain) * control.limit,
+        loop.q0 - bias,
+        np.array(loop.dq0),
+        loop.width,
+    )
+
+
+def held(signal: Array, at: Array, span: float) -> Array:
+    """Means of held signals over steps that begin at samples `at` and are `span` samples long."""
+    cell = np.ceil(at).astype(int) - 1
+    share = np.minimum(1.0, (cell + 1 - at) / span)[:, None]
+    before, after = (np.clip(k, 0, len(signal) - 1) for k in (cell, cell + 1))
+    return np.asarray(share * signal[before] + (1.0 - share) * signal[after])
+
+
+def in_pinocchio(model: Model, drive: Drive) -> Motion:
+    """The motion of a model under a law by ``pin.aba``.
+
+    Semi-implicit Euler steps whose damping and friction are linearly implicit: their slopes times
+    the step stand beside the armature. Coulomb friction is ``fc tanh(v / width)``.
+
+    Raises
+    ------
+    RolloutError
+    """
+    import pinocchio as pin
+
+    there = pinocchio_model(model)
+    other, h = there.model, drive.step
+    data = other.createData()
+    names = model.idim.robot.joint_names
+    rows = np.array([int(other.joints[other.getJointId(name)].idx_v) for name in names])
+    armature, offset = other.armature[rows], there.offset[rows]
+    damping, friction = other.damping[rows], other.upperDryFrictionLimit[rows]
+    turned = np.zeros(other.nv)
+    turned[rows] = drive.q
+    at = pin.integrate(other, pin.neutral(other), turned)
+    q, dq = drive.q.copy(), drive.dq.copy()
+    found = np.empty((drive.samples, len(q)))
+    v, tau, beside = np.zeros(other.nv), np.zeros(other.nv), np.zeros(other.nv)
+    for k in range(len(drive.push)):
+        if k % drive.substeps == 0:
+            found[k // drive.substeps] = q
+            refuse_failed(drive, k, dq, names)
+        sign = np.tanh(dq / drive.width)
+        u = drive.torque(k, q, dq)
+        free = np.abs(u) < drive.limit
+        slope = damping + friction * (1.0 - sign**2) / drive.width - drive.kd * free
+        tau[rows] = u - damping * dq - friction * sign - offset
+        beside[rows] = armature + h * slope
+        other.armature = beside
+        v[rows] = dq
+        dq = dq + h * pin.aba(other, data, at, v, tau)[rows]
+        v[rows] = dq
+        at = pin.integrate(other, at, h * v)
+        q = q + h * dq
+    return Motion(found, there.notes)
+
+
+def in_mujoco(model: Model, drive: Drive) -> Motion:
+    """The motion of a model under a law by MuJoCo's ``implicitfast`` steps.
+
+    Contacts, limits of joints, equalities and actuators of the file are off, for the identified
+    robot has none; offsets are applied from outside.
+
+    Raises
+    ------
+    InputError
+        When MuJoCo is not installed or cannot compile the model.
+    RolloutError
+    """
+    mujoco = mujoco_library()
+    there = mujoco_model(model)
+    other, names = there.model, model.idim.robot.joint_names
+    rows = velocities(other, names)
+    places = [int(other.joint(name).qposadr[0]) for name in names]
+    off = mujoco.mjtDisableBit
+    for name in ("CONTACT", "LIMIT", "EQUALITY", "ACTUATION", "AUTORESET"):
+        other.opt.disableflags |= int(getattr(off, f"mjDSBL_{name}"))
+    other.opt.timestep = drive.step
+    other.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    taken = np.where(np.isinf(drive.limit), drive.kd, 0.0)
+    other.dof_damping[rows] -= taken  # implicit there
+
+    def moved() -> Array:
+        data = mujoco.MjData(other)
+        data.qpos[places], data.qvel[rows] = drive.q, drive.dq
+        found = np.empty((drive.samples, len(rows)))
+        for k in range(len(drive.push)):
+            q, dq = data.qpos[places], data.qvel[rows]
+            if k % drive.substeps == 0:
+                found[k // drive.substeps] = q
+                refuse_failed(drive, k, dq, names)
+            data.qfrc_applied[rows] = drive.torque(k, q, dq) - taken * dq - there.offset[rows]
+            mujoco.mj_step(other, data)
+        return found
+
+    warned = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(lambda text: None)  # else it writes a file where one happens to be
+    try:
+        hard = moved()
+        soften(other, model, drive.width)
+        soft = moved()
+    finally:
+        mujoco.set_mju_user_warning(warned)
+    notes = there.notes
+    if np.any(there.offset):
+        notes += ("offsets are no part of a MuJoCo model: they act through qfrc_applied",)
+    return Motion(soft, notes, ((OWN_SOFTNESS, hard),))
+
+
+def refuse_failed(drive: Drive, k: int, dq: Array, names: tuple[str, ...]) -> None:
+    """Refuse a simulation that has run away.
+
+    Raises
+    ------
+    RolloutError
+    """
+    if not np.all(np.abs(dq) < HUGE):
+        joint = names[int(np.argmax(~(np.abs(dq) < HUGE)))]
+        raise RolloutError(
+            f"the simulated motion diverges at t = {k * drive.step:.4f} s at {joint}"
+        )
+
+
+ENGINES: dict[str, Callable[[Model, Drive], Motion]] = {
+    "mujoco": in_mujoco,
+    "pinocchio": in_pinocchio,
+}
+"""Simulations by engine, beside our own."""

@@ -1,0 +1,210 @@
+"""Replay: a log's law on an identified model in another engine, beside our own simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynident.api import with_law
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError, RolloutError
+from dynident.core.text import nearest
+from dynident.dynamics.base import base_parameters
+from dynident.dynamics.idim import build_idim
+from dynident.estimators.closed_loop import Simulation, auxiliary_model
+from dynident.recording.prepare import Samples
+from dynident.regression.problem import Problem
+from dynident.results.words import entry, number, table
+from dynident.simulation.rollout import rollout
+from dynident.study.engines import ENGINES, drive_of
+from dynident.study.loop import build_simulation
+from dynident.study.stored import StoredResult, relocated, simulable_model, stored_loop
+from dynident.study.study import study_samples
+
+SCHEMA = "dynident.replay/1"
+OURS = "dynident"
+"""The engine that is our own simulation."""
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """Errors of free simulations of a log, from its first sample on: measured minus simulated.
+
+    Attributes
+    ----------
+    log, engine : str
+    joints : tuple of str
+    ours : ndarray, shape (n,)
+        Root mean square, of the whole model in our own simulation [rad or m].
+    theirs : ndarray, shape (n,), optional
+        Of the exported model in the engine; None where the engine is ours.
+    apart : ndarray, shape (n,), optional
+        Root mean square of the engine's motion minus ours.
+    nominal : ndarray, shape (n,), optional
+        Of the robot's file as it is, in our own simulation; None where that cannot be simulated.
+    notes : tuple of str
+        What the engine cannot express.
+    warnings : tuple of str
+    """
+
+    log: str
+    engine: str
+    joints: tuple[str, ...]
+    ours: Array
+    theirs: Array | None
+    apart: Array | None
+    nominal: Array | None
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def columns(self) -> dict[str, Array]:
+        """Errors by what is simulated."""
+        others = ((self.engine, self.theirs), ("file", self.nominal))
+        return {OURS: self.ours, **{name: rms for name, rms in others if rms is not None}}
+
+    @property
+    def cost(self) -> float | None:
+        """By how much the engine's error is larger than ours, all joints together [rad or m]."""
+        return None if self.theirs is None else overall(self.theirs) - overall(self.ours)
+
+    def text(self) -> str:
+        """A table of at most 80 columns."""
+        columns = [
+            (name, [number(1e3 * value, 3) for value in (*rms, overall(rms))])
+            for name, rms in self.columns.items()
+        ]
+        lines = table("replay mrad", [*self.joints, "overall"], columns)
+        lines += entry("  of", f"{self.log}: rms of the positions of free simulations")
+        if self.cost is not None and self.apart is not None:
+            words = (
+                f"{self.engine} is {number(1e3 * overall(self.apart), 2)} apart from dynident, "
+                f"which costs {1e3 * self.cost:+.2g}"
+            )
+            lines += entry("  engine", words)
+        return "\n".join([*lines, *(line for note in self.notes for line in entry("  note", note))])
+
+    def document(self) -> dict[str, Any]:
+        """What ``--json`` prints [mrad or mm]."""
+        named = {
+            name: dict(zip(self.joints, (1e3 * rms).tolist(), strict=True))
+            for name, rms in self.columns.items()
+        }
+        return {
+            "schema": SCHEMA,
+            "log": self.log,
+            "engine": self.engine,
+            "rms_mrad": named,
+            "overall_rms_mrad": {k: 1e3 * overall(rms) for k, rms in self.columns.items()},
+            "apart_mrad": None if self.apart is None else 1e3 * overall(self.apart),
+            "cost_mrad": None if self.cost is None else 1e3 * self.cost,
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
+        }
+
+
+def overall(rms: Array) -> float:
+    """Root mean square of all joints together."""
+    return float(np.sqrt(np.mean(rms**2)))
+
+
+def replay(stored: StoredResult, files: Sequence[str], engine: str = OURS) -> Replay:
+    """Simulate a stored result under a log's law in an engine, and in ours.
+
+    Parameters
+    ----------
+    stored : StoredResult
+        Whose study has the controller.
+    files : sequence of str
+        The log's files, in the layout of the first log of the result's study.
+    engine : {"dynident", "mujoco", "pinocchio"}
+
+    Raises
+    ------
+    InputError
+        For unknown engines and those that are not installed, results without consistent links, logs
+        without targets, and laws that other engines cannot have.
+    ComputationError
+        When the model cannot be simulated.
+    """
+    if engine != OURS and engine not in ENGINES:
+        known = (OURS, *ENGINES)
+        raise InputError(f"engine {engine!r} is not known{nearest(engine, known)}")
+    study, robot = stored.study, stored.idim.robot
+    section = relocated(study.log[0], files)
+    samples = study_samples(section, robot, study.prepare, torque=False)
+    simulation = stored_loop(stored, samples)
+    samples = with_law(samples, simulation)
+    model = stored.model
+    exported, said = (model, ()) if engine == OURS else simulable_model(stored)
+    bias = np.zeros(robot.n) if simulation.bias is None else np.array(simulation.bias)
+    squares, count, notes = np.zeros((3, robot.n)), 0, tuple[str, ...]()
+    aside: dict[str, Array] = {}
+    problem = Problem.of(stored.base, samples)
+    for start, stop, loop in auxiliary_model(problem, simulation).loops[0]:
+        measured = samples.measured[start:stop]
+        here = rollout(loop, model.theta)
+        motions = [measured - here.measured]
+        if engine != OURS:
+            there = ENGINES[engine](exported, drive_of(loop))
+            motions += [measured - bias - there.q, there.q - here.q]
+            notes = there.notes
+            for words, q in there.otherwise:
+                own = np.sum((measured - bias - q) ** 2, axis=0)
+                aside[words] = aside.get(words, np.zeros(robot.n)) + own
+        squares[: len(motions)] += [np.sum(motion**2, axis=0) for motion in motions]
+        count += stop - start
+    rms = np.sqrt(squares / count)
+    nominal, reason = nominal_error(stored, samples)
+    return Replay(
+        ",".join(files),
+        engine,
+        robot.joint_names,
+        rms[0],
+        None if engine == OURS else rms[1],
+        None if engine == OURS else rms[2],
+        nominal,
+        (
+            *said,
+            *notes,
+            *(
+                f"{words} the error is {1e3 * overall(np.sqrt(own / count)):.3g}"
+                for words, own in aside.items()
+            ),
+        ),
+        (*stored.warnings, *samples.warnings, *reason),
+    )
+
+
+def nominal_error(stored: StoredResult, log: Samples) -> tuple[Array | None, tuple[str, ...]]:
+    """Error of the robot's file as it is, under the law as the study tells it, and why it has none.
+
+    Its inertials, armature, damping and friction, and nothing of what was fitted.
+    """
+    robot, study = stored.idim.robot, stored.study
+    if not robot.has_nominal:
+        return None, (f"{study.robot.file} has no inertials to replay",)
+    assert study.controller is not None
+    idim = build_idim(robot, "coulomb-viscous-symmetric")
+    drives = {
+        "Ia": [joint.armature for joint in robot.joints],
+        "fv": [joint.damping for joint in robot.joints],
+        "fc": [joint.friction for joint in robot.joints],
+    }
+    own = [drives.get(p.symbol, [0.0] * robot.n)[p.number - 1] for p in idim.drives]
+    simulation: Simulation = build_simulation(
+        study.controller, study.reference, study.simulation, robot, (log,)
+    ).of_encoders()
+    problem = Problem.of(base_parameters(idim), log)
+    squares, count = np.zeros(robot.n), 0
+    try:
+        for start, stop, loop in auxiliary_model(problem, simulation).loops[0]:
+            motion = rollout(loop, idim.join(robot.nominal, np.array(own)))
+            squares += np.sum((log.measured[start:stop] - motion.measured) ** 2, axis=0)
+            count += stop - start
+    except RolloutError as error:
+        return None, (f"{study.robot.file} as it is cannot be replayed: {error}",)
+    return np.sqrt(squares / count), ()

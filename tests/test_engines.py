@@ -1,0 +1,266 @@
+"""Identified models in other engines: the same robot, as far as these can express it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+import toy
+from robots import pin_q, relative, states, urdf
+from test_result import result as identified
+from test_whole import consistent
+
+from dynident.core.errors import InputError
+from dynident.dynamics import inverse_dynamics
+from dynident.dynamics.idim import Attached, Idim, build_idim
+from dynident.dynamics.whole import Model
+from dynident.friction.elements import ELEMENTS
+from dynident.results.mjcf import standard_mjcf
+from dynident.results.mujoco import mujoco_model, velocities
+from dynident.results.pinocchio import PinocchioModel, pinocchio_model
+from dynident.results.softness import SLOPE
+from dynident.results.terms import joint_terms, simulable
+from dynident.robot import load_robot
+
+ROBOTS = {
+    "ur5": {},
+    "panda": {"locked": {"panda_finger_joint1": 0.02, "panda_finger_joint2": 0.01}},
+    "tiago": {"locked": {"torso_lift_joint": 0.1}},
+    "tx40": {"gravity": (0.0, 3.0, -9.0)},
+    "solo12": {"floating": True},
+}
+
+
+def in_pinocchio(idim: Idim, theta: np.ndarray) -> tuple[Model, PinocchioModel]:
+    model = Model(idim, theta)
+    return model, pinocchio_model(model)
+
+
+def check_pinocchio(model: Model, there: PinocchioModel) -> None:
+    """Torques, mass matrices and accelerations are ours."""
+    robot, other = model.idim.robot, there.model
+    data = other.createData()
+    first = robot.dof - robot.n
+    order = [*range(first)] + [
+        int(other.joints[other.getJointId(name)].idx_v) for name in robot.joint_names
+    ]
+    q, dq, ddq = states(robot, 6)
+    width = 0.3
+    tau = model.inverse_dynamics(q, dq, ddq, width)
+    M = model.mass_matrix(q)
+    for k in range(6):
+        at = pin_q(other, q[k])  # siblings stand in the same order here
+        v, a = np.zeros(other.nv), np.zeros(other.nv)
+        v[order], a[order] = dq[k], ddq[k]
+        resisting = other.damping * v + there.offset
+        resisting += other.upperDryFrictionLimit * np.tanh(v / width)
+        found = pin.rnea(other, data, at, v, a) + resisting
+        found += (there.rotors - np.diag(other.armature)) @ a
+        assert relative(found[order], tau[k]) < 1e-9
+        upper = np.triu(pin.crba(other, data, at))
+        mass = upper + np.triu(upper, 1).T + there.rotors - np.diag(other.armature)
+        assert relative(mass[np.ix_(order, order)], M[k]) < 1e-9
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_a_model_of_pinocchio_is_the_same_robot(name):
+    robot = load_robot(urdf(name), **ROBOTS[name])
+    idim = build_idim(robot)
+    model, there = in_pinocchio(idim, consistent(idim))
+    check_pinocchio(model, there)
+    assert there.notes == ()
+    assert set(robot.joint_names) <= set(there.model.names)
+    assert not set(robot.locked) & set(there.model.names)
+
+
+def test_coupled_rotors_stand_beside_the_armature():
+    idim = build_idim(toy.arm(4, coupled=True))
+    model, there = in_pinocchio(idim, toy.true_parameters(idim, idim.robot.nominal))
+    _, lone = in_pinocchio(idim, idim.nominal)
+    q, _, _ = states(idim.robot, 3)
+    at = pin_q(there.model, q[0])
+    upper, bodies = (
+        np.triu(pin.crba(other, other.createData(), at)) for other in (there.model, lone.model)
+    )
+    mass = upper + np.triu(upper, 1).T + there.rotors - np.diag(there.model.armature)
+    assert relative(mass, model.mass_matrix(q[0])) < 1e-10
+    assert relative(np.diag(upper - bodies), np.diag(there.rotors)) < 1e-10
+    assert there.rotors[2, 3] == pytest.approx(0.2)
+    assert there.model.armature[2] == pytest.approx(0.3 + 0.2)
+    assert "Iam4: Pinocchio's armature is a diagonal" in there.notes[1]
+    assert there.notes[0].endswith("no place for it: fvm4, fcm4")
+
+
+def test_what_simulators_lack_is_named():
+    spring = Attached(1, ELEMENTS["spring"]())
+    idim = build_idim(toy.arm(2), "stribeck, uneven", elements=[spring])
+    theta = idim.nominal
+    theta[idim.inertial :] = np.linspace(0.5, 2.5, len(idim.drives))
+    terms = joint_terms(Model(idim, theta))
+    own = dict(zip(idim.names, theta, strict=True))
+    assert terms.left == ("fs1", "fcs2", "fcc2", "ks2", "ps2")
+    assert terms.motors == ()
+    for place, symbol in (("armature", "Ia"), ("damping", "fv"), ("friction", "fc")):
+        assert getattr(terms, place).tolist() == [own[f"{symbol}1"], own[f"{symbol}2"]]
+    assert terms.offset.tolist() == [own["off1"], own["off2"]]
+    theta[idim.names.index("fs1")] = 0.0
+    assert "fs1" not in joint_terms(Model(idim, theta)).left
+
+
+def test_what_simulators_lack_is_stood_for_by_what_they_have():
+    idim = build_idim(toy.arm(3), "uneven")
+    own = {"Ia": 0.3, "fv": 2.0, "fc": 1.0, "off": 0.5, "fcs": 0.0, "fcc": 0.0}
+    drives = np.array([own[p.symbol] for p in idim.drives])
+    theta = idim.join(idim.robot.nominal, drives)
+    theta[[idim.names.index(name) for name in ("fcs2", "fcc2", "fcs3")]] = -3.0, 1.0, 40.0
+    model = Model(idim, theta)
+    rng = np.random.default_rng(5)
+    logs = [
+        (rng.uniform(-1.6, -1.2, (300, 3)), rng.normal(size=(300, 3)), rng.normal(size=(300, 3)))
+        for _ in range(2)
+    ]
+    found, notes = simulable(model, logs, 0.2)
+    values = dict(zip(found.idim.names, found.theta, strict=True))
+    assert found.idim.friction == "coulomb-viscous"
+    assert [values[f"{s}1"] for s in ("Ia", "fv", "fc", "off")] == [0.3, 2.0, 1.0, 0.5]
+    assert values["fc2"] == pytest.approx(1.0 + 3.0 * np.sin(1.4) + np.cos(1.4), rel=0.01)
+    assert values["fc3"] == 0.0  # a friction below zero is none
+    assert "(fcs2, fcc2, fcs3) at joint_2" in notes[0]
+    q, dq, ddq = logs[0]
+    ours = model.inverse_dynamics(q, dq, ddq, 0.2)
+    for j, share in ((0, 1e-9), (1, 0.06)):
+        theirs = found.inverse_dynamics(q, dq, ddq, 0.2)
+        friction = (
+            ours[:, j]
+            - Model(idim, idim.join(model.phi, 0.0 * drives)).inverse_dynamics(q, dq, ddq, 0.2)[
+                :, j
+            ]
+        )
+        assert np.linalg.norm((theirs - ours)[:, j]) < share * np.linalg.norm(friction)
+
+
+@pytest.mark.parametrize("friction", ["coulomb-viscous", "lugre", "temperature"])
+def test_models_that_have_nothing_to_stand_for_or_nothing_that_can_stay(friction):
+    idim = build_idim(toy.arm(2), friction)
+    theta = idim.nominal
+    theta[idim.inertial :] = 1.0
+    model = Model(idim, theta)
+    motion = [states(idim.robot, 20)]
+    assert simulable(model, motion) == (model, ())
+
+
+def test_friction_under_load_is_stood_for_too():
+    idim = build_idim(toy.arm(2), "load")
+    theta = idim.nominal
+    theta[idim.inertial :] = 0.2
+    model, motion = Model(idim, theta), [states(idim.robot, 200)]
+    found, notes = simulable(model, motion)
+    q, dq, ddq = motion[0]
+    gone = theta.copy()
+    gone[[k for k, p in enumerate(idim.parameters) if p.symbol == "fl"]] = 0.0
+    torque = model.inverse_dynamics(q, dq, ddq)
+    near = found.inverse_dynamics(q, dq, ddq) - torque
+    far = Model(idim, gone).inverse_dynamics(q, dq, ddq) - torque
+    assert np.linalg.norm(near) < 0.7 * np.linalg.norm(far)
+    assert "(fl1, fl2)" in notes[0]
+
+
+def test_a_result_becomes_a_model_of_pinocchio():
+    result = identified()
+    there = result.to_pinocchio()
+    check_pinocchio(result.model, there)
+    with pytest.raises(
+        InputError, match="wls gives base parameters only, which no model of Pinocchio can hold"
+    ):
+        identified("wls").to_pinocchio()
+
+
+@pytest.mark.parametrize("name", ["ur5", "panda", "tx40", "solo12", "coupled"])
+def test_a_model_of_mujoco_is_the_same_robot(name):
+    pytest.importorskip("mujoco", reason="MuJoCo is not installed")
+    from mujoco_model import engine_terms
+
+    robot = toy.arm(4, True) if name == "coupled" else load_robot(urdf(name), **ROBOTS[name])
+    idim = build_idim(robot)
+    theta = consistent(idim)
+    model = Model(idim, theta)
+    there = mujoco_model(model)
+    q, dq, _ = states(robot, 6)
+    M, bias, _ = engine_terms(there.model, robot, q, dq)
+    assert relative(M, model.mass_matrix(q)) < 1e-6  # coupled rotors are tendons'
+    weighed = inverse_dynamics(idim.tree, model.phi, q, dq, np.zeros_like(dq))
+    assert relative(bias, weighed) < 1e-6
+    rows = velocities(there.model, robot.joint_names)
+    terms = joint_terms(model)
+    np.testing.assert_array_equal(there.model.dof_damping[rows], terms.damping)
+    np.testing.assert_array_equal(there.model.dof_frictionloss[rows], terms.friction)
+    np.testing.assert_array_equal(there.offset[rows], terms.offset)
+    assert there.notes == ()
+
+
+WHEEL = """<mujoco><option timestep="{step}"/><worldbody><body name="wheel">
+<inertial pos="0 0 0" mass="9" diaginertia="1 1 2"/><joint name="turn" axis="0 0 1"/>
+</body></worldbody></mujoco>"""
+
+
+def wheel(folder: Path, fc: float, step: float) -> Model:
+    """2 kg m^2, and a rotor of 0.3, that turn without weight under friction alone."""
+    (folder / "wheel.xml").write_text(WHEEL.format(step=step))
+    robot = load_robot(folder / "wheel.xml")
+    idim = build_idim(robot)
+    own = {"Ia": 0.3, "fv": 0.0, "fc": fc, "off": 0.0}
+    return Model(idim, idim.join(robot.nominal, np.array([own[p.symbol] for p in idim.drives])))
+
+
+@pytest.mark.parametrize("fc", [0.5, 20.0, 400.0])
+@pytest.mark.parametrize("step", [1e-4, 2e-3])
+def test_friction_loss_creeps_as_the_identified_sign_does(fc, step, tmp_path):
+    mujoco = pytest.importorskip("mujoco", reason="MuJoCo is not installed")
+    model, width = wheel(tmp_path, fc, step), 0.05
+    there = mujoco_model(model, width)
+    assert there.model.dof_armature[0] == pytest.approx(0.3)
+    assert there.model.dof_frictionloss[0] == fc
+    data = mujoco.MjData(there.model)
+    for share in (0.3, -0.5):
+        data.qfrc_applied[0] = share * fc
+        for _ in range(round(4.0 / step)):
+            mujoco.mj_step(there.model, data)
+        assert data.qvel[0] == pytest.approx(share * width / SLOPE, rel=0.02)
+    data.qfrc_applied[0], data.qvel[0] = 1.5 * fc, 3.0 * width  # beyond the rise all of it is there
+    mujoco.mj_forward(there.model, data)
+    assert data.qacc[0] == pytest.approx(0.5 * fc / 2.3, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["solo12", "coupled", "wheel"])
+def test_an_mjcf_says_how_soft_its_friction_loss_is(name, tmp_path):
+    mujoco = pytest.importorskip("mujoco", reason="MuJoCo is not installed")
+    if name == "wheel":
+        model = wheel(tmp_path, 40.0, 4e-3)  # a time step of its own
+    else:
+        robot = toy.arm(4, True) if name == "coupled" else load_robot(urdf(name), **ROBOTS[name])
+        idim = build_idim(robot)
+        model = Model(idim, consistent(idim))
+    width = np.linspace(0.05, 0.2, model.idim.robot.n)
+    text = standard_mjcf(model.idim, model.theta, None, width)[0].decode()
+    found, there = mujoco.MjModel.from_xml_string(text), mujoco_model(model, width).model
+    assert found.opt.timestep == there.opt.timestep
+    for key in ("dof_solref", "dof_solimp", "tendon_solref_fri", "tendon_solimp_fri"):
+        np.testing.assert_allclose(getattr(found, key), getattr(there, key), rtol=1e-6)
+    rows = velocities(found, model.idim.robot.joint_names)
+    assert np.all(found.dof_solref[rows, 1] < 0.0)
+    plain = mujoco.MjModel.from_xml_string(standard_mjcf(model.idim, model.theta)[0].decode())
+    assert np.all(plain.dof_solref[rows, 0] > 0.0)
+
+
+def test_a_result_becomes_a_model_of_mujoco():
+    pytest.importorskip("mujoco", reason="MuJoCo is not installed")
+    result = identified()
+    assert result.width is None
+    plain, soft = result.to_mujoco(), result.to_mujoco(width=0.1)
+    assert plain.model.nv == result.robot.n
+    assert np.all(plain.model.dof_solref[:, 0] > 0.0)
+    assert np.all(soft.model.dof_solref[:, 1] < 0.0)
+    with pytest.raises(InputError, match="which no model of MuJoCo can hold"):
+        identified("wls").to_mujoco()

@@ -1,0 +1,262 @@
+"""Identified models under a log's law in other engines: they move as in our own simulation."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_encoder import BIAS, DRIVES, RATE, Z1, twin
+
+import dynident as di
+from dynident.cli import run
+from dynident.core.errors import InputError, RolloutError
+from dynident.dynamics.idim import build_idim
+from dynident.dynamics.whole import Model
+from dynident.simulation.controller import pd, pid
+from dynident.simulation.law import held_targets
+from dynident.simulation.rollout import rollout
+from dynident.study import engines
+from dynident.study.engines import ENGINES, Drive, drive_of, held
+
+WIDTH = np.full(3, 0.1)
+
+
+def rms(error: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(error**2)))
+
+
+def engine(name: str):
+    if name == "mujoco":
+        pytest.importorskip("mujoco", reason="MuJoCo is not installed")
+    return ENGINES[name]
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("limit", [np.inf, 12.0])
+def test_engines_move_as_we_do(name, limit, tmp_path):
+    _, loop, theta = twin(tmp_path, 4.0, width=WIDTH)
+    loop = replace(loop, controller=replace(loop.controller, limit=np.full(3, limit)))
+    ours = rollout(loop, theta)
+    assert (np.max(np.abs(ours.tau)) > 12.0) == np.isinf(limit)
+    there = engine(name)(Model(loop.idim, theta), drive_of(loop))
+    assert there.q.shape == ours.q.shape
+    moved = rms(ours.q - ours.q[0])
+    assert rms(there.q - ours.q) < 5e-3 * moved
+    assert there.notes == (
+        () if name == "pinocchio"
+        else ("offsets are no part of a MuJoCo model: they act through qfrc_applied",)
+    )  # fmt: skip
+    without = theta.copy()
+    without[loop.idim.inertial :: 4] = 0.05  # other rotors: the bound is not that wide
+    other = engine(name)(Model(loop.idim, without), drive_of(loop))
+    assert rms(other.q - ours.q) > 1e-2 * moved
+
+
+def test_friction_loss_of_mujocos_own_softness_is_another_friction(tmp_path):
+    _, loop, theta = twin(tmp_path, 4.0, width=WIDTH)
+    ours = rollout(loop, theta)
+    there = engine("mujoco")(Model(loop.idim, theta), drive_of(loop))
+    ((words, plain),) = there.otherwise
+    assert "MuJoCo's own softness" in words
+    assert rms(plain - ours.q) > 3.0 * rms(there.q - ours.q)
+
+
+def test_motors_of_coupled_drives_are_tendons_of_mujoco(tmp_path):
+    _, loop, theta = twin(tmp_path, 4.0, width=WIDTH)
+    robot = loop.idim.robot
+    turns = np.eye(3)
+    turns[2, 1] = 1.0
+    idim = build_idim(replace(robot, drives=replace(robot.drives, turns=turns)))
+    values = {"Ia": 0.1, "Iam": 0.1, "fv": 1.0, "fvm": 0.8, "fc": 0.7, "fcm": 1.5, "off": 0.2}
+    drives = np.array([values[p.symbol] for p in idim.drives])
+    full = idim.join(theta[: idim.inertial].reshape(-1, 10), drives)
+    ours = rollout(replace(loop, idim=idim), full)
+    there = {name: engine(name)(Model(idim, full), drive_of(loop)) for name in ENGINES}
+    assert rms(there["mujoco"].q - ours.q) < 5e-3 * rms(ours.q - ours.q[0])
+    assert "which has no place for it: fvm3, fcm3" in there["pinocchio"].notes[0]
+    assert rms(there["pinocchio"].q - ours.q) > 3.0 * rms(there["mujoco"].q - ours.q)
+
+
+def test_pinocchios_steps_are_of_first_order(tmp_path, monkeypatch):
+    _, loop, theta = twin(tmp_path, 1.0, width=WIDTH)
+    fine = rollout(replace(loop, substeps=16), theta).q
+    model = Model(loop.idim, theta)
+    errors = []
+    for step in (1e-3, 5e-4, 2.5e-4):
+        monkeypatch.setattr(engines, "LONGEST_STEP", step)
+        errors.append(rms(ENGINES["pinocchio"](model, drive_of(loop)).q - fine))
+    assert 1.6 < errors[0] / errors[1] < 2.5
+    assert 1.6 < errors[1] / errors[2] < 2.5
+
+
+@pytest.mark.parametrize("late", [0.0, 0.3, 1.0, 2.75])
+@pytest.mark.parametrize("substeps", [1, 4])
+def test_targets_are_held_as_our_own_simulation_holds_them(late, substeps):
+    rng = np.random.default_rng(3)
+    reference = rng.normal(size=(3, 12, 2))
+    at = np.arange(10 * substeps) / substeps - late + 1
+    found = np.stack([held(signal, at, 1.0 / substeps) for signal in reference], axis=2)
+    for k, x in enumerate(at):
+        w, by = np.zeros((2, 5)), np.zeros((2, 3))
+        held_targets(reference, x, 1.0 / substeps, 0.005, w, by)
+        np.testing.assert_allclose(found[k], w[:, :3], atol=1e-9)
+
+
+def test_what_an_engine_lacks_shows_in_its_motion(tmp_path):
+    _, loop, theta = twin(tmp_path, 4.0, width=WIDTH)
+    idim = build_idim(loop.idim.robot, "stribeck")
+    drives = np.column_stack([DRIVES, [0.0, 6.0, 0.0]]).ravel()
+    full = idim.join(theta[: idim.inertial].reshape(-1, 10), drives)
+    ours = rollout(replace(loop, idim=idim), full)
+    there = ENGINES["pinocchio"](Model(idim, full), drive_of(loop))
+    assert there.notes == ("not in the model of Pinocchio, which has no place for it: fs2",)
+    plain = ENGINES["pinocchio"](Model(loop.idim, theta), drive_of(loop))
+    assert rms(there.q - ours.q) > 5.0 * rms(plain.q - rollout(loop, theta).q)
+
+
+def test_laws_that_other_engines_do_not_have_are_refused(tmp_path):
+    _, loop, _ = twin(tmp_path, 1.0)
+    sampled = pd((80.0,) * 3, (2.0,) * 3, rate=RATE)
+    states = pid((80.0,) * 3, (2.0,) * 3, (1.0,) * 3)
+    for control in (sampled, states):
+        other = replace(loop, controller=control, integrator="ode2")
+        with pytest.raises(InputError, match="without a rate, states and compensation"):
+            drive_of(other)
+    still = replace(loop.controller, delay=0.0)
+    with pytest.raises(InputError, match="under held targets"):
+        drive_of(replace(loop, controller=still, held=False))
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_motion_that_runs_away_is_an_error(name, tmp_path):
+    _, loop, theta = twin(tmp_path, 2.0, width=WIDTH)
+    away = replace(loop.controller, gain=-np.ones(3))
+    drive: Drive = drive_of(replace(loop, controller=away))
+    with pytest.raises(RolloutError, match="diverges at t ="):
+        engine(name)(Model(loop.idim, theta), drive)
+
+
+def test_biases_of_encoders_reach_the_law(tmp_path):
+    _, loop, theta = twin(tmp_path, 2.0, width=WIDTH)
+    drive = drive_of(loop)
+    np.testing.assert_allclose(drive.q, loop.q0 - BIAS)
+    tau = drive.torque(0, drive.q, drive.dq)
+    np.testing.assert_allclose(tau, rollout(loop, theta).tau[0], rtol=1e-3)
+
+
+STUDY = """
+[robot]
+file = "{z1}/z1.urdf"
+{more}
+
+[[log]]
+files = "{z1}/z1.csv"
+rows = [0, 800]
+
+[prepare]
+bandwidth = 10.0
+
+[controller]
+kind = "pd"
+kp = [80.0, 120.0, 120.0, 80.0, 80.0, 80.0, 80.0]
+kd = 2.5
+
+[identify]
+method = "cloe"
+"""
+
+
+@pytest.fixture(scope="module")
+def z1(tmp_path_factory) -> tuple[Path, Path]:
+    """A result on the first 4 s of a Unitree Z1's log, and the following ones."""
+    folder = tmp_path_factory.mktemp("z1")
+    (folder / "study.toml").write_text(STUDY.format(z1=Z1, more='friction = "coulomb-viscous"'))
+    assert run(["identify", str(folder / "study.toml"), "-o", str(folder / "out")]) == 0
+    lines = (Z1 / "z1.csv").read_text().splitlines()
+    (folder / "last.csv").write_text("\n".join([lines[0], *lines[801:1601]]) + "\n")
+    return folder / "out" / "result.json", folder / "last.csv"
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_an_exported_robot_replays_a_log_as_well_as_our_simulation(name, z1, capfd):
+    engine(name)
+    result, log = z1
+    capfd.readouterr()
+    assert run(["replay", str(result), str(log), "--engine", name, "--json"]) == 0
+    found = json.loads(capfd.readouterr().out)
+    assert found["schema"] == "dynident.replay/1"
+    errors = found["overall_rms_mrad"]
+    assert set(errors) == {"dynident", name, "file"}
+    assert errors[name] == pytest.approx(errors["dynident"], rel=0.1)
+    assert errors["file"] > 3.0 * errors["dynident"]
+    assert found["cost_mrad"] == pytest.approx(errors[name] - errors["dynident"])
+    assert found["apart_mrad"] < 0.1 * errors["dynident"]
+    joints = found["rms_mrad"][name]
+    assert next(iter(joints)) == "joint1"
+    assert errors[name] == pytest.approx(np.sqrt(np.mean(np.square(list(joints.values())))))
+    # our own is what validate says
+    assert run(["validate", str(result), str(log), "--json"]) == 0
+    free = json.loads(capfd.readouterr().out)["validation"][0]["free_simulation"][-1]
+    assert found["rms_mrad"]["dynident"] == pytest.approx(free["rms_mrad"], rel=1e-6)
+
+
+def test_friction_that_engines_lack_is_stood_for_and_said(z1, tmp_path, capfd):
+    study = tmp_path / "study.toml"
+    text = STUDY.format(z1=Z1, more='friction = "uneven"')
+    log = tmp_path / "z1.csv"
+    log.write_bytes((Z1 / "z1.csv").read_bytes())
+    study.write_text(text.replace(f"{Z1}/z1.csv", "z1.csv"))
+    assert run(["identify", str(study), "-o", str(tmp_path / "out")]) == 0
+    result = tmp_path / "out" / "result.json"
+    capfd.readouterr()
+    command = ["replay", str(result), str(z1[1]), "--engine", "pinocchio", "--json"]
+    assert run(command) == 0
+    near = json.loads(capfd.readouterr().out)
+    assert "nearest along the fitted motion to what is not there (fcs1, fcc1" in near["notes"][0]
+    log.unlink()
+    assert run(command) == 0
+    far = json.loads(capfd.readouterr().out)
+    assert "fv, fc and off stand alone, for the log cannot be read again" in far["notes"][0]
+    assert "has no place for it: fcs1, fcc1" in far["notes"][1]
+    assert near["cost_mrad"] < 0.5 * far["cost_mrad"]
+
+
+def test_results_know_the_width_of_the_sign_and_write_it(z1, tmp_path):
+    stored = di.read_result(z1[0])
+    log = di.read_log(z1[1], stored.idim.robot, torque=False)
+    assert stored.width == pytest.approx(0.1 * np.max(np.abs(np.gradient(log.q, 0.005, axis=0)),
+                                                      axis=0), rel=0.5)  # fmt: skip
+    assert run(["export", str(z1[0]), "--mjcf", str(tmp_path / "z1.xml")]) == 0
+    assert (tmp_path / "z1.xml").read_text().count("solreffriction") == 7
+    settings = json.loads(z1[0].read_text())["settings"]["simulation"]
+    assert (settings["integrator"], settings["targets"]) == ("sdirk2", "held")
+    q = np.zeros(7)
+    assert stored.model.gravity(q) == pytest.approx(stored.model.inverse_dynamics(q, q, q) - [
+        row.friction["off"] for row in stored.document.joints])  # fmt: skip
+
+
+def test_our_own_engine_is_the_default_and_prints_a_table(z1, capfd):
+    result, log = z1
+    assert run(["replay", str(result), str(log)]) == 0
+    text = capfd.readouterr().out
+    assert text.splitlines()[0].split() == ["replay", "mrad", "dynident", "file"]
+    assert "overall" in text
+    assert max(map(len, text.splitlines())) <= 80 + len(str(log))
+
+
+def test_an_engine_that_is_not_there_is_named_with_what_installs_it(z1, capfd, monkeypatch):
+    result, log = z1
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    assert run(["replay", str(result), str(log), "--engine", "mujoco"]) == 2
+    said = capfd.readouterr().err
+    assert said.splitlines()[-1] == "error: needs MuJoCo: pip install dynident[mujoco]"
+
+
+def test_unknown_engines_are_refused(z1, capfd):
+    result, log = z1
+    assert run(["replay", str(result), str(log), "--engine", "mujuco"]) == 2
+    assert "engine 'mujuco' is not known; did you mean 'mujoco'?" in capfd.readouterr().err
