@@ -25,6 +25,7 @@ from dynident.excitation.clearance import OBSTACLES
 from dynident.excitation.options import FAMILIES as EXCITATION
 from dynident.excitation.selection import Selecting
 from dynident.recording.clock import Clocking
+from dynident.recording.floating import Floating
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Preparation
 from dynident.simulation.controller import CONTROLLERS
@@ -94,6 +95,15 @@ EXPLAINED = {
     "clock": "logs.md#clocks",
     "bridge": "logs.md#gaps",
     "bad_rows": "logs.md#bad-rows",
+    "equations": "legged.md#the-equations",
+    "base": "legged.md#a-fixed-arm-on-a-force-plate",
+    "quaternion": "legged.md#columns",
+    "base_axes": "legged.md#columns",
+    "imu_position": "legged.md#columns",
+    "imu_rpy": "legged.md#columns",
+    "locked": "legged.md#locked-joints",
+    "contact_speed": "legged.md#columns",
+    "contact_force": "legged.md#columns",
     "order": "doctor.md#mending-by-hand",
     "sign": "doctor.md#mending-by-hand",
     "offset": "doctor.md#mending-by-hand",
@@ -244,6 +254,13 @@ def page() -> str:
         "order, on the joints' side. [The doctor](doctor.md) says which.",
         "",
         *rows(HEAD, of_family(Mending)),
+        "",
+        "## Floating bases",
+        "",
+        "Keys of a `[[log]]` in a study, of robots on bases that move and of robots with contacts:",
+        "how the columns are meant, and what the log is to state.",
+        "",
+        *rows(HEAD, of_family(Floating)),
         "",
         "## The simulated loop",
         "",

@@ -19,13 +19,16 @@ from legged_files import (
     without,
     written,
 )
-from robots import urdf
+from robots import EXAMPLES, urdf
 
 from dynident.cli import run
 from dynident.core.arrays import Array
 from dynident.dynamics.contacts import contact_motion
 from dynident.recording.floating import from_rpy, matrices
+from dynident.results.figures import FitFigure, JointError
 from dynident.results.identification import Identification
+from dynident.results.plots import torque_figures
+from dynident.results.text import sets_together
 from dynident.study.run import run_study
 from dynident.study.study import read_study
 
@@ -647,3 +650,82 @@ def test_commands_that_take_no_floating_robots_say_so_in_one_line(
     assert not said.out
     assert len(said.err.strip().splitlines()) == 1
     assert said.err.startswith("error: ")
+
+
+# what is said of combinations that are free of contacts
+
+QUADRUPED = EXAMPLES / "quadruped"
+
+
+@pytest.fixture(scope="module")
+def stepping(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Identification]:
+    """The example, whose second log has no forces."""
+    result = run_study(read_study(QUADRUPED / "study.toml"))
+    return tmp_path_factory.mktemp("stepping"), result
+
+
+def test_the_load_of_the_example_is_found(stepping: tuple[Path, Identification]) -> None:
+    """14.278 kg, of which the file knows 12.6: by `make_logs.py`."""
+    _, result = stepping
+    assert abs(np.sum(result.phi[:, 0]) - 14.278) < 0.02
+    trunk = result.phi[0]
+    assert abs(trunk[0] - 7.75) < 0.2
+    assert abs(trunk[3] / trunk[0] - 0.0227) < 0.005
+    assert result.consistent
+    assert result.verdict.state == "trusted"
+
+
+def test_a_set_of_contacts_has_one_line(stepping: tuple[Path, Identification]) -> None:
+    _, result = stepping
+    lines = [line for line in result.summary().splitlines() if line.startswith("free of ")]
+    names = [line.split()[2] for line in lines]
+    assert names[0] == "FL+FR+HL+HR"
+    assert len(names) == len({*names}) == 5
+    groups = [g.name for g in result.estimate.residuals.groups if g.name.startswith("free of ")]
+    assert len(groups) == 6 * 4
+    rows = [line for line in result.summary().splitlines() if line.startswith("rows ")]
+    assert "in each of 42 groups" in rows[0]
+
+
+def test_errors_of_a_set_are_those_of_its_combinations() -> None:
+    """Two combinations of equal rows: roots of sums of squares."""
+    joints = (
+        JointError("base fx", 1.0, 2.0),
+        JointError("free of left_sole+right_sole 1", 10.0, 1.0),
+        JointError("free of left_sole+right_sole 2", 20.0, 4.0),
+        JointError("free of left_sole 1", 5.0, 3.0),
+    )
+    found = sets_together(FitFigure("fitted", None, joints, 7.0)).joints
+    assert [each.name for each in found] == ["base fx", "free of left+right", "free of left"]
+    # torques are 10 and 20, errors 1 and 4
+    assert found[1].relative_percent == pytest.approx(100.0 * np.sqrt(17.0 / 500.0))
+    assert found[2].relative_percent == pytest.approx(5.0)
+
+
+def test_a_report_draws_what_a_log_states(stepping: tuple[Path, Identification]) -> None:
+    _, result = stepping
+    every, fitted, held_out = (
+        [name for name, _ in torque_figures(result.robot, series)] for series in result.series(400)
+    )
+    assert len(every) == 18
+    assert fitted == [name for name in every if not name.startswith(("base", "HL"))]
+    assert held_out == ["HL_roll", "HL_hip_pitch", "HL_knee"]
+    # the leg in the air is drawn, and where it bears it is not
+    series = result.series(400)[1]
+    shown = np.isfinite(series.measured)
+    assert 0.05 < np.mean(shown[:, 6]) < 0.5
+    assert not shown[:, :6].any()
+
+
+def test_what_kinds_miss_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["base", str(QUADRUPED / "quadruped.urdf"), "--floating", "--friction", "viscous"]
+    assert run([*arguments, "--rows", "joints,base"]) == 0
+    out = capsys.readouterr().out
+    listed = out.partition("\n\n")[0].splitlines()
+    assert len(listed) == 1 + 10 + 24
+    assert "joints 108, base 94" in out
+    assert run([*arguments, "--rows", "full"]) == 0
+    assert capsys.readouterr().out.startswith("base parameters  full 118")
+    for wrong, words in (("ful", "did you mean 'full'"), ("null-space", "--contact LINK")):
+        assert run([*arguments, "--rows", wrong]) == 2
+        assert words in capsys.readouterr().err

@@ -269,9 +269,11 @@ def sets_together(figure: FitFigure) -> FitFigure:
 
 
 def common_end(names: Iterable[str]) -> str:
-    """What all of some names end with."""
+    """What all of some names end with, from a mark between words on."""
     letters = zip(*(name[::-1] for name in names), strict=False)
-    return "".join(a for a, *_ in takewhile(lambda each: len(set(each)) == 1, letters))[::-1]
+    end = "".join(a for a, *_ in takewhile(lambda each: len(set(each)) == 1, letters))[::-1]
+    mark = next((k for k, letter in enumerate(end) if not letter.isalnum()), len(end))
+    return end[mark:]
 
 
 def rows_words(figure: FitFigure) -> str:
