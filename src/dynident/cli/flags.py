@@ -78,7 +78,8 @@ FLAGS = (
     Flag(
         "consistency",
         "word",
-        "Of nls, ga, pf, pc-*: what consistency means (pseudo-inertia, inertia, base, none).",
+        "Of nls, ga, pf, pc-*: what consistency means (pseudo-inertia, inertia, base, "
+        "none).",
     ),
     Flag(
         "parametrisation",
@@ -130,7 +131,8 @@ FLAGS = (
     Flag(
         "shape_std",
         "number",
-        "Of ekf: standard deviation of each shape parameter before the log, over its usual value.",
+        "Of ekf: standard deviation of each shape parameter before the log, over its "
+        "usual value.",
     ),
     Flag(
         "ranges",
@@ -294,7 +296,8 @@ EXCITE_FLAGS = (
     Flag(
         "base_wrench",
         "numbers",
-        "Three forces and three moments that the base, a table or a vehicle, bears [N, Nm].",
+        "Three forces and three moments that the base, a table or a vehicle, bears [N, "
+        "Nm].",
     ),
     Flag(
         "lower",
@@ -309,7 +312,8 @@ EXCITE_FLAGS = (
     Flag(
         "margin",
         "number",
-        "Share of the torques kept back because the nominal model may be wrong by it; 0.2.",
+        "Share of the torques kept back because the nominal model may be wrong by it; "
+        "0.2.",
     ),
     Flag(
         "share",
