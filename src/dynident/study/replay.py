@@ -186,7 +186,7 @@ def replay(stored: StoredResult, files: Sequence[str], engine: str = OURS) -> Re
 def loop_words(simulation: Simulation) -> tuple[str, ...]:
     """What was found of the law, which no model of a robot has."""
     control, found = simulation.controller, []
-    if control.delay > 0.0:
+    if control.delay > 1e-6:
         found.append(f"a delay of the targets of {number(1e3 * control.delay, 3)} ms")
     if np.any(control.gain != 1.0):
         found.append("drive gains")
