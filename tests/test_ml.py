@@ -81,6 +81,8 @@ def test_derivatives_of_the_rows_and_of_their_variance_are_those_of_differences(
     idim = problem.idim
     for g, columns in enumerate(problem.columns):
         own, at = rows[g], rows[g].sample
+        near = own.D.shape[1]
+        assert near == 3
         change = rng.normal(size=(3, len(at), 3))
         sides = []
         for h in (1e-6, -1e-6):
@@ -197,7 +199,7 @@ def test_each_log_has_its_own_encoders_and_shapes_of_friction_are_estimated():
 
 
 def test_base_wrenches_have_noise_of_joints_and_of_measured_forces():
-    made = floating.solo(seconds=6.0)
+    made = floating.solo(seconds=4.0)
     clean, rng = made.recording, np.random.default_rng(3)
     force = 1.0
     wrenches = {k: w + force * rng.normal(size=w.shape) for k, w in clean.wrenches.items()}

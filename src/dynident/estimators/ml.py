@@ -21,6 +21,7 @@ from dynident.core.options import NotNegatives, Options, Positives, not_negative
 from dynident.core.schema import Number
 from dynident.estimators.covariance import ErrorBars, Scores, named, spread_of
 from dynident.estimators.estimate import Estimate
+from dynident.regression.factors import Factors, System, compress
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.propagation import (
     Levels,
@@ -275,23 +276,27 @@ class Likelihood:
         return total
 
     @cached_property
-    def half(self) -> Array:
-        """``R^-1`` of ``R^T R = sum z z^T``."""
-        return self.rows.factors.weighted(self.rows.factors.ones).inverse()
+    def system(self) -> System:
+        """All groups in one: ``sum z z^T = A^T A``."""
+        blocks = (
+            (np.vstack([np.column_stack(pair) for pair in zip(rows.X, rows.y, strict=True)]),)
+            for rows in self.rows.rows()
+        )
+        whole = Factors(compress(blocks, ["all"], [len(self.beta) + 1]))
+        return whole.weighted(whole.ones)
 
     @cached_property
-    def inverse(self) -> Array:
-        """Inverse of the information: ``(sum (x x^T - Q) / s^2)^-1``.
+    def half(self) -> Array:
+        """``A^-1``."""
+        return self.system.inverse()
 
-        Q is the covariance of the noise in x. With ``E sum z z^T`` the information plus ``sum (Q -
-        g g^T / s^2) / s^2``, a positive semidefinite excess, it is had without a normal matrix.
+    @cached_property
+    def excess(self) -> Array:
+        """``sum (Q - g g^T / s^2) / s^2`` in units of ``sum z z^T``: what noise has in its share.
 
-        Raises
-        ------
-        ComputationError
-            When noise is most of what the motion shows.
+        Q is the covariance of the noise in x; positive semidefinite.
         """
-        excess = np.zeros((len(self.beta), len(self.beta)))
+        total = np.zeros((len(self.beta), len(self.beta)))
         for log in self.stretches():
             for groups in log:
                 for g, (rows, _, reach) in enumerate(groups):
@@ -299,32 +304,39 @@ class Likelihood:
                     B = rows.B @ self.half[self.problem.columns[g]]
                     along = np.einsum("rm,rmk->rk", reach, B) / s2[:, None]
                     B = (B / np.sqrt(s2)[:, None, None]).reshape(-1, B.shape[2])
-                    excess += B.T @ B - along.T @ along
-        share, vectors = np.linalg.eigh(excess)
-        if share[-1] > HIDDEN:
-            raise ComputationError(
-                f"noise of the positions is {100.0 * share[-1]:.0f} % of what the log shows of "
-                "some combination of parameters; lower position_hz and torque_hz, move faster, or "
-                "check position_std"
-            )
+                    total += B.T @ B - along.T @ along
+        return total
+
+    @cached_property
+    def inverse(self) -> Array:
+        """Inverse of the information, ``(sum (x x^T - Q) / s^2)^-1``.
+
+        ``E sum z z^T`` is the information and the `excess`, so that no normal matrix is formed.
+
+        Raises
+        ------
+        ComputationError
+            When noise is most of what the motion shows.
+        """
+        require_motion(self.excess)
+        share, vectors = np.linalg.eigh(self.excess)
         gain = self.half @ (vectors / np.sqrt(1.0 - np.maximum(share, 0.0)))
         return np.asarray(gain @ gain.T)
 
-    @cached_property
+    @property
     def step(self) -> Array:
-        """Towards the minimum of ``sum e^2 / s^2`` over beta, by its expected curvature."""
-        return np.asarray(self.inverse @ self.slope)
+        """Of Gauss and Newton, towards the minimum of ``sum e^2 / s^2`` over beta."""
+        return np.asarray(self.half @ (self.half.T @ self.slope))
 
     @cached_property
     def slope(self) -> Array:
         """Minus half the gradient of the criterion: ``sum z e / s``."""
-        system = self.rows.factors.weighted(self.rows.factors.ones)
-        return np.asarray(system.A.T @ (system.b - system.A @ self.beta))
+        return np.asarray(self.system.A.T @ (self.system.b - self.system.A @ self.beta))
 
     @property
     def length(self) -> float:
         """Of the step, in standard deviations."""
-        return float(np.sqrt(np.maximum(self.step @ self.slope, 0.0)))
+        return float(np.linalg.norm(self.half.T @ self.slope))
 
     def advanced(self) -> Likelihood:
         """A step of beta, halved until the criterion decreases.
@@ -334,22 +346,30 @@ class Likelihood:
         ComputationError
             When no step does.
         """
-        now = float(self.squares.sum())
+        now, step = float(self.squares.sum()), self.step
         for halvings in range(HALVINGS):
-            beta = self.beta + 0.5**halvings * self.step
+            beta = self.beta + 0.5**halvings * step
             ahead = replace(self, beta=beta)
             if float(ahead.squares.sum()) <= now * (1.0 + 1e-12):
                 return ahead
         raise ComputationError("ml came upon no decrease; check position_std, or take wls")
 
-    def scaled(self, fixed: Array) -> Likelihood:
+    @property
+    def leverage(self) -> Array:
+        """Of each group's rows: the share of the parameters spent on them."""
+        found = np.zeros(len(self.sigma))
+        for part in self.rows.rows():
+            for g, columns in enumerate(self.problem.columns):
+                found[g] += np.sum((part.X[g][:, columns] @ self.half[columns]) ** 2)
+        return found
+
+    def scaled(self, fixed: Array, leverage: Array) -> Likelihood:
         """Sigma of the groups that have none given, by a step of Fisher's scoring.
 
         ``sum (f e^2 - s^2) / s^4 = 0`` with ``f = r / (r - h)``, h the leverage of the group's
-        rows: sigma of `wls` where nothing else is noisy.
+        rows, of the step before: sigma of `wls` where nothing else is noisy.
         """
-        r, factors = self.problem.factors.counts, self.rows.factors
-        leverage = [float(np.sum((g.factor[:, :-1] @ self.half) ** 2)) for g in factors.groups]
+        r = self.problem.factors.counts
         freedom = np.maximum(np.maximum(r - leverage, 0.1 * r), 1.0)
         upper, lower = np.zeros(len(r)), np.zeros(len(r))
         for log in self.stretches():
@@ -371,6 +391,22 @@ class Likelihood:
         return float(RESOLUTION * max(largest, np.finfo(float).tiny))
 
 
+def require_motion(excess: Array) -> None:
+    """Refuse rows in which noise of the positions is most of what they show.
+
+    Raises
+    ------
+    ComputationError
+    """
+    share = float(np.linalg.eigvalsh(excess)[-1])
+    if share > HIDDEN:
+        raise ComputationError(
+            f"noise of the positions is {100.0 * min(share, 1.0):.0f} % of what the log shows of "
+            "some combination of parameters; lower position_hz and torque_hz, move faster, or "
+            "check position_std"
+        )
+
+
 def settled(here: Likelihood, fixed: Array) -> Likelihood:
     """Steps of beta and of sigma until neither moves.
 
@@ -380,12 +416,13 @@ def settled(here: Likelihood, fixed: Array) -> Likelihood:
         When they do not settle.
     """
     for _ in range(MAX_ITERATIONS):
-        moved = here.advanced().scaled(fixed)
+        moved = here.advanced().scaled(fixed, here.leverage)
         still = np.all(np.abs(moved.sigma - here.sigma) <= TOLERANCE * moved.sigma)
         length = here.length
         here = moved
         if still and length < STEP:
             return here
+    require_motion(here.excess)
     raise ComputationError(
         f"ml did not settle in {MAX_ITERATIONS} rounds; check position_std, or take wls"
     )

@@ -129,7 +129,7 @@ class NoisyRows:
     X, y : ndarray, shapes (r, k), (r,)
     sample : ndarray of int, shape (r,)
     D : ndarray, shape (r, n, 3, k)
-        Derivatives of X by q, dq and ddq of each joint.
+        Derivatives of X by q, dq and ddq of each of the n joints that reach these rows.
     d : ndarray, shape (r, n, 3)
         Those of y.
     root : ndarray, shape (n, 3, 3)
@@ -238,8 +238,11 @@ class Propagation:
                     d[:, j, a] = y[at, g] + D[:, j, a] @ self.problem.base.shift[columns]
             taps, W = log.filters[g].taps, forces[at, :, g]
             known = np.sum(W**2, axis=1) * float(taps @ taps)
+            # joints of other limbs reach no row of this one
+            near = np.flatnonzero(np.any(D != 0.0, axis=(0, 2, 3)) | np.any(d != 0.0, axis=(0, 2)))
             own = (rows.X[g], rows.y[g], rows.sample[g])
-            found.append(NoisyRows(*own, D, d, through.roots[g], W, known))
+            root = through.roots[g][near]
+            found.append(NoisyRows(*own, D[:, near], d[:, near], root, W, known))
         return tuple(found)
 
     def _slopes(
