@@ -48,7 +48,7 @@ def identify(
         typer.Option(
             "--method",
             help="pc-idim-ls (default), pc-idim-iv, pc-didim, pc-clie, or without constraints "
-            "ols, wls, irls, rls, kf, ekf, idim-iv, 2sls, didim, cloe, clie, nls, ga, pf.",
+            "ols, wls, irls, ml, rls, kf, ekf, idim-iv, 2sls, didim, cloe, clie, nls, ga, pf.",
         ),
     ] = None,
     friction: FrictionOption = None,
