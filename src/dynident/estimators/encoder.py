@@ -302,7 +302,15 @@ def drives_output_error(
     free = admitted(unknowns, fitting.constraints)
     unknowns = replace(unknowns, unit=scales(here, free))
     free = admitted(unknowns, fitting.constraints)
-    found = minimised(problem, simulation, unknowns, free, x, here)
+    # readings at the starts are all but right: free from the first step they lead astray
+    kept = held_readings(unknowns, x)
+    near = minimised(problem, simulation, unknowns, replace(free, cones=(*free.cones, *kept)), x,
+                     here)  # fmt: skip
+    found = near
+    if kept:
+        found = minimised(problem, simulation, unknowns, free, near.x, near.here, near=True)
+        history = np.vstack([near.history, found.history[1:]])
+        found = replace(found, history=history, rollouts=near.rollouts + found.rollouts)
     refuse_chatter(problem, simulation, unknowns, found.x)
     asked = replace(unknowns, unit=np.ones(unknowns.asked), runs=0)
     cones = admitted(asked, fitting.constraints).cones
@@ -379,6 +387,16 @@ def starts_of(problem: Problem, simulation: Simulation) -> Array:
     if len(found) * n > MOST_STARTS:
         return np.zeros((0, 2, n))
     return np.array(found).reshape(-1, 2, n)
+
+
+def held_readings(unknowns: Unknowns, x: Array) -> tuple[Cone, ...]:
+    """What the encoders read at the starts as it is."""
+    if not unknowns.runs:
+        return ()
+    first, n = unknowns.asked, unknowns.idim.robot.n
+    places = [first + 2 * n * run + j for run in range(unknowns.runs) for j in range(n)]
+    names = tuple(unknowns.names[k] for k in places)
+    return (Equal(names, np.eye(len(x))[places], (x / unknowns.unit)[places]),)
 
 
 def admitted(unknowns: Unknowns, constraints: Sequence[Constraint]) -> Admitted:
@@ -572,8 +590,11 @@ def minimised(
     free: Admitted,
     x: Array,
     here: Linearised,
+    near: bool = False,
 ) -> Minimum:
     """Levenberg-Marquardt on ``sum_j ||e_j||^2 / sigma_j^2`` and the beliefs, under the cones.
+
+    From a start that is `near` the minimum no step need lower the error.
 
     Raises
     ------
@@ -612,7 +633,7 @@ def minimised(
                 new, trial, close = x, here, True  # nothing but rounding and kinks is left
                 break
             damping = max(10.0 * damping, DAMPING)
-            if damping > LARGEST_DAMPING and len(history) > 1:
+            if damping > LARGEST_DAMPING and (near or len(history) > 1):
                 new, trial, close = x, here, True  # a kink of the motion: no step lowers the error
                 break
             if damping > LARGEST_DAMPING:
