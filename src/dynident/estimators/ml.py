@@ -303,7 +303,9 @@ class Likelihood:
                     s2 = self.variance(g, rows, reach)
                     B = rows.B @ self.half[self.problem.columns[g]]
                     along = np.einsum("rm,rmk->rk", reach, B) / s2[:, None]
-                    B = (B / np.sqrt(s2)[:, None, None]).reshape(-1, B.shape[2])
+                    B = (B / np.sqrt(s2)[:, None, None]).reshape(
+                        B.shape[0] * B.shape[1], B.shape[2]
+                    )
                     total += B.T @ B - along.T @ along
         return total
 
@@ -437,6 +439,8 @@ def finish(found: Likelihood, fixed: Array, bars: ErrorBars) -> Estimate:
     spread = spread_of(scores, found.inverse, bars, white="robust")
     literature = literature_std(problem.factors.weighted(found.spread))
     encoders = np.sqrt(np.mean([own.position**2 for own in found.propagation.levels], axis=0))
+    least, most = f"{np.min(encoders):.2g}", f"{np.max(encoders):.2g}"
+    words = least if least == most else f"{least} to {most}"
     return Estimate(
         beta,
         None,
@@ -444,8 +448,7 @@ def finish(found: Likelihood, fixed: Array, bars: ErrorBars) -> Estimate:
         named("maximum likelihood", spread, literature),
         residuals(problem, beta),
         found.rounds,
-        f"settled in {found.rounds} rounds; noise of the positions "
-        + " ".join(f"{sigma:.2g}" for sigma in encoders),
+        f"settled in {found.rounds} rounds; noise of the positions {words}",
         warnings=tuple(remarks(found, fixed)),
     )
 

@@ -153,7 +153,8 @@ class NoisyRows:
     def B(self) -> Array:
         """Derivatives of X by independent units of the motion's noise, shape (r, 3 n, k)."""
         found = np.einsum("rjak,jab->rjbk", self.D, self.root)
-        return np.asarray(found.reshape(len(found), -1, found.shape[3]))
+        rows, n, parts, k = found.shape
+        return np.asarray(found.reshape(rows, n * parts, k))
 
     def error(self, beta: Array) -> Array:
         """``y - X beta``."""
@@ -166,7 +167,8 @@ class NoisyRows:
     def reach(self, beta: Array) -> Array:
         """The same by independent units of noise, shape (r, 3 n)."""
         found = np.einsum("rja,jab->rjb", self.slopes(beta), self.root)
-        return np.asarray(found.reshape(len(found), -1))
+        rows, n, parts = found.shape
+        return np.asarray(found.reshape(rows, n * parts))
 
 
 @dataclass(frozen=True)
