@@ -802,6 +802,8 @@ def mended_error(s: Scene, robot: Robot, log: Recording, result: Identification)
     mending = Mending()
     mendable = False
     for found in result.findings:
+        if found.log != log.name:
+            continue  # of the held-out log, which is not mended here
         if found.unit is not None:
             log = replace(log, q=log.q * in_radians(found.unit, found.what))
         if found.mending is not None:
