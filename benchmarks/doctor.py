@@ -802,6 +802,8 @@ def mended_error(s: Scene, robot: Robot, log: Recording, result: Identification)
     mending = Mending()
     mendable = False
     for found in result.findings:
+        if found.log != log.name:
+            continue  # of the held-out log, which is not mended here
         if found.unit is not None:
             log = replace(log, q=log.q * in_radians(found.unit, found.what))
         if found.mending is not None:
@@ -937,7 +939,8 @@ def page(sound: list[Outcome], pairs: list[Pair], busy: bool = False) -> str:
         "right about it. The default method, without the bootstrap. Thresholds were chosen on logs "
         "of other random states than those shown here.",
         "",
-        f"- {len(pairs)} damaged logs of {len(DAMAGES)} kinds, {len(harm)} of them harmful",
+        f"- {len(pairs)} damaged logs of {len(DAMAGES)} kinds, {len(harm)} of them harmful: of "
+        f"{'; '.join(dict.fromkeys(b.scene for _, b in pairs))}",
         f"- named first: {named} of the {len(looked)} harmful of kinds that are looked for "
         f"({100 * named / len(looked):.1f} %)",
         f"- answered by `trusted`: {trusted}; had there been no held-out log: {alone}, with the "

@@ -347,6 +347,9 @@ def _talos(side: str, sign: float) -> dict[str, float]:
     }
 
 
+ANKLES = tuple(f"leg_{side}_{k}" for side in ("left", "right") for k in (5, 6))
+"""Of TALOS: softer than its knees, so that soles stay flat."""
+
 MACHINES = {
     "solo12": Machine(
         home=_quadruped({
@@ -379,10 +382,12 @@ MACHINES = {
     "talos": Machine(
         home=_talos("left", 1.0) | _talos("right", -1.0) | {"torso_2_joint": 0.05},
         feet=("left_sole_link", "right_sole_link"),
-        sole=(0.10, 0.06),
+        sole=(0.105, 0.065),
         legs=("leg_left", "leg_right"),
-        stiffness={"leg": 4000.0, "torso": 2000.0, "arm": 300.0, "head": 100.0, "gripper": 2.0},
-        damping={"leg": 100.0, "torso": 60.0, "arm": 10.0, "head": 3.0, "gripper": 0.03},
+        stiffness={"leg": 4000.0, "torso": 2000.0, "arm": 300.0, "head": 100.0, "gripper": 2.0}
+        | dict.fromkeys(ANKLES, 1500.0),
+        damping={"leg": 100.0, "torso": 60.0, "arm": 10.0, "head": 3.0, "gripper": 0.03}
+        | dict.fromkeys(ANKLES, 50.0),
         rotor={"leg": 0.6, "torso": 0.5, "arm": 0.08, "head": 0.03, "gripper": 2e-4},
         cuts=("wrist_left_ft_link", "arm_right_3_link", "leg_left_6_link"),
         reach=0.9,
@@ -711,7 +716,9 @@ def swings(truth: Truth, t: Array, rng: np.random.Generator, low: float, high: f
 
 
 def on_all_feet(truth: Truth, t: Array, base: Array, rng: np.random.Generator) -> Course:
-    """The base moves, the feet stay."""
+    """The base moves, the feet stay; flat ones with the weight over their middle."""
+    if truth.machine.sole:
+        base[:, 0] -= 0.015 * step(t + LEAD)
     feet = len(truth.machine.feet)
     others = swings(truth, t, rng, 0.2, 0.9)
     return Course(base, np.zeros((len(t), feet, 3)), np.ones((len(t), feet)), others)
@@ -721,7 +728,7 @@ def sway(truth: Truth, t: Array, rng: np.random.Generator) -> Course:
     """All six directions of the base at once."""
     h = truth.machine.reach
     if truth.machine.sole:
-        amplitude, fastest = (0.02, 0.05, 0.04, 0.10, 0.13, 0.25), 0.8
+        amplitude, fastest = (0.015, 0.03, 0.04, 0.07, 0.11, 0.25), 0.7
     else:
         amplitude, fastest = (0.15 * h, 0.12 * h, 0.14 * h, 0.30, 0.28, 0.35), 1.6
     base = wander(t, amplitude, 0.15, fastest, rng)

@@ -22,6 +22,7 @@ URDFS = {
     "talos": "talos_data/robots/talos_full_v2.urdf",
     "solo12": "solo_description/robots/solo12.urdf",
     "tiago": "tiago_description/robots/tiago.urdf",
+    "go2": "go2_description/urdf/go2.urdf",
     "anymal": "anymal_b_simple_description/robots/anymal.urdf",
 }
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from robots import urdf
 
 import dynident as di
 from dynident.cli import run
@@ -104,7 +105,7 @@ def fitted(
 def test_a_motion_is_differentiated_by_gains_biases_and_delay(tmp_path, integrator, substeps):
     _, loop, theta = twin(tmp_path, 2.0, integrator=integrator, substeps=substeps)
     own = [LoopColumn("gain", 1), LoopColumn("bias", 1), LoopColumn("bias", 2), LoopColumn("delay")]
-    own += [LoopColumn("speed", 1)]
+    own += [LoopColumn("speed", 1), LoopColumn("place", 2)]
     by = np.concatenate([part.by_q for part in sensitive_rollout(loop, theta, (), ("q",), own)])
 
     def moved(kind: str, joint: int, step: float) -> np.ndarray:
@@ -116,6 +117,8 @@ def test_a_motion_is_differentiated_by_gains_biases_and_delay(tmp_path, integrat
             other = replace(loop, controller=replace(control, gain=gain))
         elif kind == "speed":
             other = replace(loop, dq0=step * (np.arange(3) == joint))
+        elif kind == "place":
+            other = replace(loop, q0=loop.q0 + step * (np.arange(3) == joint))
         else:
             other = replace(loop, bias=BIAS + step * (np.arange(3) == joint))
         return rollout(other, theta).q
@@ -194,6 +197,59 @@ def test_a_twin_of_the_measured_arm_gives_its_drives_back():
         for k, symbol in enumerate(("Ia", "fv")):
             value, std = values[f"{symbol}{j + 1}"]
             assert abs(value - drives[j, k]) < 3.0 * std + 1e-3 * drives[j, k]
+
+
+def test_a_twin_of_a_quadruped_gives_its_drives_delay_and_zeros_back():
+    """Twelve joints of a Go2 that hangs: 49 parameters, encoders with biases."""
+    robot = di.load_robot(str(urdf("go2")))
+    n, rng = robot.n, np.random.default_rng(3)
+    assert n == 12
+    kp, kd = 20.0, 1.5
+    t = np.arange(int(8.0 * RATE)) / RATE
+    phase = 2.0 * np.pi * np.outer(np.cumsum(0.4 + 0.25 * t) / RATE, np.ones(n))
+    wave = 0.3 * np.sin(phase + rng.uniform(0.0, 2.0 * np.pi, n))
+    q = np.tile([0.0, 0.8, -1.5], 4) + wave[(np.arange(len(t)) // 4) * 4]
+    still = np.zeros_like(q)
+    bias = rng.uniform(-0.02, 0.02, n)
+    drives = np.column_stack([rng.uniform(0.02, 0.05, n), rng.uniform(0.2, 0.8, n),
+                              rng.uniform(0.1, 0.4, n), np.zeros(n)])  # fmt: skip
+    theta = np.concatenate([robot.nominal.ravel(), drives.ravel()])
+    loop = Loop(
+        di.build_idim(robot), pd([kp] * n, kd, delay=DELAY), Reference(RATE, q, still, still),
+        "sdirk2", 1, np.full(n, 0.05), q0=q[0] + bias, dq0=np.zeros(n), held=True, bias=bias,
+    )  # fmt: skip
+    problem = di.Problem(robot, di.prepare(log_of(loop, theta, noise=2e-5), bandwidth=10.0))
+    simulation = di.Simulation(pd([kp] * n, kd), width=0.05)
+    known = (Fixed("off", 0.0),)
+    found = di.identify(
+        problem, "cloe", simulation=simulation, loop="delay,bias", constraints=known
+    ).estimate.fitted
+    assert found is not None
+    values = dict(zip(found.names, zip(found.values, found.std, strict=True), strict=True))
+    assert abs(values["delay"][0] - DELAY) < 0.05 / RATE
+    for j in range(n):
+        value, std = values[f"bias{j + 1}"]
+        assert abs(value - bias[j]) < max(2e-4, 4.0 * std)
+        for k, symbol in enumerate(("Ia", "fv")):
+            value, std = values[f"{symbol}{j + 1}"]
+            assert abs(value - drives[j, k]) < 4.0 * std
+
+
+def test_intervals_of_encoder_fits_hold_the_truth(tmp_path):
+    """The first reading errs as all others do, and the fit begins there."""
+    robot, loop, theta = twin(tmp_path, 6.0, bias=None)
+    simulation = di.Simulation(pd(KP, KD), width=0.03)
+    inside = []
+    for seed in range(20):
+        log = log_of(loop, theta, noise=2e-4, seed=seed)
+        found = di.identify(
+            di.Problem(robot, di.prepare(log, bandwidth=10.0)), "cloe", simulation=simulation
+        ).estimate.fitted
+        assert found is not None
+        true = np.append(DRIVES.ravel(), DELAY)
+        inside.append(np.abs(found.values - true) < 1.96 * found.std)
+    assert 0.9 < np.mean(inside) < 0.99
+    assert np.mean(inside, axis=0).min() >= 0.7
 
 
 def test_held_out_errors_of_free_simulation_come_first(tmp_path):

@@ -188,16 +188,17 @@ def test_a_model_of_mujoco_is_the_same_robot(name):
     model = Model(idim, theta)
     there = mujoco_model(model)
     q, dq, _ = states(robot, 6)
-    M, bias, _ = engine_terms(there.model, robot, q, dq)
+    M, bias, _ = engine_terms(there, robot, q, dq)
     assert relative(M, model.mass_matrix(q)) < 1e-6  # coupled rotors are tendons'
     weighed = inverse_dynamics(idim.tree, model.phi, q, dq, np.zeros_like(dq))
     assert relative(bias, weighed) < 1e-6
-    rows = velocities(there.model, robot.joint_names)
+    rows = velocities(there, robot.joint_names)
     terms = joint_terms(model)
-    np.testing.assert_array_equal(there.model.dof_damping[rows], terms.damping)
-    np.testing.assert_array_equal(there.model.dof_frictionloss[rows], terms.friction)
-    np.testing.assert_array_equal(there.offset[rows], terms.offset)
-    assert there.notes == ()
+    np.testing.assert_array_equal(there.dof_damping[rows], terms.damping)
+    np.testing.assert_array_equal(there.dof_frictionloss[rows], terms.friction)
+    springs = [there.joint(joint) for joint in robot.joint_names]
+    pull = [s.stiffness[0] * (there.qpos_spring[s.qposadr[0]] - 0.3) for s in springs]
+    np.testing.assert_allclose(pull, -terms.offset, atol=1e-6)
 
 
 WHEEL = """<mujoco><option timestep="{step}"/><worldbody><body name="wheel">
@@ -220,16 +221,16 @@ def test_friction_loss_creeps_as_the_identified_sign_does(fc, step, tmp_path):
     mujoco = pytest.importorskip("mujoco", reason="MuJoCo is not installed")
     model, width = wheel(tmp_path, fc, step), 0.05
     there = mujoco_model(model, width)
-    assert there.model.dof_armature[0] == pytest.approx(0.3)
-    assert there.model.dof_frictionloss[0] == fc
-    data = mujoco.MjData(there.model)
+    assert there.dof_armature[0] == pytest.approx(0.3)
+    assert there.dof_frictionloss[0] == fc
+    data = mujoco.MjData(there)
     for share in (0.3, -0.5):
         data.qfrc_applied[0] = share * fc
         for _ in range(round(4.0 / step)):
-            mujoco.mj_step(there.model, data)
+            mujoco.mj_step(there, data)
         assert data.qvel[0] == pytest.approx(share * width / SLOPE, rel=0.02)
     data.qfrc_applied[0], data.qvel[0] = 1.5 * fc, 3.0 * width  # beyond the rise all of it is there
-    mujoco.mj_forward(there.model, data)
+    mujoco.mj_forward(there, data)
     assert data.qacc[0] == pytest.approx(0.5 * fc / 2.3, rel=1e-3)
 
 
@@ -244,7 +245,7 @@ def test_an_mjcf_says_how_soft_its_friction_loss_is(name, tmp_path):
         model = Model(idim, consistent(idim))
     width = np.linspace(0.05, 0.2, model.idim.robot.n)
     text = standard_mjcf(model.idim, model.theta, None, width)[0].decode()
-    found, there = mujoco.MjModel.from_xml_string(text), mujoco_model(model, width).model
+    found, there = mujoco.MjModel.from_xml_string(text), mujoco_model(model, width)
     assert found.opt.timestep == there.opt.timestep
     for key in ("dof_solref", "dof_solimp", "tendon_solref_fri", "tendon_solimp_fri"):
         np.testing.assert_allclose(getattr(found, key), getattr(there, key), rtol=1e-6)
@@ -259,8 +260,22 @@ def test_a_result_becomes_a_model_of_mujoco():
     result = identified()
     assert result.width is None
     plain, soft = result.to_mujoco(), result.to_mujoco(width=0.1)
-    assert plain.model.nv == result.robot.n
-    assert np.all(plain.model.dof_solref[:, 0] > 0.0)
-    assert np.all(soft.model.dof_solref[:, 1] < 0.0)
+    assert plain.nv == result.robot.n
+    assert np.all(plain.dof_solref[:, 0] > 0.0)
+    assert np.all(soft.dof_solref[:, 1] < 0.0)
     with pytest.raises(InputError, match="which no model of MuJoCo can hold"):
         identified("wls").to_mujoco()
+
+
+def test_a_spring_that_is_there_gives_the_offset_beside_its_own(tmp_path):
+    mujoco = pytest.importorskip("mujoco", reason="MuJoCo is not installed")
+    path = tmp_path / "wheel.xml"
+    path.write_text(WHEEL.format(step=2e-3).replace('axis="0 0 1"', 'axis="0 0 1" stiffness="4"'))
+    idim = build_idim(load_robot(path))
+    theta = idim.nominal
+    theta[[idim.names.index("off1"), idim.names.index("Ia1")]] = 0.5, 0.1
+    there = mujoco_model(Model(idim, theta))
+    data = mujoco.MjData(there)
+    data.qpos[0] = 0.25
+    mujoco.mj_forward(there, data)
+    assert data.qfrc_passive[0] == pytest.approx(-4.0 * 0.25 - 0.5)

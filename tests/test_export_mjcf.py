@@ -393,7 +393,9 @@ def test_the_command_line_writes_the_kind_of_model_that_it_read(tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     robot = toy.arm(2)
     document = model_mjcf(robot, robot.nominal, armature=np.ones(2))[0]
-    Path("arm.xml").write_bytes(document.replace(b"<worldbody>", b"<!-- mine -->\n  <worldbody>"))
+    Path("part.xml").write_text("<a><option timestep='0.001'/></a>")
+    more = b"<!-- mine -->\n  <include file='part.xml'/>\n  <worldbody>"
+    Path("arm.xml").write_bytes(document.replace(b"<worldbody>", more))
     idim = build_idim(robot)
     q, dq, ddq = toy.motion(2, 4.0, 0, 500.0)
     tau = idim.torque(toy.true_parameters(idim, robot.nominal), q, dq, ddq)
@@ -411,6 +413,7 @@ def test_the_command_line_writes_the_kind_of_model_that_it_read(tmp_path, monkey
     assert "written to far/m.xml" in err
     assert "written to far/m.urdf" in err
     assert Path("far/m.xml").read_bytes() == Path("out/model.xml").read_bytes()
+    assert b"<include file='../part.xml'/>" in Path("far/m.xml").read_bytes()
     assert b"<!-- mine -->" in Path("far/m.xml").read_bytes()
     one, other = load_robot("far/m.xml"), load_robot("far/m.urdf")
     assert relative(one.nominal, other.nominal) < 1e-9
@@ -426,6 +429,7 @@ def test_the_command_line_writes_the_kind_of_model_that_it_read(tmp_path, monkey
         (["export", "out/result.json"], "nothing to write; give --urdf FILE or --mjcf FILE"),
         (["export", "out/result.json", "--urdf", "x", "--mjcf", "x"], "x: is given for both"),
         (["export", "out/result.json", "--mjcf", "arm.xml"], "arm.xml: is an input"),
+        (["export", "out/result.json", "--mjcf", "part.xml"], "part.xml: is an input"),
         (["export", "out/result.json", "--mjcf", "o.xml"], "which no model file can hold"),
     ):
         assert run(argv) == 2

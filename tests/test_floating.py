@@ -285,6 +285,28 @@ def test_forces_on_the_ground_are_refused(tmp_path):
         di.identify(problem)
 
 
+@pytest.mark.parametrize(
+    ("stated", "words"),
+    [
+        ({"imu_rpy": (0.0, 0.0, 0.0)}, r"imu_rpy = \[0.1, -0.2, 1.2\]"),
+        ({"imu_position": (0.0, 0.0, 0.0)}, r"imu_position = \[0.04\d*, -0.03\d*, 0.05\d*\]"),
+    ],
+)
+def test_a_unit_that_is_mounted_otherwise_than_said_is_told_where_it_is(tmp_path, stated, words):
+    log = legged.noisy(made("solo12", "trot", 8.0), 1)
+    robot = robot_of(log)
+    read(log, robot, tmp_path, Floating())
+    position, rotation = log.mount
+    wanted = {
+        "imu_position": tuple(position.tolist()),
+        "imu_rpy": tuple(pin.rpy.matrixToRpy(rotation).tolist()),
+    }
+    recording = read_log(tmp_path / "log.csv", robot, floating=Floating(**(wanted | stated)))
+    problem = Problem(robot, di.prepare(recording, bandwidth=10.0), friction="viscous")
+    with pytest.raises(InputError, match=words):
+        di.identify(problem)
+
+
 def test_the_notes_semidefinite_program_with_contact_forces_has_our_criterion(monkeypatch):
     """``[u - |rho_2|^2, (rho_1 - R_1 B x)^T; ., 1] >= 0`` over ``[L, S(l)^T; S(l), m 1] >= 0``.
 

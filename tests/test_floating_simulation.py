@@ -384,7 +384,7 @@ def test_a_simulated_motion_is_a_log():
     feet = [foot(robot, name, (0.1, 0.06)) for name in ("left_sole_link", "right_sole_link")]
     loop = Loop(idim, pd(stiff, stiff / 40.0), held(home, seconds=0.3), substeps=4)
     motion = simulate_floating(loop, theta, feet, Ground(stiffness=2e5))
-    columns = motion.columns
+    columns = motion.log_columns
     assert columns["contact_left_sole_link"][-1] == 1.0
     assert columns["fz_left_sole_link"][-1] > 0.2 * 9.81 * robot.nominal[:, 0].sum()
     log = LeggedLog(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import mujoco
@@ -523,6 +524,41 @@ def test_the_files_own_values_are_simulated(tmp_path: Path) -> None:
     assert [values[f"Ia{k}"] for k in (1, 2, 3)] == [0.2, 0.1, 0.2]
     assert [values[f"fv{k}"] for k in (1, 2, 3)] == [0.5, 0.5, 0.7]
     assert [values[f"fc{k}"] for k in (1, 2, 3)] == [0.3, 0.0, 0.3]
+
+
+JUNK = ("", "nan", "1e999", "x", "-1", "0 0 0", "1 2", "true", "ball", "1e-300", "9" * 400, "../x")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_torn_files_are_refused_or_read(seed: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(seed)
+    path = tmp_path / "robot.xml"
+    read, said = 0, []
+    for _ in range(60):
+        text = str(rng.choice([ANGLES, CLASSES, FRAMES, BOUNDS, GEOMS, ARM]))
+        for _ in range(rng.integers(1, 4)):
+            values, tags = (
+                [m.span(k) for m in re.finditer(pattern, text)]
+                for pattern, k in ((r'="([^"]*)"', 1), (r"<[a-z]+[^<>]*/>", 0))
+            )
+            (a, b), (c, d) = rng.choice(values), rng.choice(tags)
+            torn = (
+                text[:a] + str(rng.choice(JUNK)) + text[b:],
+                text[:c] + text[d:],
+                text[:c] + text[c:d] + text[c:],
+            )
+            text = torn[rng.choice(3, p=[0.6, 0.2, 0.2])]
+        path.write_text(text)
+        try:
+            robot = load_robot(path)
+        except InputError as error:
+            said.append(str(error))
+        else:
+            read += 1
+            assert np.all(np.isfinite(robot.nominal))
+    assert read
+    assert said
+    assert all(line.startswith(str(path)) and "\n" not in line for line in said)
 
 
 def test_only_a_body_inside_can_be_let_go(tmp_path: Path) -> None:

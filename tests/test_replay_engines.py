@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_encoder import BIAS, DRIVES, RATE, Z1, twin
+from test_encoder import BIAS, DELAY, DRIVES, KD, KP, RATE, Z1, twin
 
 import dynident as di
 from dynident.cli import run
@@ -18,9 +18,12 @@ from dynident.dynamics.idim import build_idim
 from dynident.dynamics.whole import Model
 from dynident.simulation.controller import pd, pid
 from dynident.simulation.law import held_targets
+from dynident.simulation.loop import Loop
+from dynident.simulation.reference import Reference
 from dynident.simulation.rollout import rollout
 from dynident.study import engines
 from dynident.study.engines import ENGINES, Drive, drive_of, held
+from dynident.study.replay import loop_words
 
 WIDTH = np.full(3, 0.1)
 
@@ -48,7 +51,7 @@ def test_engines_move_as_we_do(name, limit, tmp_path):
     assert rms(there.q - ours.q) < 5e-3 * moved
     assert there.notes == (
         () if name == "pinocchio"
-        else ("offsets are no part of a MuJoCo model: they act through qfrc_applied",)
+        else ("offsets have no place in an MJCF: here springs that are far away give them",)
     )  # fmt: skip
     without = theta.copy()
     without[loop.idim.inertial :: 4] = 0.05  # other rotors: the bound is not that wide
@@ -63,6 +66,36 @@ def test_friction_loss_of_mujocos_own_softness_is_another_friction(tmp_path):
     ((words, plain),) = there.otherwise
     assert "MuJoCo's own softness" in words
     assert rms(plain - ours.q) > 3.0 * rms(there.q - ours.q)
+
+
+LEG = """<mujoco><asset><mesh name="gone" file="gone.stl"/></asset><worldbody>
+<body name="trunk" pos="0 0 1"><freejoint/><geom type="mesh" mesh="gone"/>
+<inertial pos="0 0 0" mass="3" diaginertia="0.02 0.02 0.02"/>
+<body name="hip" pos="0.1 0 0"><joint name="hip" axis="1 0 0"/>
+<inertial pos="0 0.1 0" mass="1" diaginertia="0.01 0.01 0.01"/>
+<body name="shell" pos="0 0.2 0"><joint name="lid" axis="0 1 0"/>
+<inertial pos="0.1 0 0.1" mass="1" diaginertia="0.01 0.01 0.01"/>
+<body name="shin" pos="0 0 -0.2"><joint name="knee" axis="0 1 0"/>
+<inertial pos="0 0 -0.1" mass="0.5" diaginertia="0.01 0.01 0.01"/>
+</body></body></body></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_what_was_held_stays_held_and_meshes_may_be_missing(name, tmp_path):
+    (tmp_path / "leg.xml").write_text(LEG)
+    robot = di.load_robot(tmp_path / "leg.xml", locked={"lid": 0.7})
+    assert robot.joint_names == ("hip", "knee")
+    idim = build_idim(robot)
+    theta = idim.nominal
+    theta[idim.inertial :] = [0.1, 1.0, 0.8, 0.3, 0.05, 0.5, 0.4, -0.2]
+    _, loop, _ = twin(tmp_path, 3.0)
+    q = loop.reference.q[:, :2]
+    still = np.zeros_like(q)
+    loop = Loop(idim, pd((60.0, 40.0), (2.0, 1.5)), Reference(RATE, q, still, still), "sdirk2", 1,
+                WIDTH[:2], q0=q[0], dq0=np.zeros(2), held=True)  # fmt: skip
+    ours = rollout(loop, theta)
+    there = engine(name)(Model(idim, theta), drive_of(loop))
+    assert rms(there.q - ours.q) < 5e-3 * rms(ours.q - ours.q[0])
 
 
 def test_motors_of_coupled_drives_are_tendons_of_mujoco(tmp_path):
@@ -232,11 +265,24 @@ def test_results_know_the_width_of_the_sign_and_write_it(z1, tmp_path):
                                                       axis=0), rel=0.5)  # fmt: skip
     assert run(["export", str(z1[0]), "--mjcf", str(tmp_path / "z1.xml")]) == 0
     assert (tmp_path / "z1.xml").read_text().count("solreffriction") == 7
+    command = ["sample", str(z1[0]), "-n", "2", "--format", "mjcf", "-o", str(tmp_path / "draws")]
+    assert run(command) == 0
+    assert (tmp_path / "draws" / "draw_1.xml").read_text().count("solreffriction") == 7
     settings = json.loads(z1[0].read_text())["settings"]["simulation"]
     assert (settings["integrator"], settings["targets"]) == ("sdirk2", "held")
     q = np.zeros(7)
     assert stored.model.gravity(q) == pytest.approx(stored.model.inverse_dynamics(q, q, q) - [
         row.friction["off"] for row in stored.document.joints])  # fmt: skip
+
+
+def test_what_was_found_of_the_law_is_said():
+    plain = di.Simulation(pd(KP, KD))
+    assert loop_words(plain) == ()
+    tuned = plain.tuned(np.array([1.0, 1.1, 1.0]), BIAS, DELAY)
+    assert loop_words(tuned) == (
+        "of the law, and no part of the model: a delay of the targets of 8.30 ms, drive gains, "
+        "encoder biases",
+    )
 
 
 def test_our_own_engine_is_the_default_and_prints_a_table(z1, capfd):
@@ -254,6 +300,14 @@ def test_an_engine_that_is_not_there_is_named_with_what_installs_it(z1, capfd, m
     assert run(["replay", str(result), str(log), "--engine", "mujoco"]) == 2
     said = capfd.readouterr().err
     assert said.splitlines()[-1] == "error: needs MuJoCo: pip install dynident[mujoco]"
+
+
+def test_a_result_without_a_law_cannot_be_replayed(z1, tmp_path, capfd):
+    document = json.loads(z1[0].read_text())
+    document["settings"]["study"]["controller"] = None
+    (tmp_path / "result.json").write_text(json.dumps(document))
+    assert run(["replay", str(tmp_path / "result.json"), str(z1[1])]) == 2
+    assert "its study has no [controller], whose law is replayed" in capfd.readouterr().err
 
 
 def test_unknown_engines_are_refused(z1, capfd):

@@ -149,6 +149,9 @@ def test_a_stribeck_effect_is_borne_by_the_friction_parameters(found):
 
 def test_constrained_columns_repeat_the_others_on_actual_data(found):
     for scenario in (ACTUAL, DOWNGRADED):
+        if CONSTRAINED[0] not in found.outcomes[scenario.label].fits:
+            assert scenario is DOWNGRADED  # which the reduced form leaves out
+            continue
         problem = found.outcomes[scenario.label].problem
         for free, constrained in zip(FEW, CONSTRAINED, strict=True):
             np.testing.assert_allclose(
@@ -544,9 +547,8 @@ def test_an_estimator_that_gives_up_leaves_its_reason(monkeypatch):
     outcome = estimated.estimate_scenario(robot, ACTUAL, (*FEW, *CONSTRAINED))
     assert {f.failure for f in outcome.fits.values()} == {"no such luck"}
     assert outcome.along is None
-    assert {f.failure for f in estimated.compare_constraints(robot, outcome).values()} == {
-        "no such luck"
-    }
+    compared = estimated.compare_constraints(robot, outcome, CONSTRAINED)
+    assert {f.failure for f in compared.values()} == {"no such luck"}
     bounded, predictions = estimate_under_bounds(robot, outcome, [("idim-iv", "pc-idim-iv")])
     assert [b.words for b in bounded] == ["none", "(27)"]
     assert predictions == predict_with_own_instruments(robot, outcome) == []

@@ -330,22 +330,26 @@ def reasons(
         ]
     free = fitted_figure(problem.factors, system.solve())
     error = fitted[0].overall_percent
+    # of a floating robot's joints the rows have what its contacts leave of the torques
+    told = int(problem.robot.floating)
+    own = fitted[told]
     every += error_reasons(
-        "fitted rows",
-        problem.factors.names,
-        percents(fitted[0]),
-        percents(*nominal[:1]),
-        left_over(problem.robot, fitted[0]),
+        "all samples" if told else "fitted rows",
+        [joint.name for joint in own.joints],
+        percents(own),
+        percents(*nominal[told : told + 1]),
+        left_over(problem.robot, own),
         spared(problem.robot),
     )
     every += contradiction_reasons(error, free.overall_percent)
     for figures in held_out:
-        own = figures.entries[0]
-        known, left = percents(*figures.nominal[:1]), left_over(problem.robot, own)
+        own = figures.entries[told]
+        known = percents(*figures.nominal[told : told + 1])
+        left = left_over(problem.robot, own)
         names = [joint.name for joint in own.joints]
         wrench = spared(problem.robot)
         every += error_reasons(figures.log, names, percents(own), known, left, wrench)
-        every += held_out_reasons(figures.log, own.overall_percent, error)
+        every += held_out_reasons(figures.log, figures.entries[0].overall_percent, error)
     return every
 
 

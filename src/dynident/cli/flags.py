@@ -37,6 +37,25 @@ FLAGS = (
         "Of irls: of outliers; bisquare starts from Huber's answer (huber, bisquare).",
     ),
     Flag(
+        "position_std",
+        "numbers",
+        "Of ml: standard deviation of the encoders' white noise; by what the position "
+        "filter takes away unless told otherwise [rad or m].",
+    ),
+    Flag(
+        "torque_std",
+        "numbers",
+        "Of ml: standard deviation of white noise of the joints' torques, as logged; "
+        "estimated unless told otherwise [Nm or N].",
+    ),
+    Flag(
+        "wrench_std",
+        "numbers",
+        "Of ml: standard deviations of the forces and of the moments of measured "
+        "wrenches, as logged; part of the equations' estimated noise unless told "
+        "otherwise [N, Nm].",
+    ),
+    Flag(
         "gain_update",
         "switch",
         "Of idim-iv, 2sls, didim, pc-idim-iv, pc-didim: keep the bandwidth of the "

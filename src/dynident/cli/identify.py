@@ -48,7 +48,7 @@ def identify(
         typer.Option(
             "--method",
             help="pc-idim-ls (default), pc-idim-iv, pc-didim, pc-clie, or without constraints "
-            "ols, wls, irls, rls, kf, ekf, idim-iv, 2sls, didim, cloe, clie, nls, ga, pf.",
+            "ols, wls, irls, ml, rls, kf, ekf, idim-iv, 2sls, didim, cloe, clie, nls, ga, pf.",
         ),
     ] = None,
     friction: FrictionOption = None,
@@ -170,11 +170,10 @@ def write_output(result: Identification, directory: Path, report: bool) -> tuple
     """
     from dynident.core.files import refuse_overwriting, write_files
     from dynident.results.json import result_dict, to_json
-    from dynident.results.mjcf import is_mjcf
+    from dynident.results.mjcf import files_of, is_mjcf
 
     paths = [directory / name for name in OUTPUTS]
-    source = result.robot.source
-    refuse_overwriting(paths, () if source is None else (source,))
+    refuse_overwriting(paths, files_of(result.robot))
     earlier = paths[0].is_file()
     contents = {paths[0]: to_json(result_dict(result)).encode()}
     notes: tuple[str, ...] = ()

@@ -63,6 +63,7 @@ def export(
     from dynident.core.errors import InputError
     from dynident.core.files import refuse_overwriting, write_files
     from dynident.results.c_code import c_code
+    from dynident.results.mjcf import files_of
     from dynident.study.stored import read_result, stored_mjcf, stored_urdf
 
     if metric is not None and not repair:
@@ -78,8 +79,7 @@ def export(
         raise InputError("--repair is of --urdf and --mjcf: torques need no links that can exist")
 
     stored = read_result(result)
-    source = stored.idim.robot.source
-    refuse_overwriting(outputs, (result, stored.study.robot.file, source or result))
+    refuse_overwriting(outputs, (result, stored.study.robot.file, *files_of(stored.idim.robot)))
     knowledge = Knowledge(metric=metric) if repair else None
     notes: tuple[str, ...] = ()
     documents: dict[Path, bytes] = {}

@@ -24,8 +24,8 @@ from dynident.robot.model import Robot
 
 WORTH = 0.75
 """Share of the error that a finding has to leave at most."""
-WORTH_SURE = 0.9
-"""The same of a size that is sure, where it settles what logs contradict each other."""
+WORTH_AGAINST = 0.9
+"""The same where it settles what logs contradict each other."""
 ROUGH = 0.9
 """How much smaller errors may seem at few instants."""
 WHITE = 0.3
@@ -428,7 +428,7 @@ def only_quiet(snapshot: Snapshot, before: Array, after: Array) -> bool:
         own = before[k * s.n : (k + 1) * s.n]
         shares.append(unexplained(s.base.idim.robot, torque, own))
     loud = np.concatenate(shares) >= QUIET
-    return not np.any(loud & (after < WORTH_SURE * before))
+    return not np.any(loud & (after < WORTH_AGAINST * before))
 
 
 def normal_of(snapshot: Snapshot, own: Moments, reading: Reading) -> Normal:
@@ -487,7 +487,7 @@ def better(errors: Array, before: Array, sure: bool = False) -> bool:
     sure : bool
         Whether little is clear enough.
     """
-    if mean(errors) <= (WORTH_SURE if sure else WORTH) * mean(before):
+    if mean(errors) <= (WORTH_AGAINST if sure else WORTH) * mean(before):
         return True
     clear = np.any((errors <= CLEAR * before) & (before > SOUND))
     return bool(clear and np.all(errors <= 1.1 * before + SOUND))

@@ -359,7 +359,7 @@ def told_delay(s: Snapshot, delay: Array, error: float) -> Suspicion | None:
     else:
         times = ", ".join(f"{1e3 * time:.1f}" for time in delay)
         what = f"the torques lag the motion by {times} ± {1e3 * error:.1f} ms"
-    return mended("delay", what, Mending(delay=shortest(np.round(delay, 6))), s.n, largest, error)
+    return mended("delay", what, Mending(delay=shortest(np.round(delay, 6))), s.n, 1, error)
 
 
 def late_errors(s: Snapshot, times: Array) -> tuple[Array, Array]:
@@ -430,7 +430,7 @@ def lagging(n: int, joint: int) -> Family:
             f"{1e3 * abs(time):.2f} ± {1e3 * error[0]:.2f} ms",
             Mending(lag=shortest(np.round(lag(size), 6))),
             n,
-            float(size[0]),
+            1,
             float(error[0]),
         )
 
@@ -482,7 +482,7 @@ def slow(signal: Literal["q", "tau"], order: int) -> Family:
             f"{hz * float(error[0] / size[0]):.2g} Hz",
             Mending(unfilter={signal: rounded}),
             s.n,
-            float(size[0]),
+            1,
             float(error[0]),
         )
 
@@ -516,7 +516,7 @@ def misplaced(n: int, joint: int) -> Family:
             f"the position of {own.name} lacks {turn * size[0]:.2f} ± {turn * error[0]:.2f} {unit}",
             Mending(offset=shortest(np.round(offset(size), 6))),
             n,
-            float(size[0]),
+            1,
             float(error[0]),
         )
 
@@ -617,7 +617,6 @@ def sprung(n: int, joint: int) -> Family:
             Reading.plain(n).changed(lambda known: read(known, size)),
             advice=f"add an [[element]] of kind 'spring' at {own.name}",
             freedom=1,
-            size=abs(float(size[0])),
             error=float(error[0]),
         )
 
@@ -696,15 +695,13 @@ def rippled(n: int, waves: Mapping[int, tuple[float, Array]]) -> Family:
             f"that of {names[j]} {order:.3g} times a turn by {own:.3g}"
             for (j, (order, _)), own in zip(waves.items(), amplitude, strict=True)
         )
-        k = int(np.argmax(amplitude))
         return Suspicion(
             "ripple",
             f"the torques ripple with the position, {whose}",
             Reading.plain(n).changed(lambda known: read(known, size)),
-            advice="add an [[element]] of kind 'ripple' at each, or log less of it",
+            advice="add an [[element]] of kind 'ripple' at each",
             freedom=3 * len(waves),
-            size=float(amplitude[k]),
-            error=float(np.max(error[2 * k : 2 * k + 2])),
+            error=float(np.max(error)),
         )
 
     return Family(read, tell, 1.0, np.inf, 2 * len(waves))

@@ -47,6 +47,9 @@ AGREES, OTHERWISE = 0.02, 0.5
 """Shares of an angular velocity by which two ways to know it differ, as they do, and by far."""
 BETTER = 0.2
 """Share that is left of a difference under another reading, from which that is the right one."""
+SHIFTED, WORSE = 0.03, 1.2
+"""How far from its place an accelerometer has to be to be refused [m], and how much worse it fits
+there."""
 MOST = 4000
 """Samples at which contacts are looked at."""
 
@@ -74,6 +77,7 @@ def check_bearing(idim: Idim, log: GeneralisedSamples) -> tuple[str, ...]:
     notes = list(moved(idim, log))
     if not base.still:
         notes += turned_otherwise(log, base)
+        refuse_unit_elsewhere(log, base, robot.gravity)
         turned = turning(base, log.runs)
         if turned < TURNS:
             notes.append(
@@ -174,13 +178,53 @@ def turned_otherwise(log: GeneralisedSamples, base: BaseMotion) -> tuple[str, ..
     fits = [words for words, a, b in others if rms(a - b) < BETTER * apart / size * rms(a)]
     if fits:
         raise InputError(f"{begun}; with {fits[0]} they would agree")
-    if apart > OTHERWISE * size:
-        raise InputError(f"{begun}; check quaternion, base_axes and imu_rpy")
     turn, told = nearest_rotation(logged, omega)
-    if not base.proper or not told or rms(omega - logged @ turn.T) > BETTER * apart:
-        return ()
-    listed = ", ".join(f"{angle:.2g}" for angle in to_rpy(turn))
-    return (f"{begun}; turned by roll, pitch and yaw of {listed} rad it would be (imu_rpy)",)
+    fits_turned = base.proper and told and rms(omega - logged @ turn.T) < BETTER * apart
+    mounted = turn if base.turn is None else turn @ base.turn
+    listed = ", ".join(f"{angle:.3g}" for angle in to_rpy(mounted))
+    words = f"{begun}; with imu_rpy = [{listed}] it would be"
+    if apart > OTHERWISE * size:
+        if fits_turned:
+            raise InputError(words)
+        raise InputError(f"{begun}; check quaternion, base_axes and imu_rpy")
+    return (words,) if fits_turned else ()
+
+
+def refuse_unit_elsewhere(log: GeneralisedSamples, base: BaseMotion, gravity: Array) -> None:
+    """Refuse an accelerometer that is elsewhere in the base than it is said to be.
+
+    What it says of the origin's proper acceleration lacks ``dw x d + w x (w x d)`` where it is
+    d away, which the logged position tells.
+
+    Raises
+    ------
+    InputError
+        With the place at which what it says fits.
+    """
+    if not (base.proper and base.oriented and base.placed) or base.mount is None:
+        return
+    blocks, rest = [], []
+    for start, stop in log.runs:
+        pose = zero_phase_lowpass(base.pose[start:stop], BRISK, log.rate)
+        twist = zero_phase_lowpass(base.twist[start:stop, 3:], BRISK, log.rate)
+        said = zero_phase_lowpass(base.acceleration[start:stop, :3], BRISK, log.rate)
+        R = matrices(pose[:, 3:] / np.linalg.norm(pose[:, 3:], axis=1, keepdims=True))
+        moved = differences(pose[:, :3], log.rate)[1] - gravity
+        spin = differences(twist, log.rate)[0]
+        lever = [np.cross(spin, e) + np.cross(twist, np.cross(twist, e)) for e in np.eye(3)]
+        kept = np.isin(np.arange(start, stop), inside(log))
+        blocks.append(np.stack(lever, axis=2)[kept].reshape(-1, 3))
+        rest.append((said - np.einsum("tji,tj->ti", R, moved))[kept].reshape(-1))
+    A, y = np.vstack(blocks), np.concatenate(rest)
+    shift, *_ = np.linalg.lstsq(A, y, rcond=None)
+    left = np.linalg.norm(y - A @ shift)
+    if np.linalg.norm(shift) < SHIFTED or np.linalg.norm(y) < WORSE * left:
+        return
+    place = ", ".join(f"{x:.3g}" for x in base.mount + shift)
+    raise InputError(
+        f"{log.name}: what the accelerometer says does not fit its place in the base; with "
+        f"imu_position = [{place}] it would"
+    )
 
 
 def spun(quaternion: Array, rate: float) -> Array:
@@ -289,6 +333,20 @@ def weighed(idim: Idim, log: GeneralisedSamples, base: BaseMotion) -> tuple[str,
             "unless it is that wrong, check their frames and signs, and whether one was forgotten",
         )
     return ()
+
+
+def weight_borne(idim: Idim, log: GeneralisedSamples) -> float | None:
+    """What the contacts bear while the robot stands [kg]; None where they or that are unknown."""
+    robot = idim.robot
+    measured = [c for c in robot.contacts if c.name in log.wrenches]
+    if not robot.floating or log.base is None or not log.base.oriented or not measured:
+        return None
+    some, _ = calm(log, inside(log))
+    if len(measured) < len(robot.contacts) or not len(some):
+        return None
+    lift = specific(log.base, robot.gravity, some)
+    force = np.sum([world_force(idim, log, contact, some) for contact in measured], axis=0)
+    return float(force @ lift / (lift @ lift))
 
 
 def borne_by_nothing(idim: Idim, log: GeneralisedSamples, measured: Sequence[Contact]) -> str:

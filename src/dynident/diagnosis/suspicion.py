@@ -16,8 +16,6 @@ from dynident.recording.mend import Mending, later, toml, undone
 from dynident.robot.model import Robot
 
 Change = Callable[[Snapshot], Snapshot]
-SURE = 8.0
-"""Standard errors beyond which a size is sure."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +109,8 @@ class Suspicion:
         Of the robot, where that is what was wrong [m/s^2].
     advice : str
         What else to do.
-    size, error : float
-        Largest of what was measured, and its standard error; 0 for none.
+    error : float
+        Largest standard error of what was measured; 0 for none.
     freedom : int
         Numbers that were fitted for it: of what explains a log alike, the least is believed.
     measure : callable, optional
@@ -127,15 +125,9 @@ class Suspicion:
     rate: float | None = None
     gravity: tuple[float, ...] | None = None
     advice: str = ""
-    size: float = 0.0
     error: float = 0.0
     freedom: int = 0
     measure: Callable[[Snapshot], Suspicion | None] | None = None
-
-    @property
-    def sure(self) -> bool:
-        """Whether its size is far beyond its standard error."""
-        return self.error > 0.0 and self.size > SURE * self.error
 
     @property
     def mend(self) -> str:
@@ -199,13 +191,11 @@ class Case:
 
 
 def mended(
-    diagnosis: str, what: str, mending: Mending, n: int, size: float = 0.0, error: float = 0.0
+    diagnosis: str, what: str, mending: Mending, n: int, freedom: int = 0, error: float = 0.0
 ) -> Suspicion:
     """A suspicion that a log's table can mend."""
-    reading, freedom = Reading.of_mending(mending, n), int(size != 0.0)
-    return Suspicion(
-        diagnosis, what, reading, mending, size=abs(size), error=error, freedom=freedom
-    )
+    reading = Reading.of_mending(mending, n)
+    return Suspicion(diagnosis, what, reading, mending, error=error, freedom=freedom)
 
 
 def predicted(s: Snapshot, beta: Array) -> Array:

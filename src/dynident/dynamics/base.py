@@ -52,6 +52,12 @@ class BaseParameters:
         """Number of base parameters: the structural rank of the regressor."""
         return len(self.kept)
 
+    @cached_property
+    def counts(self) -> tuple[int, ...]:
+        """How many the first kind of log determines, the first two, and so on up to all."""
+        firsts = [self.observed[:k] for k in range(1, len(self.observed))]
+        return (*(base_parameters(self.idim, observed=own).count for own in firsts), self.count)
+
     @property
     def rigid_body_count(self) -> int:
         """How many of them keep an inertial parameter of a link."""

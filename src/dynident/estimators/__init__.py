@@ -11,6 +11,7 @@ from dynident.estimators.estimate import Estimate
 from dynident.estimators.ga import ga
 from dynident.estimators.instrumental import idim_iv, two_stage_least_squares
 from dynident.estimators.least_squares import irls, ols, wls
+from dynident.estimators.ml import ml
 from dynident.estimators.nls import nls
 from dynident.estimators.output_error import clie, cloe
 from dynident.estimators.pf import pf
@@ -20,6 +21,7 @@ ESTIMATORS: dict[str, Callable[..., Estimate]] = {
     "ols": ols,
     "wls": wls,
     "irls": irls,
+    "ml": ml,
     "idim-iv": idim_iv,
     "2sls": two_stage_least_squares,
     "didim": didim,

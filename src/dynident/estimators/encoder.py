@@ -39,7 +39,7 @@ from dynident.regression.rows import GivenRows, RowGroup, Rows, torque_groups
 from dynident.regression.statistics import residuals
 from dynident.regression.weighted import group_sigma
 from dynident.simulation.controller import QREF
-from dynident.simulation.rollout import LoopColumn, sensitive_rollout
+from dynident.simulation.rollout import START_KINDS, LoopColumn, sensitive_rollout
 
 ITERATIONS = 60
 CONVERGED, SEEN = 1e-4, 0.1
@@ -58,7 +58,8 @@ SMALLEST = 1e-6
 START = 1e-2
 """Drives' parameters that have to be positive start from so much at least, in SI units."""
 MOST_STARTS = 60
-"""Speeds at the starts of runs that are fitted beside all else; of more they are as read."""
+"""Joints at the starts of runs, whose readings and speeds there are fitted beside all else; of
+more they are as read."""
 EVEN, UNEVEN = "coulomb-viscous", 0.6
 """Friction whose errors are looked at for another that changes along a turn, and the share of a
 joint's error that the latter has to leave to be named."""
@@ -115,8 +116,8 @@ class Unknowns:
     first : int
         The first standard parameter: the first link's, or where links are fixed the first drive's.
     runs : int
-        Runs whose speeds at the start are fitted, too: nobody asks for them, but what a reading of
-        them errs would pass for friction.
+        Runs whose start is fitted, too: nobody asks for it, but what a reading of it errs would
+        pass for friction.
     """
 
     idim: Idim
@@ -140,8 +141,8 @@ class Unknowns:
             *(shape.name for shape in idim.shape_parameters),
             *(f"{each.kind}{each.joint + 1}" * (each.kind != "delay") or "delay"
               for each in self.own),
-            *(f"start{r + 1} of {name}"
-              for r in range(self.runs) for name in self.idim.robot.joint_names),
+            *(f"{kind} {r + 1} of {name}" for r in range(self.runs)
+              for kind in START_KINDS for name in self.idim.robot.joint_names),
         )  # fmt: skip
 
     @property
@@ -152,12 +153,12 @@ class Unknowns:
 
     @property
     def asked(self) -> int:
-        """How many are asked for: all but the speeds at the starts, which come last."""
+        """How many are asked for: all but the starts, which come last."""
         return len(self.columns) + len(self.own)
 
-    def speeds(self, x: Array) -> Array:
-        """At the starts, shape (runs, n) [rad/s or m/s]."""
-        return x[self.asked :].reshape(self.runs, -1)
+    def starts(self, x: Array) -> Array:
+        """What encoders read there and speeds, shape (runs, 2, n) [rad or m, a second]."""
+        return x[self.asked :].reshape(self.runs, 2, self.idim.robot.n)
 
     @property
     def linear(self) -> int:
@@ -290,7 +291,7 @@ def drives_output_error(
         raise InputError(f"{robot.name}: friction 'none' leaves nothing to fit")
     own = loop_columns(fitting, simulation, robot.n)
     first = 0 if fitting.links == "prior" else idim.inertial
-    starts = start_speeds(problem, simulation)
+    starts = starts_of(problem, simulation)
     x = np.concatenate([start_of(problem, simulation, own, first), starts.ravel()])
     unknowns = Unknowns(idim, own, np.ones(len(x)), first, len(starts))
     x = projected(admitted(unknowns, fitting.constraints), x)
@@ -301,7 +302,15 @@ def drives_output_error(
     free = admitted(unknowns, fitting.constraints)
     unknowns = replace(unknowns, unit=scales(here, free))
     free = admitted(unknowns, fitting.constraints)
-    found = minimised(problem, simulation, unknowns, free, x, here)
+    # readings at the starts are all but right: free from the first step they lead astray
+    kept = held_readings(unknowns, x)
+    near = minimised(problem, simulation, unknowns, replace(free, cones=(*free.cones, *kept)), x,
+                     here)  # fmt: skip
+    found = near
+    if kept:
+        found = minimised(problem, simulation, unknowns, free, near.x, near.here, near=True)
+        history = np.vstack([near.history, found.history[1:]])
+        found = replace(found, history=history, rollouts=near.rollouts + found.rollouts)
     refuse_chatter(problem, simulation, unknowns, found.x)
     asked = replace(unknowns, unit=np.ones(unknowns.asked), runs=0)
     cones = admitted(asked, fitting.constraints).cones
@@ -366,13 +375,28 @@ def start_of(
     return np.array([*theta[first:], *idim.shape, *(values[c.kind][c.joint] for c in own)])
 
 
-def start_speeds(problem: Problem, simulation: Simulation) -> Array:
-    """Speeds with which the runs begin, as the log tells; of many runs none are fitted."""
+def starts_of(problem: Problem, simulation: Simulation) -> Array:
+    """Readings and speeds with which the runs begin; of many runs none are fitted."""
     n, loops = problem.robot.n, auxiliary_model(problem, simulation).loops
-    found = [loop.dq0 for own in loops for _, _, loop in own if loop.dq0 is not None]
+    found = [
+        (loop.q0, loop.dq0)
+        for own in loops
+        for _, _, loop in own
+        if loop.q0 is not None and loop.dq0 is not None
+    ]
     if len(found) * n > MOST_STARTS:
-        return np.zeros((0, n))
-    return np.array(found).reshape(-1, n)
+        return np.zeros((0, 2, n))
+    return np.array(found).reshape(-1, 2, n)
+
+
+def held_readings(unknowns: Unknowns, x: Array) -> tuple[Cone, ...]:
+    """What the encoders read at the starts as it is."""
+    if not unknowns.runs:
+        return ()
+    first, n = unknowns.asked, unknowns.idim.robot.n
+    places = [first + 2 * n * run + j for run in range(unknowns.runs) for j in range(n)]
+    names = tuple(unknowns.names[k] for k in places)
+    return (Equal(names, np.eye(len(x))[places], (x / unknowns.unit)[places]),)
 
 
 def admitted(unknowns: Unknowns, constraints: Sequence[Constraint]) -> Admitted:
@@ -494,14 +518,15 @@ def stretches(
     )
     theta, first, n = unknowns.theta(x), len(unknowns.columns), problem.robot.n
     biases = [(c.joint, first + k) for k, c in enumerate(unknowns.own) if c.kind == "bias"]
-    speeds, run = unknowns.speeds(x), 0
-    own = (*unknowns.own, *(LoopColumn("speed", j) for j in range(n if len(speeds) else 0)))
+    starts, run = unknowns.starts(x), 0
+    begin = [LoopColumn(kind, j) for kind in START_KINDS for j in range(n)] if len(starts) else []
+    own = (*unknowns.own, *begin)
     for index, loops in enumerate(auxiliary.loops):
         log = problem.samples[index]
         step = max(1, round(log.rate / INSTANTS_HZ))
         for start, _, loop in loops:
-            begun = replace(loop, dq0=speeds[run]) if len(speeds) else loop
-            place = unknowns.asked + n * run
+            begun = replace(loop, q0=starts[run, 0], dq0=starts[run, 1]) if len(starts) else loop
+            place = unknowns.asked + 2 * n * run
             for part in sensitive_rollout(begun, theta, unknowns.columns, ("q",), own):
                 a = start + part.start
                 sample = np.arange(a, a + len(part.motion.q))
@@ -509,8 +534,8 @@ def stretches(
                 found = part.by_q[kept]
                 by = np.zeros((*found.shape[:2], len(x)))
                 by[:, :, : unknowns.asked] = found[:, :, : unknowns.asked]
-                if len(speeds):
-                    by[:, :, place : place + n] = found[:, :, unknowns.asked :]
+                if len(starts):
+                    by[:, :, place : place + 2 * n] = found[:, :, unknowns.asked :]
                 for joint, column in biases:
                     by[:, joint, column] += 1.0
                 error = log.measured[sample[kept]] - part.motion.measured[kept]
@@ -565,8 +590,11 @@ def minimised(
     free: Admitted,
     x: Array,
     here: Linearised,
+    near: bool = False,
 ) -> Minimum:
     """Levenberg-Marquardt on ``sum_j ||e_j||^2 / sigma_j^2`` and the beliefs, under the cones.
+
+    From a start that is `near` the minimum no step need lower the error.
 
     Raises
     ------
@@ -605,7 +633,7 @@ def minimised(
                 new, trial, close = x, here, True  # nothing but rounding and kinks is left
                 break
             damping = max(10.0 * damping, DAMPING)
-            if damping > LARGEST_DAMPING and len(history) > 1:
+            if damping > LARGEST_DAMPING and (near or len(history) > 1):
                 new, trial, close = x, here, True  # a kink of the motion: no step lowers the error
                 break
             if damping > LARGEST_DAMPING:

@@ -33,13 +33,6 @@ FORCE = ("fx", "fy", "fz", "mx", "my", "mz")
 """Beginnings of the columns of a wrench."""
 UNNORMALISED = 0.02
 """Length of a quaternion beside one from which it is no rounding."""
-SLOW = 0.02
-"""Rate below which no turn of a gyroscope can be told [rad/s]."""
-ODDS = 0.5
-"""Share by which gyroscope and orientation may differ: noise of differences is no small one."""
-SHIFTED, WORSE = 0.03, 1.2
-"""How far from its place an accelerometer has to be to be refused [m], and how much worse it fits
-there."""
 TURNS = np.radians(1.0)
 """A base that turns by less stands."""
 
@@ -156,6 +149,10 @@ class BaseMotion:
         Whether the orientation is known.
     still : bool
         Whether the base stands.
+    placed : bool
+        Whether its position is known.
+    mount, turn : ndarray, shapes (3,) and (3, 3), or None
+        Where an inertial measurement unit is said to be, and how it is turned.
     """
 
     pose: Array
@@ -164,6 +161,9 @@ class BaseMotion:
     proper: bool
     oriented: bool
     still: bool
+    placed: bool = False
+    mount: Array | None = None
+    turn: Array | None = None
 
     def __post_init__(self) -> None:
         for label in ("pose", "twist", "acceleration"):
@@ -353,11 +353,6 @@ def base_motion(
             rate_, spin = twist[run, 3:], acceleration[run, 3:]
             lever = np.cross(spin, base.mount) + np.cross(rate_, np.cross(rate_, base.mount))
             acceleration[run, :3] = smooth(base.force) - lever
-        if inertial and base.orientation is not None:
-            refuse_turned_unit(base, pose[run, 3:], twist[run, 3:], rate, name)
-            if base.position is not None:
-                assert base.force is not None
-                refuse_shifted_unit(base, pose[run], twist[run, 3:], smooth(base.force), rate, name)
     return BaseMotion(
         pose,
         twist,
@@ -365,66 +360,9 @@ def base_motion(
         proper=inertial and not given,
         oriented=base.orientation is not None,
         still=False,
-    )
-
-
-def refuse_turned_unit(base: Base, quaternion: Array, gyro: Array, rate: float, name: str) -> None:
-    """Refuse a gyroscope that turns otherwise than the base's orientation does.
-
-    Raises
-    ------
-    InputError
-        With the turn under which they would agree, where there is one (Kabsch's algorithm).
-    """
-    seen = 2.0 * turned_back(quaternion, differences(quaternion, rate)[0])
-    size = float(np.linalg.norm(seen))
-    if size < SLOW * np.sqrt(len(seen)) or np.linalg.norm(seen - gyro) < ODDS * size:
-        return
-    U, _, Vt = np.linalg.svd(seen.T @ gyro)
-    turn = U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt
-    words = f"{name}: the gyroscope does not turn as the base's orientation does"
-    if np.linalg.norm(seen - gyro @ turn.T) < ODDS * size:
-        mounted = turn if base.turn is None else turn @ base.turn
-        rpy = ", ".join(f"{angle:.3g}" for angle in to_rpy(mounted))
-        raise InputError(f"{words}; mounted with imu_rpy = [{rpy}] it would")
-    raise InputError(
-        f"{words}, however it is mounted; check imu_w (rad/s), the order of the quaternion, and "
-        "whether it turns the base's axes to the world's"
-    )
-
-
-def refuse_shifted_unit(
-    base: Base, pose: Array, twist: Array, force: Array, rate: float, name: str
-) -> None:
-    """Refuse an accelerometer that is elsewhere in the base than it is said to be.
-
-    ``f = R^T (ddp - g) + dw x r + w x (w x r)`` is linear in gravity g and the place r.
-
-    Raises
-    ------
-    InputError
-        With the place at which what it says fits.
-    """
-    assert base.mount is not None
-    R = matrices(pose[:, 3:])
-    spin = differences(twist, rate)[0]
-    moved = np.einsum("tji,tj->ti", R, differences(pose[:, :3], rate)[1])
-    unit = np.eye(3)
-    lever = np.stack(
-        [np.cross(spin, e) + np.cross(twist, np.cross(twist, e)) for e in unit], axis=2
-    )
-    A = np.concatenate([-np.swapaxes(R, 1, 2), lever], axis=2).reshape(-1, 6)
-    y = (force - moved).reshape(-1)
-    found, *_ = np.linalg.lstsq(A, y, rcond=None)
-    stated, *_ = np.linalg.lstsq(A[:, :3], y - A[:, 3:] @ base.mount, rcond=None)
-    best = float(np.linalg.norm(y - A @ found))
-    given = float(np.linalg.norm(y - A[:, :3] @ stated - A[:, 3:] @ base.mount))
-    if given < WORSE * best or np.linalg.norm(found[3:] - base.mount) < SHIFTED:
-        return
-    place = ", ".join(f"{x:.3g}" for x in found[3:])
-    raise InputError(
-        f"{name}: what the accelerometer says does not fit its place in the base; at "
-        f"imu_position = [{place}] it would"
+        placed=base.position is not None,
+        mount=base.mount,
+        turn=base.turn,
     )
 
 

@@ -59,12 +59,24 @@ class GeneralisedSamples(Samples):
         equations are combined where contacts bear unmeasured [Nm or N].
     stated : ndarray of bool, shape (samples, dof)
         Which equations hold without any combination.
+    borne : ndarray, shape (samples, dof), or None
+        What measured wrenches add to the joints' torques; zero of the base.
     """
 
     observed: Observed = PLAIN
     sets: tuple[tuple[str, ...], ...] = ()
     scale: Array | None = None
     stated: Booleans | None = None
+    borne: Array | None = None
+
+    @property
+    def reference(self) -> Array:
+        """What errors are relative to, shape (samples, dof) [N, Nm].
+
+        The motors' own torques, of which what contacts do may take away nearly all; of the base
+        the wrench of the contacts.
+        """
+        return self.tau if self.borne is None else self.tau - self.borne
 
 
 def plain(robot: Robot, log: Samples) -> bool:
@@ -112,6 +124,7 @@ def generalised(idim: Idim, log: Samples) -> Samples:
         still = log.base.still
     kind = equations_of(robot, log)
     tau = np.hstack([np.zeros((len(q), first)), log.tau])
+    driven = tau.copy()
     for contact in robot.contacts:
         if contact.name in log.wrenches:
             refuse_unturned(log, contact.axes)
@@ -141,7 +154,11 @@ def generalised(idim: Idim, log: Samples) -> Samples:
         "q": q, "dq": dq, "ddq": ddq, "tau": tau, "segments": segments, "filters": filters,
         "moving": moving,
     }  # fmt: skip
-    return GeneralisedSamples(**fields, observed=observed, sets=sets, scale=scale, stated=stated)
+    borne = tau - driven
+    borne[:, :first] = 0.0
+    return GeneralisedSamples(
+        **fields, observed=observed, sets=sets, scale=scale, stated=stated, borne=borne
+    )
 
 
 def cut_off(idim: Idim, log: Samples) -> Samples:

@@ -50,6 +50,8 @@ class Draws:
         Smallest eigenvalue of a pseudo-inertia, over all draws and links.
     least : float
         Smallest parameter that has to be positive, likewise; infinite where there is none.
+    width : ndarray, optional
+        Of the sign that friction had where it was simulated, shape (1,) or (n,).
     """
 
     base: BaseParameters
@@ -61,6 +63,7 @@ class Draws:
     way: str
     margin: float
     least: float
+    width: Array | None = None
 
     def __len__(self) -> int:
         """How many."""
@@ -200,7 +203,7 @@ def as_mjcf(draws: Draws, folder: Path) -> Files:
     files: dict[str, bytes] = {}
     notes: list[str] = []
     for k, name in numbered(draws, "xml"):
-        files[name], own = standard_mjcf(draws.base.idim, draws.theta[k], folder)
+        files[name], own = standard_mjcf(draws.base.idim, draws.theta[k], folder, draws.width)
         notes += own
     return files, (*dict.fromkeys(notes), *beside(draws))
 

@@ -147,6 +147,9 @@ def all_samples_figure(
 ) -> tuple[FitFigure, ...]:
     """Errors of parameter sets on all samples of some logs, stacked, but for filter edges.
 
+    Where contacts are measured, those of joints are relative to the motors' torques, of which
+    the contacts may take away nearly all.
+
     Parameters
     ----------
     idim : Idim
@@ -171,7 +174,11 @@ def all_samples_figure(
             kept = moves(idim, log)[run][inner] if moving else None
             if not shown.all():
                 kept = np.broadcast_to(shown, measured.shape) if kept is None else kept & shown
-            squared_torque += squares(measured, kept)
+            shown_torque = measured
+            if isinstance(log, GeneralisedSamples):
+                smooth = zero_phase_lowpass(log.reference[run], lowpass_hz, log.rate)
+                shown_torque = smooth[inner]
+            squared_torque += squares(shown_torque, kept)
             rows += len(measured) if kept is None else np.sum(kept, axis=0)
             motion = log.q[run], log.dq[run], log.ddq[run]
             conditions = idim.follow(*motion[:2], log.rate, conditions=beside(idim, log, run))

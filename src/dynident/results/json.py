@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,11 @@ def result_dict(result: Result) -> dict[str, Any]:
             "joints": list(result.robot.joint_names),
             "dof": result.robot.dof,
         },
+        "equations": [
+            {**asdict(each), "base_count": count}
+            for each, count in zip(result.base.observed, result.base.counts, strict=True)
+        ],
+        "borne_kg": dict(result.borne),
         "parameters": parameter_rows(result),
         "shape": shape_rows(estimate.shape),
         "fitted": fitted_rows(estimate.fitted),

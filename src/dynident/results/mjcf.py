@@ -38,7 +38,7 @@ from dynident.robot.mjcf import (
     gravity_of,
     read_model,
 )
-from dynident.robot.mjcf_document import Attributes, Compiler, Document, Element
+from dynident.robot.mjcf_document import Attributes, Compiler, Document, Element, read_document
 from dynident.robot.model import Joint, Robot
 from dynident.robot.urdf import parse_xml
 
@@ -89,6 +89,13 @@ def is_mjcf(robot: Robot) -> bool:
         and path.suffix.lower() == ".xml"
         and parse_xml(path).getroot().tag == "mujoco"
     )
+
+
+def files_of(robot: Robot) -> tuple[Path, ...]:
+    """The file that a robot came from, and those that it includes."""
+    if robot.source is None or not is_mjcf(robot):
+        return () if robot.source is None else (robot.source,)
+    return (robot.source, *read_document(robot.source).includes.values())
 
 
 def model_mjcf(

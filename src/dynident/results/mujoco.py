@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,34 +12,12 @@ import numpy.typing as npt
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics.whole import Model
-from dynident.results.exported import left_out
 from dynident.results.mjcf import motor_name, standard_mjcf
 from dynident.results.softness import softness
 from dynident.results.terms import joint_terms
 
-
-@dataclass(frozen=True, eq=False)
-class MujocoModel:
-    """A compiled model of MuJoCo with identified values, and what it has no place for.
-
-    Attributes
-    ----------
-    model : mujoco.MjModel
-        That of `Identification.model_mjcf`: with the identified inertials, ``dof_armature`` (Ia),
-        ``dof_damping`` (fv) and ``dof_frictionloss`` (fc), and a fixed tendon with the same for
-        each motor that turns with several joints. Where a width of the friction's sign is known,
-        ``dof_solref`` and ``dof_solimp`` (of tendons likewise) give friction loss that softness at
-        the model's time step.
-    offset : ndarray, shape (nv,)
-        Torque that the drives need at rest beside weight, in the order of the model's velocities:
-        ``data.qfrc_applied[:] = -offset`` [Nm or N].
-    notes : tuple of str
-        What was identified beside that, and is not in it.
-    """
-
-    model: Any
-    offset: Array
-    notes: tuple[str, ...]
+FAR = 1e-6
+"""Stiffness of a spring that is so far away that its torque is a constant [Nm/rad or N/m]."""
 
 
 def mujoco_library() -> Any:
@@ -58,9 +35,7 @@ def mujoco_library() -> Any:
     return mujoco
 
 
-def mujoco_model(
-    model: Model, width: npt.ArrayLike | None = None, said: tuple[str, ...] = ()
-) -> MujocoModel:
+def mujoco_model(model: Model, width: npt.ArrayLike | None = None, meshes: bool = True) -> Any:
     """A compiled model of MuJoCo from the identified MJCF and the identified drives.
 
     Parameters
@@ -69,8 +44,18 @@ def mujoco_model(
         Whose links can exist.
     width : array_like, shape () or (n,), optional
         Of the smoothed sign that friction was identified with; MuJoCo's own softness without.
-    said : tuple of str
-        Notes on the model itself.
+    meshes : bool
+        Whether to load the meshes of the robot's file; a motion without contacts needs none.
+
+    Returns
+    -------
+    mujoco.MjModel
+        That of `Identification.model_mjcf`: with the identified inertials, ``dof_armature`` (Ia),
+        ``dof_damping`` (fv) and ``dof_frictionloss`` (fc), and a fixed tendon with the same for
+        each motor that turns with several joints. Where a width of the friction's sign is known,
+        ``dof_solref`` and ``dof_solimp`` (of tendons likewise) give friction loss that softness at
+        the model's time step. Offsets, for which an MJCF has no place, are torques of springs
+        that are far away: ``jnt_stiffness`` and ``qpos_spring``.
 
     Raises
     ------
@@ -85,16 +70,30 @@ def mujoco_model(
         path = Path(folder) / "model.xml"
         path.write_bytes(standard_mjcf(model.idim, model.theta, path.parent)[0])
         try:
-            found = mujoco.MjModel.from_xml_path(str(path))
+            spec = mujoco.MjSpec.from_file(str(path))
+            if not meshes:
+                drop_meshes(spec, int(mujoco.mjtGeom.mjGEOM_MESH))
+            found = spec.compile()
         except (ValueError, RuntimeError) as error:
             reason = " ".join(str(error).split())
             raise InputError(f"{model.idim.robot.name}: MuJoCo refuses it: {reason}") from error
-    terms = joint_terms(model)
-    offset = np.zeros(found.nv)
-    offset[velocities(found, model.idim.robot.joint_names)] = terms.offset
     if width is not None:
         soften(found, model, width)
-    return MujocoModel(found, offset, said + left_out(terms.left, "model of MuJoCo"))
+    offset = joint_terms(model).offset
+    for name, torque in zip(model.idim.robot.joint_names, offset, strict=True):
+        if torque != 0.0:
+            joint = found.joint(name)
+            joint.stiffness[0] = max(joint.stiffness[0], FAR)
+            found.qpos_spring[joint.qposadr[0]] -= torque / joint.stiffness[0]
+    return found
+
+
+def drop_meshes(spec: Any, kind: int) -> None:
+    """Take the meshes out of a model that is not compiled yet, and what is made of them."""
+    for geom in [geom for geom in spec.geoms if int(geom.type) == kind]:
+        spec.delete(geom)
+    for mesh in list(spec.meshes):
+        spec.delete(mesh)
 
 
 def velocities(found: Any, names: tuple[str, ...]) -> list[int]:

@@ -15,6 +15,7 @@ from dynident.core.errors import InputError
 from dynident.core.files import write_files
 from dynident.core.inertia import smallest_eigenvalue
 from dynident.diagnosis.examine import Finding
+from dynident.diagnosis.standing import weight_borne
 from dynident.diagnosis.verdict import Verdict
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
@@ -23,10 +24,11 @@ from dynident.estimators import Estimate
 from dynident.estimators.closed_loop import FreeError, SimulatedFigure
 from dynident.recording.prepare import Samples, prepared
 from dynident.recording.recording import Recording
+from dynident.regression.generalised import GeneralisedSamples
 from dynident.results.c_code import c_code
 from dynident.results.figures import FitFigure, Series, torque_series
 from dynident.results.mjcf import standard_mjcf
-from dynident.results.mujoco import MujocoModel, mujoco_model
+from dynident.results.mujoco import mujoco_model
 from dynident.results.pinocchio import PinocchioModel, pinocchio_model
 from dynident.results.terms import simulable
 from dynident.results.urdf import standard_urdf
@@ -113,6 +115,16 @@ class Result:
     def robot(self) -> Robot:
         """The robot that was identified."""
         return self.base.idim.robot
+
+    @cached_property
+    def borne(self) -> tuple[tuple[str, float], ...]:
+        """What contacts bear of a floating robot while it stands, by log [kg]."""
+        found = []
+        for log in self.samples:
+            kg = weight_borne(self.idim, log) if isinstance(log, GeneralisedSamples) else None
+            if kg is not None:
+                found.append((log.name, kg))
+        return tuple(found)
 
     @cached_property
     def theta(self) -> Array:
@@ -290,8 +302,10 @@ class Result:
         model, said = self.simulable
         return pinocchio_model(model, said)
 
-    def to_mujoco(self, width: npt.ArrayLike | None = None) -> MujocoModel:
-        """The identified model as one of MuJoCo, and the offsets apart; see `MujocoModel`.
+    def to_mujoco(self, width: npt.ArrayLike | None = None) -> Any:
+        """The identified model as one of MuJoCo; see `mujoco_model`.
+
+        What has no place in it is in the notes of `model_mjcf`, but for offsets.
 
         Parameters
         ----------
@@ -300,14 +314,17 @@ class Result:
             the fit where drives were fitted to positions, else MuJoCo's own softness
             [rad/s or m/s].
 
+        Returns
+        -------
+        mujoco.MjModel
+
         Raises
         ------
         InputError
             As `to_pinocchio`; when MuJoCo is not installed, or cannot compile the model.
         """
         self._refuse_unreal("model of MuJoCo")
-        model, said = self.simulable
-        return mujoco_model(model, self.width if width is None else width, said)
+        return mujoco_model(self.simulable[0], self.width if width is None else width)
 
     def to_c(
         self, path: str | Path, name: str | None = None, width: npt.ArrayLike | None = None

@@ -12,6 +12,7 @@ import numpy as np
 
 from dynident.core.inertia import smallest_eigenvalue
 from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.equations import PLAIN, Observed
 from dynident.dynamics.idim import ShapeParameter
 from dynident.recording.prepare import Samples
 from dynident.regression.rows import FREE_OF
@@ -19,6 +20,7 @@ from dynident.regression.statistics import TestResult
 from dynident.results.figures import ALL_SAMPLES, MOVING, FitFigure, JointError
 from dynident.results.parameters import base_rows
 from dynident.results.words import WIDTH, common, counted, entry, number, percent, table
+from dynident.robot.model import Robot
 
 if TYPE_CHECKING:
     from dynident.estimators.closed_loop import FreeError, SimulatedFigure
@@ -312,12 +314,49 @@ def header_lines(result: Result) -> list[str]:
         *entry("method", f"{result.method}: {result.estimate.message}"),
         *entry("logs", ", ".join(log_words(log) for log in logs)),
         *entry("rows", row_words(result)),
+        *equation_lines(result),
     ]
     for words in dict.fromkeys(cutoff_words(log) for log in logs):
         lines += entry("cutoffs", words)
     lines += entry("prior", result.estimate.prior or "none")
     lines += entry("covariance", result.estimate.covariance.name)
     return lines
+
+
+def equation_lines(result: Result) -> list[str]:
+    """Which equations the logs state, what each kind adds, and what bears the robot."""
+    base = result.base
+    if base.observed == (PLAIN,):
+        return []
+    kinds = [observed_words(each, result.robot) for each in base.observed]
+    told = [f"{kinds[0]}: {base.counts[0]} base parameters"]
+    told += [
+        f"{kind} adds {after - before}"
+        for kind, before, after in zip(kinds[1:], base.counts, base.counts[1:], strict=False)
+    ]
+    lines = entry("equations", "; ".join(told))
+    if result.phi is not None and result.robot.floating:
+        mass, file = float(np.sum(result.phi[:, 0])), float(np.sum(result.robot.nominal[:, 0]))
+        words = [f"model {number(mass, 4)} kg", f"robot file {number(file, 4)} kg"]
+        words += [
+            f"contacts of {log} {number(kg, 4)} kg while it stands" for log, kg in result.borne
+        ]
+        lines += entry("weight", ", ".join(words))
+    return lines
+
+
+def observed_words(observed: Observed, robot: Robot) -> str:
+    """A kind of equations in words."""
+    words: str = observed.equations
+    if observed.still:
+        words += ", base fixed"
+    if observed.locked:
+        names = [robot.joint_names[joint] for joint, _ in observed.locked]
+        words += f", {', '.join(names)} locked"
+    if observed.equations == "null-space":
+        sets = ["+".join(each) or "no contact" for each in observed.free]
+        words += f" of {', '.join(sets)}"
+    return words
 
 
 def verdict_lines(result: Result) -> list[str]:

@@ -23,8 +23,7 @@ import numpy as np
 from dynident.core.arrays import Array, Integers, frozen
 from dynident.core.errors import InputError
 from dynident.core.jit import inner
-from dynident.core.text import nearest
-from dynident.robot.geometry import joint_placements, moving_joints, urdf_model
+from dynident.robot.contacts import ContactSpec, with_contacts
 from dynident.robot.model import Robot
 
 
@@ -131,23 +130,16 @@ def foot(robot: Robot, link: str, sole: tuple[float, float] | None = None) -> Fo
     """
     if not robot.floating:
         raise InputError(f"{robot.name}: its base is fixed; read it with floating = true")
-    path, _, model, carriers = urdf_model(robot, "in which feet could be found")
-    links = {frame.name: frame for frame in model.frames if frame.name not in model.names}
-    if link not in links:
-        raise InputError(f"{path}: there is no link {link!r}{nearest(link, links)}")
     if sole is not None and not (len(sole) == 2 and min(sole) > 0.0):
         raise InputError(f"foot {link}: a sole needs its half length and half width, positive")
-    frame, placements = links[link], joint_placements(model, robot)
-    joint = int(frame.parentJoint)
-    carrier, moving = carriers[joint], moving_joints(carriers)
-    placement = placements[carrier].inverse() * placements[joint] * frame.placement
+    placed = with_contacts(robot, [ContactSpec(name=link)]).contacts[0]
     corners = [(0.0, 0.0)] if sole is None else [(1, 1), (1, -1), (-1, 1), (-1, -1)]
     size = np.array(sole or (0.0, 0.0))
     return Foot(
         name=link,
-        body=moving.index(carrier),
-        rotation=frozen(placement.rotation),
-        translation=frozen(placement.translation),
+        body=placed.body,
+        rotation=placed.rotation,
+        translation=placed.translation,
         points=frozen([[*(size * corner), 0.0] for corner in corners]),
     )
 

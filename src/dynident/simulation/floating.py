@@ -99,7 +99,7 @@ class FloatingMotion:
     touching: Mapping[str, Booleans]
 
     @property
-    def columns(self) -> dict[str, Array]:
+    def log_columns(self) -> dict[str, Array]:
         """The motion as columns of a log, wrenches and exact derivatives with it.
 
         ``base_a`` is the second derivative of the base's position (without gravity), in its axes.

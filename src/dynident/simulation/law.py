@@ -11,7 +11,7 @@ from dynident.core.jit import inner, spliced
 from dynident.simulation.state import inverse_terms, model_tangent
 
 PLAIN, GRAVITY, COMPUTED_TORQUE = 0, 1, 2
-GAIN, BIAS, DELAY, SPEED = 0, 1, 2, 3
+GAIN, BIAS, DELAY, SPEED, PLACE = 0, 1, 2, 3, 4
 """Parameters of the loop itself that a motion is differentiated by."""
 
 
@@ -38,7 +38,8 @@ class Law(NamedTuple):
     bias : ndarray, shape (n,)
         What the encoders read at zero [rad or m].
     parameter : ndarray of int, shape (k, 3)
-        Loop parameters to differentiate by: GAIN, BIAS, DELAY or SPEED, the joint, the column.
+        Loop parameters to differentiate by: GAIN, BIAS, DELAY, SPEED or PLACE, the
+        joint, the column.
     """
 
     A: Array

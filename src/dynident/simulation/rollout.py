@@ -19,6 +19,7 @@ from dynident.simulation.law import (
     DELAY,
     GAIN,
     GRAVITY,
+    PLACE,
     PLAIN,
     SPEED,
     Law,
@@ -46,8 +47,9 @@ CODES = {
 """What the kernel does for each of a controller's compensations."""
 
 
-KINDS = {"gain": GAIN, "bias": BIAS, "delay": DELAY, "speed": SPEED}
-"""Parameters of a loop that a motion can be differentiated by."""
+KINDS = {"gain": GAIN, "bias": BIAS, "delay": DELAY, "speed": SPEED, "place": PLACE}
+START_KINDS = ("place", "speed")
+"""Parameters of a loop that a motion can be differentiated by, and those of where it starts."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,10 @@ class LoopColumn:
 
     Attributes
     ----------
-    kind : {"gain", "bias", "delay", "speed"}
+    kind : {"gain", "bias", "delay", "speed", "place"}
         The drive's torque per unit of output; what the encoder reads at zero [rad or m]; by how
-        much all held targets come late [s]; the joint's speed at the start [rad/s or m/s].
+        much all held targets come late [s]; the joint's speed at the start [rad/s or m/s], and
+        what its encoder reads there [rad or m].
     joint : int
         Index of the joint; of a delay any.
     """
@@ -236,7 +239,7 @@ def clocked(loop: Loop, own: Sequence[LoopColumn] = (), first: int = 0) -> Law:
         For parameters of loops that are not differentiated by them.
     """
     control, idim = loop.controller, loop.idim
-    fitted = any(each.kind != "speed" for each in own)
+    fitted = any(each.kind not in START_KINDS for each in own)
     if fitted and (control.states or control.compensation != "none" or control.rate is not None):
         raise InputError(
             "gains, biases and delays are found for continuous controllers without states and "
@@ -289,6 +292,8 @@ def initial_state(loop: Loop, law: Law, plant: Plant, columns: int) -> State:
             SQ[dof - n + joint, column] = -1.0
         elif kind == SPEED:
             SV[dof - n + joint, column] = 1.0
+        elif kind == PLACE:
+            SQ[dof - n + joint, column] = 1.0
     if robot.floating:
         norm = float(np.linalg.norm(q[3:7]))
         if norm == 0.0:

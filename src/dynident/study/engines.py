@@ -10,14 +10,18 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, RolloutError
 from dynident.dynamics.whole import Model
+from dynident.results.exported import left_out
 from dynident.results.mujoco import mujoco_library, mujoco_model, soften, velocities
 from dynident.results.pinocchio import pinocchio_model
+from dynident.results.terms import joint_terms
 from dynident.simulation.controller import DQ, Q
 from dynident.simulation.loop import Loop
 
 LONGEST_STEP = 2.5e-4
 """Of the engines' integration, which is of first order [s]."""
 OWN_SOFTNESS = "with MuJoCo's own softness of friction loss (no solreffriction, solimpfriction)"
+IMMOVABLE = 1e12
+"""Armature that holds what is no joint of the robot: a free joint, or one that is locked."""
 HUGE = 1e6
 """Speeds beyond it are those of a simulation that has failed [rad/s or m/s]."""
 
@@ -183,7 +187,7 @@ def in_mujoco(model: Model, drive: Drive) -> Motion:
     """The motion of a model under a law by MuJoCo's ``implicitfast`` steps.
 
     Contacts, limits of joints, equalities and actuators of the file are off, for the identified
-    robot has none; offsets are applied from outside.
+    robot has none; what was held stays where it is.
 
     Raises
     ------
@@ -192,8 +196,7 @@ def in_mujoco(model: Model, drive: Drive) -> Motion:
     RolloutError
     """
     mujoco = mujoco_library()
-    there = mujoco_model(model)
-    other, names = there.model, model.idim.robot.joint_names
+    other, names = mujoco_model(model, meshes=False), model.idim.robot.joint_names
     rows = velocities(other, names)
     places = [int(other.joint(name).qposadr[0]) for name in names]
     off = mujoco.mjtDisableBit
@@ -201,11 +204,16 @@ def in_mujoco(model: Model, drive: Drive) -> Motion:
         other.opt.disableflags |= int(getattr(off, f"mjDSBL_{name}"))
     other.opt.timestep = drive.step
     other.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    other.dof_armature[np.setdiff1d(np.arange(other.nv), rows)] = IMMOVABLE
+    there_too = {other.joint(k).name for k in range(other.njnt)}
+    locked = {k: v for k, v in model.idim.robot.locked.items() if k in there_too}
     taken = np.where(np.isinf(drive.limit), drive.kd, 0.0)
     other.dof_damping[rows] -= taken  # implicit there
 
     def moved() -> Array:
         data = mujoco.MjData(other)
+        for name, value in locked.items():
+            data.qpos[other.joint(name).qposadr[0]] = value
         data.qpos[places], data.qvel[rows] = drive.q, drive.dq
         found = np.empty((drive.samples, len(rows)))
         for k in range(len(drive.push)):
@@ -213,7 +221,7 @@ def in_mujoco(model: Model, drive: Drive) -> Motion:
             if k % drive.substeps == 0:
                 found[k // drive.substeps] = q
                 refuse_failed(drive, k, dq, names)
-            data.qfrc_applied[rows] = drive.torque(k, q, dq) - taken * dq - there.offset[rows]
+            data.qfrc_applied[rows] = drive.torque(k, q, dq) - taken * dq
             mujoco.mj_step(other, data)
         return found
 
@@ -225,9 +233,10 @@ def in_mujoco(model: Model, drive: Drive) -> Motion:
         soft = moved()
     finally:
         mujoco.set_mju_user_warning(warned)
-    notes = there.notes
-    if np.any(there.offset):
-        notes += ("offsets are no part of a MuJoCo model: they act through qfrc_applied",)
+    terms = joint_terms(model)
+    notes = left_out(terms.left, "model of MuJoCo")
+    if np.any(terms.offset):
+        notes += ("offsets have no place in an MJCF: here springs that are far away give them",)
     return Motion(soft, notes, ((OWN_SOFTNESS, hard),))
 
 

@@ -134,12 +134,16 @@ def replay(stored: StoredResult, files: Sequence[str], engine: str = OURS) -> Re
         known = (OURS, *ENGINES)
         raise InputError(f"engine {engine!r} is not known{nearest(engine, known)}")
     study, robot = stored.study, stored.idim.robot
+    if study.controller is None:
+        raise InputError(f"{stored.path}: its study has no [controller], whose law is replayed")
     section = relocated(study.log[0], files)
     samples = study_samples(section, robot, study.prepare, torque=False)
     simulation = stored_loop(stored, samples)
     samples = with_law(samples, simulation)
     model = stored.model
     exported, said = (model, ()) if engine == OURS else simulable_model(stored)
+    if engine != OURS:
+        said += loop_words(simulation)
     bias = np.zeros(robot.n) if simulation.bias is None else np.array(simulation.bias)
     squares, count, notes = np.zeros((3, robot.n)), 0, tuple[str, ...]()
     aside: dict[str, Array] = {}
@@ -177,6 +181,20 @@ def replay(stored: StoredResult, files: Sequence[str], engine: str = OURS) -> Re
         ),
         (*stored.warnings, *samples.warnings, *reason),
     )
+
+
+def loop_words(simulation: Simulation) -> tuple[str, ...]:
+    """What was found of the law, which no model of a robot has."""
+    control, found = simulation.controller, []
+    if control.delay > 1e-6:
+        found.append(f"a delay of the targets of {number(1e3 * control.delay, 3)} ms")
+    if np.any(control.gain != 1.0):
+        found.append("drive gains")
+    if simulation.bias is not None and np.any(np.array(simulation.bias) != 0.0):
+        found.append("encoder biases")
+    if not found:
+        return ()
+    return (f"of the law, and no part of the model: {', '.join(found)}",)
 
 
 def nominal_error(stored: StoredResult, log: Samples) -> tuple[Array | None, tuple[str, ...]]:

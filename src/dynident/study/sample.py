@@ -99,9 +99,10 @@ def sample(fit: Identification, n: int = COUNT, seed: int = 0) -> Draws:
     found, base = fit.estimate, fit.base
     if found.fitted is not None:
         own = found.fitted
-        return of_positions(
+        draws = of_positions(
             Positions(base, fit.theta, own.names, own.values, own.matrix, own.cones), n, seed
         )
+        return replace(draws, width=fit.width)
     knowledge = NO_PRIOR if found.knowledge is None else found.knowledge
     return of_torques(
         Torques(base, found.beta, found.covariance.matrix, found.theta, knowledge), n, seed
@@ -123,11 +124,12 @@ def sample_stored(stored: StoredResult, n: int = COUNT, seed: int = 0) -> Draws:
         names = tuple(row.name for row in document.fitted)
         values = np.array([row.value for row in document.fitted])
         cones = cones_of(stored, names, constraints)
-        return of_positions(
+        draws = of_positions(
             Positions(base, stored.theta(), names, values, stored.fitted_covariance(), cones),
             n,
             seed,
         )
+        return replace(draws, width=stored.width)
     beta = np.array([row.value for row in document.parameters])
     theta = None if document.standard is None else stored.theta()
     knowledge = known_to(stored, constraints)

@@ -1,0 +1,470 @@
+"""Maximum likelihood with noise of positions, torques and wrenches (Swevers et al. 1997).
+
+The motion is eliminated to first order, which leaves the errors of the rows over their own
+variance: torque noise and the encoders' noise as the model at hand carries it to the torque. The
+derivation is in docs/theory/maximum-likelihood.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Annotated
+
+import numpy as np
+from pydantic import AfterValidator
+
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError, InputError
+from dynident.core.options import NotNegatives, Options, Positives, not_negative, per_joint
+from dynident.core.schema import Number
+from dynident.estimators.covariance import ErrorBars, Scores, named, spread_of
+from dynident.estimators.estimate import Estimate
+from dynident.regression.factors import Factors, System, compress
+from dynident.regression.problem import Problem, Regression
+from dynident.regression.propagation import (
+    Levels,
+    NoisyRows,
+    Propagation,
+    encoder_noise,
+)
+from dynident.regression.rows import RowGroup, Rows
+from dynident.regression.statistics import residuals
+from dynident.regression.weighted import (
+    MAX_ITERATIONS,
+    RESOLUTION,
+    TOLERANCE,
+    literature_std,
+    require_excitation,
+    weighted_solution,
+)
+
+STEP = 1e-6
+"""Of beta, in standard deviations, below which it has settled."""
+HALVINGS = 30
+HIDDEN = 0.9
+"""Share of a combination's information that noise of the motion may pretend."""
+UNLIKE = 1.5
+"""Errors over what given noise explains, above which it is said."""
+
+Pair = Annotated[tuple[Number, Number], AfterValidator(not_negative)]
+
+
+@dataclass(frozen=True)
+class Noise(Options):
+    """What is known of a log's noise: an option of ml."""
+
+    position_std: Annotated[
+        NotNegatives | None,
+        "standard deviation of the encoders' white noise; by what the position filter takes away "
+        "unless told otherwise [rad or m]",
+    ] = None
+    torque_std: Annotated[
+        Positives | None,
+        "standard deviation of white noise of the joints' torques, as logged; estimated unless "
+        "told otherwise [Nm or N]",
+    ] = None
+    wrench_std: Annotated[
+        Pair | None,
+        "standard deviations of the forces and of the moments of measured wrenches, as logged; "
+        "part of the equations' estimated noise unless told otherwise [N, Nm]",
+    ] = None
+
+
+def ml(problem: Problem, noise: Noise = Noise(), bars: ErrorBars = ErrorBars()) -> Estimate:
+    """Maximum likelihood with the motion's noise propagated, and noise known or estimated.
+
+    ``min_beta sum e^2 / s^2(beta)`` with ``e = y - X beta`` and ``s^2 = sigma_g^2 + (encoders'
+    noise through the model)``, which is the likelihood of torques and positions together with
+    the motion eliminated to first order; sigma_g by the likelihood of these errors, ``min_sigma
+    sum e^2 / s^2 + log s^2``, with the degrees of freedom that beta has taken. Its score is a
+    sum over rows of ``z e / s`` with ``z = (x + e g / s^2) / s``, ``g = (1/2) d s^2 / d beta``,
+    whose mean is zero at the truth where that of ``x e / s^2`` is not. Rows are not independent:
+    encoders act on several joints at once, and through filters on several instants. The weights
+    do not count that, which costs some precision and no consistency; the covariance does, by the
+    scores themselves (`spread_of`): White's where residuals are white, else prewhitened ones.
+
+    Parameters
+    ----------
+    problem : Problem
+    noise : Noise
+    bars : ErrorBars
+
+    Raises
+    ------
+    InputError
+        When the noise of the motion cannot be propagated: of logs that were averaged over periods,
+        of measured speeds, behind a median filter, with friction that remembers, of contacts that
+        nothing measures.
+    ComputationError
+        When the log does not excite all base parameters, noise hides the motion, or the estimate
+        does not settle.
+    """
+    refuse(problem)
+    require_excitation(problem, problem.factors.weighted(problem.factors.ones))
+    propagation = Propagation(problem, levels_of(problem, noise))
+    fixed = fixed_sigma(problem, noise)
+    start, sigma, _ = weighted_solution(problem.factors)
+    found = settled(Likelihood(propagation, start, np.where(np.isnan(fixed), sigma, fixed)), fixed)
+    return finish(found, fixed, bars)
+
+
+def refuse(problem: Problem) -> None:
+    """Refuse logs and models through which noise of positions is not propagated."""
+    idim = problem.idim
+    if idim.has_states or (idim.free and idim.loaded):
+        raise InputError(
+            f"ml does not propagate noise of the motion through friction {idim.friction!r}; take "
+            "another friction, or wls"
+        )
+    for log in problem.samples:
+        cause = None
+        if log.averaging is not None:
+            cause = "logs that are averaged over periods; leave period out"
+        elif log.derivatives == "measured":
+            cause = "measured speeds; set derivatives = 'differences'"
+        elif log.median is not None:
+            cause = "a median filter; leave median out"
+        if cause is not None:
+            raise InputError(
+                f"{log.name}: ml does not propagate noise through {cause}, or take wls"
+            )
+    if len(problem.groups) > problem.idim.tree.dof:
+        raise InputError(
+            "ml does not propagate noise through the null space of contacts that nothing measures; "
+            "set equations = 'base', or take wls"
+        )
+
+
+def levels_of(problem: Problem, noise: Noise) -> tuple[Levels, ...]:
+    """Noise of each log's positions and wrenches, as given or as the log shows it."""
+    wrench = noise.wrench_std
+    if wrench is not None and not any(log.wrenches for log in problem.samples):
+        raise InputError("wrench_std, but no log has a measured wrench")
+    if noise.position_std is None:
+        return tuple(Levels(encoder_noise(log), wrench) for log in problem.samples)
+    given = np.array(per_joint(noise.position_std, problem.robot.n, "position_std"))
+    return (Levels(given, wrench),) * len(problem.samples)
+
+
+def fixed_sigma(problem: Problem, noise: Noise) -> Array:
+    """Standard deviation of each group's rows where it is given, not a number elsewhere."""
+    fixed = np.full(len(problem.groups), np.nan)
+    if noise.torque_std is not None:
+        n = problem.robot.n
+        given = per_joint(noise.torque_std, n, "torque_std")
+        gains = {tuple(float(f.taps @ f.taps) for f in log.filters) for log in problem.samples}
+        if len(gains) > 1:
+            raise InputError("torque_std takes logs of one rate and one torque_hz; leave it out")
+        fixed[-n:] = np.array(given) * np.sqrt(gains.pop())[-n:]
+    return fixed
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """The rows at an estimate.
+
+    Attributes
+    ----------
+    propagation : Propagation
+    beta : ndarray, shape (base parameters,)
+    sigma : ndarray, shape (groups,)
+        Standard deviation of each group's own noise, behind its filter.
+    rounds : int
+    """
+
+    propagation: Propagation
+    beta: Array
+    sigma: Array
+    rounds: int = 0
+
+    @property
+    def problem(self) -> Problem:
+        """The problem."""
+        return self.propagation.problem
+
+    def variance(self, g: int, rows: NoisyRows, reach: Array) -> Array:
+        """``s^2`` of rows of a group."""
+        return np.asarray(self.sigma[g] ** 2 + rows.known + np.sum(reach**2, axis=1))
+
+    def stretches(self) -> Iterator[Iterator[tuple[tuple[NoisyRows, Array, Array], ...]]]:
+        """Rows with their errors and their reach, of each log."""
+        for log in self.propagation.passes():
+            yield (
+                tuple(
+                    (rows, rows.error(self.beta[columns]), rows.reach(self.beta[columns]))
+                    for rows, columns in zip(groups, self.problem.columns, strict=True)
+                )
+                for groups in log
+            )
+
+    @cached_property
+    def rows(self) -> Regression:
+        """Rows ``[z | e / s + z beta]``: their scores are those of the likelihood."""
+        p = len(self.beta)
+        logs: list[list[Rows]] = []
+        for log in self.stretches():
+            logs.append([])
+            for groups in log:
+                X, y, sample = [], [], []
+                for g, (rows, error, reach) in enumerate(groups):
+                    s2 = self.variance(g, rows, reach)
+                    own = rows.X + np.einsum("rm,rmk->rk", reach, rows.B) * (error / s2)[:, None]
+                    z = np.zeros((len(error), p))
+                    z[:, self.problem.columns[g]] = own / np.sqrt(s2)[:, None]
+                    X.append(z)
+                    y.append(error / np.sqrt(s2) + z @ self.beta)
+                    sample.append(rows.sample)
+                logs[-1].append(Rows(tuple(X), tuple(y), tuple(sample)))
+        return self.problem.given(self.problem.groups, logs)
+
+    def scores(self, fixed: Array) -> Regression:
+        """The same rows, with groups beside them by which errors of sigma reach beta.
+
+        A sigma that is too large takes ``(sum g / s^4) d sigma^2`` from the score, and errs by
+        ``sum (e^2 - s^2) / s^4 / sum 1 / s^4``: rows ``-m / s^2`` with errors ``e^2 / s^2 - 1``,
+        m the mean of g weighted by 1 / s^4.
+        """
+        groups, free = self.problem.groups, np.flatnonzero(np.isnan(fixed))
+        mean = np.zeros((len(groups), len(self.beta)))
+        for log in self.stretches():
+            for parts in log:
+                for g, (rows, _, reach) in enumerate(parts):
+                    s2 = self.variance(g, rows, reach)
+                    mean[g, self.problem.columns[g]] += np.einsum(
+                        "rm,rmk,r->k", reach, rows.B, s2**-2.0
+                    )
+        mean /= np.maximum(self.information, np.finfo(float).tiny)[:, None]
+        logs: list[list[Rows]] = []
+        for log, whole in zip(self.stretches(), self.rows.passes(), strict=True):
+            logs.append([])
+            for parts, rows_of in zip(log, whole, strict=True):
+                X, y, sample = list(rows_of.X), list(rows_of.y), list(rows_of.sample)
+                for g in free.tolist():
+                    rows, error, reach = parts[g]
+                    s2 = self.variance(g, rows, reach)
+                    X.append(-mean[g] / s2[:, None])
+                    y.append(error**2 / s2 - 1.0 + X[-1] @ self.beta)
+                    sample.append(rows.sample)
+                logs[-1].append(Rows(tuple(X), tuple(y), tuple(sample)))
+        more = tuple(RowGroup(f"noise of {groups[g].name}", "1") for g in free)
+        return self.problem.given((*groups, *more), logs)
+
+    @cached_property
+    def squares(self) -> Array:
+        """``sum e^2 / s^2`` of each group."""
+        return self._summed(lambda error, s2: error**2 / s2)
+
+    @cached_property
+    def spread(self) -> Array:
+        """Standard deviation of each group's errors, their root mean square ``s``."""
+        found = self._summed(lambda error, s2: s2) / np.maximum(1.0, self.problem.factors.counts)
+        return np.where(found > 0.0, np.sqrt(found), self.sigma)
+
+    @cached_property
+    def information(self) -> Array:
+        """``sum 1 / s^4`` of each group."""
+        return self._summed(lambda error, s2: s2**-2.0)
+
+    def _summed(self, of: Callable[[Array, Array], Array]) -> Array:
+        total = np.zeros(len(self.sigma))
+        for log in self.stretches():
+            for groups in log:
+                for g, (rows, error, reach) in enumerate(groups):
+                    total[g] += np.sum(of(error, self.variance(g, rows, reach)))
+        return total
+
+    @cached_property
+    def system(self) -> System:
+        """All groups in one: ``sum z z^T = A^T A``."""
+        blocks = (
+            (np.vstack([np.column_stack(pair) for pair in zip(rows.X, rows.y, strict=True)]),)
+            for rows in self.rows.rows()
+        )
+        whole = Factors(compress(blocks, ["all"], [len(self.beta) + 1]))
+        return whole.weighted(whole.ones)
+
+    @cached_property
+    def half(self) -> Array:
+        """``A^-1``."""
+        return self.system.inverse()
+
+    @cached_property
+    def excess(self) -> Array:
+        """``sum (Q - g g^T / s^2) / s^2`` in units of ``sum z z^T``: what noise has in its share.
+
+        Q is the covariance of the noise in x; positive semidefinite.
+        """
+        total = np.zeros((len(self.beta), len(self.beta)))
+        for log in self.stretches():
+            for groups in log:
+                for g, (rows, _, reach) in enumerate(groups):
+                    s2 = self.variance(g, rows, reach)
+                    B = rows.B @ self.half[self.problem.columns[g]]
+                    along = np.einsum("rm,rmk->rk", reach, B) / s2[:, None]
+                    B = (B / np.sqrt(s2)[:, None, None]).reshape(
+                        B.shape[0] * B.shape[1], B.shape[2]
+                    )
+                    total += B.T @ B - along.T @ along
+        return total
+
+    @cached_property
+    def inverse(self) -> Array:
+        """Inverse of the information, ``(sum (x x^T - Q) / s^2)^-1``.
+
+        ``E sum z z^T`` is the information and the `excess`, so that no normal matrix is formed.
+
+        Raises
+        ------
+        ComputationError
+            When noise is most of what the motion shows.
+        """
+        require_motion(self.excess)
+        share, vectors = np.linalg.eigh(self.excess)
+        gain = self.half @ (vectors / np.sqrt(1.0 - np.maximum(share, 0.0)))
+        return np.asarray(gain @ gain.T)
+
+    @property
+    def step(self) -> Array:
+        """Of Gauss and Newton, towards the minimum of ``sum e^2 / s^2`` over beta."""
+        return np.asarray(self.half @ (self.half.T @ self.slope))
+
+    @cached_property
+    def slope(self) -> Array:
+        """Minus half the gradient of the criterion: ``sum z e / s``."""
+        return np.asarray(self.system.A.T @ (self.system.b - self.system.A @ self.beta))
+
+    @property
+    def length(self) -> float:
+        """Of the step, in standard deviations."""
+        return float(np.linalg.norm(self.half.T @ self.slope))
+
+    def advanced(self) -> Likelihood:
+        """A step of beta, halved until the criterion decreases.
+
+        Raises
+        ------
+        ComputationError
+            When no step does.
+        """
+        now, step = float(self.squares.sum()), self.step
+        for halvings in range(HALVINGS):
+            beta = self.beta + 0.5**halvings * step
+            ahead = replace(self, beta=beta)
+            if float(ahead.squares.sum()) <= now * (1.0 + 1e-12):
+                return ahead
+        raise ComputationError("ml came upon no decrease; check position_std, or take wls")
+
+    @property
+    def leverage(self) -> Array:
+        """Of each group's rows: the share of the parameters spent on them."""
+        found = np.zeros(len(self.sigma))
+        for part in self.rows.rows():
+            for g, columns in enumerate(self.problem.columns):
+                found[g] += np.sum((part.X[g][:, columns] @ self.half[columns]) ** 2)
+        return found
+
+    def scaled(self, fixed: Array, leverage: Array) -> Likelihood:
+        """Sigma of the groups that have none given, by a step of Fisher's scoring.
+
+        ``sum (f e^2 - s^2) / s^4 = 0`` with ``f = r / (r - h)``, h the leverage of the group's
+        rows, of the step before: sigma of `wls` where nothing else is noisy.
+        """
+        r = self.problem.factors.counts
+        freedom = np.maximum(np.maximum(r - leverage, 0.1 * r), 1.0)
+        upper, lower = np.zeros(len(r)), np.zeros(len(r))
+        for log in self.stretches():
+            for groups in log:
+                for g, (rows, error, reach) in enumerate(groups):
+                    s2 = self.variance(g, rows, reach)
+                    own = error**2 * (r[g] / freedom[g]) - (s2 - self.sigma[g] ** 2)
+                    upper[g] += np.sum(own / s2**2)
+                    lower[g] += np.sum(1.0 / s2**2)
+        found = np.sqrt(np.maximum(upper / np.maximum(lower, np.finfo(float).tiny), 0.0))
+        found = np.maximum(np.where(lower > 0.0, found, self.sigma), self.floor)
+        return replace(self, sigma=np.where(np.isnan(fixed), found, fixed), rounds=self.rounds + 1)
+
+    @cached_property
+    def floor(self) -> float:
+        """Smallest sigma that is believed."""
+        factors = self.problem.factors
+        largest = np.sqrt(np.max(factors.squared_torques / np.maximum(1.0, factors.counts)))
+        return float(RESOLUTION * max(largest, np.finfo(float).tiny))
+
+
+def require_motion(excess: Array) -> None:
+    """Refuse rows in which noise of the positions is most of what they show.
+
+    Raises
+    ------
+    ComputationError
+    """
+    share = float(np.linalg.eigvalsh(excess)[-1])
+    if share > HIDDEN:
+        raise ComputationError(
+            f"noise of the positions is {100.0 * min(share, 1.0):.0f} % of what the log shows of "
+            "some combination of parameters; lower position_hz and torque_hz, move faster, or "
+            "check position_std"
+        )
+
+
+def settled(here: Likelihood, fixed: Array) -> Likelihood:
+    """Steps of beta and of sigma until neither moves.
+
+    Raises
+    ------
+    ComputationError
+        When they do not settle.
+    """
+    for _ in range(MAX_ITERATIONS):
+        moved = here.advanced().scaled(fixed, here.leverage)
+        still = np.all(np.abs(moved.sigma - here.sigma) <= TOLERANCE * moved.sigma)
+        length = here.length
+        here = moved
+        if still and length < STEP:
+            return here
+    require_motion(here.excess)
+    raise ComputationError(
+        f"ml did not settle in {MAX_ITERATIONS} rounds; check position_std, or take wls"
+    )
+
+
+def finish(found: Likelihood, fixed: Array, bars: ErrorBars) -> Estimate:
+    """The estimate with its covariance, its residuals and what is odd about its noise."""
+    problem, beta = found.problem, found.beta
+    rows = found.scores(fixed)
+    ones = rows.factors.ones
+    scores = Scores(rows, beta, ones, ones, residuals(rows, beta))
+    spread = spread_of(scores, found.inverse, bars, white="robust")
+    literature = literature_std(problem.factors.weighted(found.spread))
+    encoders = np.sqrt(np.mean([own.position**2 for own in found.propagation.levels], axis=0))
+    least, most = f"{np.min(encoders):.2g}", f"{np.max(encoders):.2g}"
+    words = least if least == most else f"{least} to {most}"
+    return Estimate(
+        beta,
+        None,
+        found.spread,
+        named("maximum likelihood", spread, literature),
+        residuals(problem, beta),
+        found.rounds,
+        f"settled in {found.rounds} rounds; noise of the positions {words}",
+        warnings=tuple(remarks(found, fixed)),
+    )
+
+
+def remarks(found: Likelihood, fixed: Array) -> Iterator[str]:
+    """Groups whose noise is not what was given or found."""
+    counts = found.problem.factors.counts
+    for g, group in enumerate(found.problem.groups):
+        if counts[g] == 0.0:
+            continue
+        if np.isnan(fixed[g]):
+            ratio = float(np.sqrt(counts[g] / found.squares[g])) if found.squares[g] else 0.0
+            if ratio > UNLIKE and found.sigma[g] <= found.floor < 0.1 * found.spread[g]:
+                yield (
+                    f"the positions' noise alone explains {ratio:.1f} times the errors of "
+                    f"{group.name}; check position_std"
+                )
+        elif (ratio := float(np.sqrt(found.squares[g] / counts[g]))) > UNLIKE:
+            yield f"the errors of {group.name} are {ratio:.1f} times what the given noise explains"

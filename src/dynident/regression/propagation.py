@@ -1,0 +1,333 @@
+"""How the noise of encoders reaches the rows: through filters, differences and the dynamics.
+
+White noise of an encoder becomes errors of q, dq and ddq that belong together, and these errors
+of ``y - X beta``. To first order, and where the robot hardly moves on over the memory of the
+filters, a row of group g errs by ``sum_j a_gj(t)^T n_gj(t)``: a are the derivatives of the row's
+equation by joint j's position, speed and acceleration, n the noise of these three behind the
+group's decimation filter, whose covariance is that of impulse responses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dynident.core.arrays import Array, Integers
+from dynident.core.errors import InputError
+from dynident.dynamics.contacts import pulled
+from dynident.dynamics.idim import Packing
+from dynident.recording.filters import DecimationFilter, differences, edge, zero_phase_lowpass
+from dynident.recording.prepare import Samples
+from dynident.regression.generalised import GeneralisedSamples
+from dynident.regression.problem import Problem
+from dynident.regression.rows import KEEP_BYTES, Rows, beside
+
+RINGING = 16
+"""Periods of its cutoff after which nothing is left of a filter's impulse response."""
+SMALLEST = 1e-6
+"""Step of a difference, where the noise is smaller [rad, m and their rates]."""
+
+
+def responses(cutoff: float, rate: float) -> Array:
+    """What q, dq and ddq make of one unit of one sample of a position, shape (3, samples).
+
+    That of the zero-phase filter and of the differences behind it (`prepare`), as they are.
+
+    Parameters
+    ----------
+    cutoff, rate : float
+        [Hz]
+    """
+    half = 8 + (int(np.ceil(RINGING * rate / cutoff)) if cutoff < 0.5 * rate else 0)
+    impulse = np.zeros((2 * half + 1, 1))
+    impulse[half] = 1.0
+    q = zero_phase_lowpass(impulse, cutoff, rate)
+    return np.hstack([q, *differences(q, rate)]).T
+
+
+def gram(response: Array, taps: Array) -> Array:
+    """Covariance of q, dq and ddq behind a decimation filter, for a unit of white noise.
+
+    Parameters
+    ----------
+    response : ndarray, shape (3, samples)
+        Of `responses`.
+    taps : ndarray, shape (k,)
+
+    Returns
+    -------
+    ndarray, shape (3, 3)
+        By parity the speed's noise is uncorrelated with the others', and ``cov(q, ddq)`` is about
+        ``-var(dq)``.
+    """
+    filtered = np.array([np.convolve(each, taps[::-1]) for each in response])
+    return np.asarray(filtered @ filtered.T)
+
+
+def root(covariance: Array) -> Array:
+    """L of ``covariance = L L^T``, whatever its rank."""
+    scale = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
+    values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
+    return np.asarray(scale[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+def encoder_noise(log: Samples) -> Array:
+    """Standard deviation of each encoder's noise, by what its filter takes away, shape (n,).
+
+    White noise loses the share ``sum (delta - h)^2`` of its variance to the filter of impulse
+    response h. What else of the motion is above the cutoff counts as noise.
+
+    Raises
+    ------
+    InputError
+        When the positions of a joint are not filtered.
+    """
+    found = np.empty(log.measured.shape[1])
+    for j, cutoff in enumerate(log.position_hz):
+        if cutoff >= 0.5 * log.rate:
+            raise InputError(
+                f"{log.name}: positions are not filtered, so that nothing shows the noise of their "
+                "encoders; give position_std, or lower position_hz"
+            )
+        lost = -responses(cutoff, log.rate)[0]
+        lost[len(lost) // 2] += 1.0
+        squares, count = 0.0, 0
+        margin = edge(cutoff, log.rate)
+        for start, stop in log.runs:
+            x = log.measured[start:stop, j : j + 1]
+            rough = (x - zero_phase_lowpass(x, cutoff, log.rate))[margin : len(x) - margin]
+            squares, count = squares + float(np.sum(rough**2)), count + len(rough)
+        found[j] = np.sqrt(squares / max(1, count) / float(lost @ lost))
+    return found
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Noise of one log.
+
+    Attributes
+    ----------
+    position : ndarray, shape (n,)
+        Standard deviation of each encoder [rad or m].
+    wrench : tuple of float, or None
+        Of the forces and moments of measured contacts [N, Nm]; None where nobody says.
+    """
+
+    position: Array
+    wrench: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class NoisyRows:
+    """Rows of one group over a stretch of a log, and how noise reaches them.
+
+    Attributes
+    ----------
+    X, y : ndarray, shapes (r, k), (r,)
+    sample : ndarray of int, shape (r,)
+    D : ndarray, shape (r, n, 3, k)
+        Derivatives of X by q, dq and ddq of each of the n joints that reach these rows.
+    d : ndarray, shape (r, n, 3)
+        Those of y.
+    root : ndarray, shape (n, 3, 3)
+        L of the covariance ``L L^T`` of q, dq and ddq behind the group's filter.
+    W : ndarray, shape (r, m)
+        What one standard deviation of each component of the measured wrenches does.
+    known : ndarray, shape (r,)
+        Variance by the wrenches, behind the filter [(Nm or N)^2].
+    """
+
+    X: Array
+    y: Array
+    sample: np.ndarray
+    D: Array
+    d: Array
+    root: Array
+    W: Array
+    known: Array
+
+    @property
+    def B(self) -> Array:
+        """Derivatives of X by independent units of the motion's noise, shape (r, 3 n, k)."""
+        found = np.einsum("rjak,jab->rjbk", self.D, self.root)
+        rows, n, parts, k = found.shape
+        return np.asarray(found.reshape(rows, n * parts, k))
+
+    def error(self, beta: Array) -> Array:
+        """``y - X beta``."""
+        return np.asarray(self.y - self.X @ beta)
+
+    def slopes(self, beta: Array) -> Array:
+        """Minus the derivatives of the error by q, dq and ddq, shape (r, n, 3)."""
+        return np.asarray(self.D @ beta - self.d)
+
+    def reach(self, beta: Array) -> Array:
+        """The same by independent units of noise, shape (r, 3 n)."""
+        found = np.einsum("rja,jab->rjb", self.slopes(beta), self.root)
+        rows, n, parts = found.shape
+        return np.asarray(found.reshape(rows, n * parts))
+
+
+@dataclass(frozen=True)
+class Propagation:
+    """Rows of a problem with the noise of their motion.
+
+    Attributes
+    ----------
+    problem : Problem
+    levels : tuple of Levels
+        Of each log.
+    """
+
+    problem: Problem
+    levels: tuple[Levels, ...]
+
+    @cached_property
+    def packing(self) -> Packing:
+        """Where the kept columns stand in packed rows."""
+        return self.problem.idim.packing(self.problem.base.kept)
+
+    def passes(self) -> Iterator[Iterator[tuple[NoisyRows, ...]]]:
+        """Each log's groups, stretch by stretch; kept where they are few."""
+        if self._kept is not None:
+            yield from (iter(log) for log in self._kept)
+        else:
+            yield from self._made()
+
+    @cached_property
+    def _kept(self) -> tuple[tuple[tuple[NoisyRows, ...], ...], ...] | None:
+        rows, n = self.problem.factors.counts, self.problem.robot.n
+        widths = np.array([len(columns) + 2 for columns in self.problem.columns])
+        if 8 * 3 * n * float(rows @ widths) > KEEP_BYTES:
+            return None
+        return tuple(tuple(log) for log in self._made())
+
+    def _made(self) -> Iterator[Iterator[tuple[NoisyRows, ...]]]:
+        for log, levels, stretches in zip(
+            self.problem.samples, self.levels, self.problem.passes(), strict=True
+        ):
+            yield self._log(log, levels, stretches)
+
+    def _log(
+        self, log: Samples, levels: Levels, stretches: Iterator[Rows]
+    ) -> Iterator[tuple[NoisyRows, ...]]:
+        through = Through(log, levels.position)
+        for rows in stretches:
+            yield self._noisy(log, levels, through, rows)
+
+    def _noisy(
+        self, log: Samples, levels: Levels, through: Through, rows: Rows
+    ) -> tuple[NoisyRows, ...]:
+        """One stretch: the equations are differentiated at the centres of its rows."""
+        n, where = self.problem.robot.n, np.unique(np.concatenate(rows.sample))
+        slopes = self._slopes(log, where, through.steps)
+        forces = self._forces(log, levels.wrench, where)
+        found = []
+        for g, columns in enumerate(self.problem.columns):
+            entries, order = self.packing.joints[g]
+            places = [order.tolist().index(column) for column in columns]
+            at = np.searchsorted(where, rows.sample[g])
+            D = np.empty((len(at), n, 3, len(columns)))
+            d = np.empty((len(at), n, 3))
+            for j in range(n):
+                for a in range(3):
+                    X, y = slopes[j][a]
+                    D[:, j, a] = X[at, entries][:, places]
+                    # rows of a linearised model have X shift in y
+                    d[:, j, a] = y[at, g] + D[:, j, a] @ self.problem.base.shift[columns]
+            taps, W = log.filters[g].taps, forces[at, :, g]
+            known = np.sum(W**2, axis=1) * float(taps @ taps)
+            # joints of other limbs reach no row of this one
+            near = np.flatnonzero(np.any(D != 0.0, axis=(0, 2, 3)) | np.any(d != 0.0, axis=(0, 2)))
+            own = (rows.X[g], rows.y[g], rows.sample[g])
+            root = through.roots[g][near]
+            found.append(NoisyRows(*own, D[:, near], d[:, near], root, W, known))
+        return tuple(found)
+
+    def _slopes(
+        self, log: Samples, where: Integers, steps: Array
+    ) -> list[list[tuple[Array, Array]]]:
+        """Derivatives of packed rows and right-hand sides by each joint's q, dq and ddq.
+
+        By central differences over the noise's own standard deviation: of the sign of a speed
+        that is lost in noise that has the size it acts with, where a derivative has none.
+        """
+        n = self.problem.robot.n
+        found: list[list[tuple[Array, Array]]] = []
+        for j in range(n):
+            found.append([])
+            for a in range(3):
+                h = float(steps[j, a])
+                sides = []
+                for sign in (1.0, -1.0):
+                    motion = [signal[where] for signal in (log.q, log.dq, log.ddq)]
+                    motion[a][:, motion[a].shape[1] - n + j] += sign * h
+                    sides.append(self._equations(log, where, motion))
+                (X, y), (X0, y0) = sides
+                found[j].append(((X - X0) / (2.0 * h), (y - y0) / (2.0 * h)))
+        return found
+
+    def _equations(
+        self, log: Samples, where: Integers, motion: Sequence[Array]
+    ) -> tuple[Array, Array]:
+        """Packed rows, and what of the right-hand side depends on the motion, at some samples."""
+        idim = self.problem.idim
+        q, dq, ddq = motion
+        packed = np.zeros((len(where), self.packing.width))
+        met = idim.met(q, dq, ddq, log.rate, None, None, beside(idim, log, where))
+        idim.fill(self.packing, q, dq, ddq, packed, None, met)
+        tau = np.zeros((len(where), idim.tree.dof))
+        if isinstance(log, GeneralisedSamples):
+            for contact in idim.robot.contacts:
+                if contact.name in log.wrenches:
+                    wrench = log.wrenches[contact.name][where]
+                    tau += pulled(idim.tree, idim.robot, contact, q, wrench)
+        return packed, tau
+
+    def _forces(self, log: Samples, wrench: tuple[float, float] | None, where: Integers) -> Array:
+        """``J_l^T`` times the noise of each measured component, shape (samples, m, dof)."""
+        idim = self.problem.idim
+        found = [np.zeros((len(where), 0, idim.tree.dof))]
+        if wrench is not None and isinstance(log, GeneralisedSamples):
+            for contact in idim.robot.contacts:
+                if contact.name not in log.wrenches:
+                    continue
+                zero = np.zeros((len(where), contact.components))
+                none = pulled(idim.tree, idim.robot, contact, log.q[where], zero)
+                for i in range(contact.components):
+                    unit = zero.copy()
+                    unit[:, i] = wrench[i >= 3]
+                    one = pulled(idim.tree, idim.robot, contact, log.q[where], unit) - none
+                    found.append(one[:, None])
+        return np.concatenate(found, axis=1)
+
+
+class Through:
+    """Filters of one log, as its encoders' noise goes through them.
+
+    Attributes
+    ----------
+    steps : ndarray, shape (n, 3)
+        Standard deviation of each joint's q, dq and ddq, at least `SMALLEST`.
+    roots : list of ndarray, shapes (n, 3, 3)
+        Per group, L of the covariance ``L L^T`` of the three behind its filter.
+    """
+
+    def __init__(self, log: Samples, position: Array) -> None:
+        known = {cutoff: responses(cutoff, log.rate) for cutoff in set(log.position_hz)}
+        each = [known[cutoff] for cutoff in log.position_hz]
+        rms = np.array([np.sqrt(np.sum(response**2, axis=1)) for response in each])
+        self.steps = np.maximum(position[:, None] * rms, SMALLEST)
+        banks: list[tuple[DecimationFilter, Array]] = []
+        self.roots: list[Array] = []
+        for f in log.filters:
+            found = next((own for bank, own in banks if np.array_equal(bank.taps, f.taps)), None)
+            if found is None:
+                by_cutoff = {c: root(gram(response, f.taps)) for c, response in known.items()}
+                found = np.array([by_cutoff[cutoff] for cutoff in log.position_hz])
+                found = found * position[:, None, None]
+                banks.append((f, found))
+            self.roots.append(found)
