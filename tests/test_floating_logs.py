@@ -729,3 +729,36 @@ def test_what_kinds_miss_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     for wrong, words in (("ful", "did you mean 'full'"), ("null-space", "--contact LINK")):
         assert run([*arguments, "--rows", wrong]) == 2
         assert words in capsys.readouterr().err
+
+
+def of_the_example(folder: Path, change: Callable[[str], str]) -> Path:
+    """The study of the example, of its first log alone, changed."""
+    text = (QUADRUPED / "study.toml").read_text()
+    head, *logs = text.partition("[prepare]")[0].split("[[log]]\n")
+    for name in ("quadruped.urdf", "sway.csv"):
+        head, logs[0] = (part.replace(name, str(QUADRUPED / name)) for part in (head, logs[0]))
+    path = folder / "study.toml"
+    path.write_text(
+        change(f"{head}[[log]]\n{logs[0]}")
+        + '[prepare]\nbandwidth = 5.0\n[identify]\nmethod = "wls"\n'
+    )
+    return path
+
+
+def test_feet_whose_forces_cancel_in_the_wrong_axes_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Upright in the mean, as fore and hind legs lean towards each other."""
+    path = of_the_example(
+        tmp_path, lambda text: text.replace('kind = "point"', 'kind = "point"\naxes = "world"')
+    )
+    assert re.search('with axes = "frame" in .* they would', refused(tmp_path, capsys, path))
+
+
+def test_a_foot_that_was_forgotten_is_missed(tmp_path: Path) -> None:
+    whole = run_study(read_study(of_the_example(tmp_path, lambda text: text)))
+    assert not any("of the wrench that the robot file asks for" in w for w in whole.warnings)
+    blocks = re.compile(r'\[\[contact\]\]\nname = "HR".*?\n\n', re.S)
+    less = run_study(read_study(of_the_example(tmp_path, lambda text: blocks.sub("", text))))
+    assert any("columns of HR, which is no [[contact]]" in note for note in less.warnings)
+    assert any("of the wrench that the robot file asks for" in note for note in less.warnings)

@@ -12,11 +12,12 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
-from dynident.dynamics.contacts import contact_motion
+from dynident.dynamics import inverse_dynamics
+from dynident.dynamics.contacts import contact_motion, pulled
 from dynident.dynamics.idim import Idim
 from dynident.recording.filters import differences, zero_phase_lowpass
 from dynident.recording.floating import TURNS, BaseMotion, matrices, to_rpy, turned_back, turning
-from dynident.regression.generalised import GeneralisedSamples
+from dynident.regression.generalised import CHUNK, GeneralisedSamples
 from dynident.robot.model import Contact
 
 CALM = 0.05
@@ -29,6 +30,11 @@ HEAVY = 2.0
 """Weight over the robot file's from which, or one over which, it is named."""
 FLOATS = 0.5
 """Proper acceleration over gravity's, and share of the weight, below which nothing bears."""
+ODD, ODDS = 0.1, 0.5
+"""Share of a base's wrench that contacts leave from which other axes are tried, and how much less
+these have to leave."""
+WRONG = 0.2
+"""Share that they leave from which that is said."""
 ENOUGH = 0.2
 """Seconds for which a robot stands before gravity is asked."""
 LONG = 2.0
@@ -309,11 +315,22 @@ def weighed(idim: Idim, log: GeneralisedSamples, base: BaseMotion) -> tuple[str,
             f"{begun} push {angle:.0f} degrees off against its weight; "
             f"{what_to_try(idim, log, measured, forces, some, lift)}"
         )
+    axes = other_axes(idim, log, some)
+    if axes is not None:
+        raise InputError(
+            f'{begun} do not bear it as the robot file asks for; with axes = "{axes}" in '
+            "[[contact]] they would"
+        )
     mass = size / float(np.linalg.norm(lift))
     if robot.has_nominal and not 1.0 / HEAVY < mass / known < HEAVY:
         return (
             f"{begun} bear {mass:.4g} kg, in the robot file it has {known:.4g}; check the unit of "
             "forces, and whether something else bears it",
+        )
+    if robot.has_nominal and (left := unborne(idim, log, some)) > WRONG:
+        return (
+            f"{begun} leave {100.0 * left:.0f} % of the wrench that the robot file asks for; "
+            "unless it is that wrong, check their frames and signs, and whether one was forgotten",
         )
     return ()
 
@@ -382,17 +399,57 @@ def what_to_try(
     some: Integers,
     up: Array,
 ) -> str:
-    """Other axes under which what bears the robot points upwards; else the contact farthest off."""
-    for axes in ("world", "frame"):
-        others = [world_force(idim, log, replace(contact, axes=axes), some) for contact in measured]
-        if angle_between(np.sum(others, axis=0), up) < TILTED:
-            return f'with axes = "{axes}" in [[contact]] they would fit'
+    """Other axes under which the robot is borne; else the contact that is farthest off."""
+    axes = other_axes(idim, log, some)
+    if axes is not None:
+        return f'with axes = "{axes}" in [[contact]] they would fit'
     off = [angle_between(force, up) for force in forces]
     worst = measured[int(np.argmax(off))]
+    assert log.base is not None
+    also = "" if log.base.oriented else "; or check imu_rpy"
     return (
         f"check the frame of {worst.name} ({worst.frame}), whose force is {max(off):.0f} degrees "
-        "off, and the signs of its columns"
+        f"off, and the signs of its columns{also}"
     )
+
+
+def other_axes(idim: Idim, log: GeneralisedSamples, some: Integers) -> str | None:
+    """Axes of the contacts under which they bear the robot of the file far better, if any."""
+    if not idim.robot.has_nominal or log.base is None or not log.base.oriented:
+        return None
+    given = unborne(idim, log, some)
+    for axes in ("world", "frame"):
+        if given > ODD and unborne(idim, log, some, axes) < ODDS * given:
+            return axes
+    return None
+
+
+def unborne(idim: Idim, log: GeneralisedSamples, some: Integers, axes: str | None = None) -> float:
+    """Share of the base's wrench, by the robot file, that the contacts do not bear.
+
+    Below `SMOOTH`, where accelerations are known; moments count by the length of the longest limb.
+    """
+    robot = idim.robot
+    wanted, found = np.zeros((2, len(log.q), 6))
+    for start, stop in log.runs:
+        for a in range(start, stop, CHUNK):
+            s = slice(a, min(a + CHUNK, stop))
+            motion = log.q[s], log.dq[s], log.ddq[s]
+            wanted[s] = inverse_dynamics(idim.tree, robot.nominal, *motion)[:, :6]
+            for contact in robot.contacts:
+                if contact.name in log.wrenches:
+                    own = contact if axes is None else replace(contact, axes=axes)  # type: ignore[arg-type]
+                    wrench = log.wrenches[contact.name][s]
+                    found[s] += pulled(idim.tree, robot, own, log.q[s], wrench)[:, :6]
+        run = slice(start, stop)
+        wanted[run] = zero_phase_lowpass(wanted[run], SMOOTH, log.rate)
+        found[run] = zero_phase_lowpass(found[run], SMOOTH, log.rate)
+    reach = [0.0]
+    for joint in robot.joints:
+        reach.append(reach[joint.parent] + float(np.linalg.norm(joint.translation)))
+    scale = np.repeat([1.0, 1.0 / max(*reach, 1e-3)], 3)
+    left, whole = ((found - wanted)[some] * scale, wanted[some] * scale)
+    return float(np.linalg.norm(left) / np.linalg.norm(whole))
 
 
 def moved(idim: Idim, log: GeneralisedSamples) -> tuple[str, ...]:

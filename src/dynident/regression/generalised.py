@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+from scipy import ndimage
 
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import InputError
@@ -37,6 +38,8 @@ from dynident.robot.model import Equations, Robot
 CHUNK = 4096
 LOST = 0.1
 """Share of a log that contacts which change too soon may take unsaid."""
+STEADY = 10.0
+"""Cutoff of the speed by which a contact bears [Hz]."""
 SHARE = 1e-3
 """Of a robot's own noise that no equation's is below, so that none is taken for exact."""
 
@@ -260,11 +263,18 @@ def bearing(
                 f"{log.name}: nothing says when {contact.name} bears: no contact_{contact.name}, "
                 "and without the base's position and orientation nobody knows its speed"
             )
+        velocity = np.empty((len(q), 3))
         for a in range(0, len(q), CHUNK):
             s = slice(a, a + CHUNK)
-            J = contact_motion(tree, robot, contact, q[s]).jacobian[:, :3]
-            speed = np.linalg.norm(np.einsum("tij,tj->ti", J, dq[s]), axis=1)
-            flags[s, k] = speed < log.contact_speed
+            J = contact_motion(tree, robot, contact, q[s])
+            own = np.einsum("tij,tj->ti", J.jacobian[:, :3], dq[s])
+            velocity[s] = np.einsum("tij,tj->ti", J.turn, own)
+        for start, stop in log.runs:
+            # noise of derivatives is faster; an instant more of bearing loses rows and no truth
+            steady = zero_phase_lowpass(velocity[start:stop], STEADY, log.rate)
+            slow = np.linalg.norm(steady, axis=1) < log.contact_speed
+            around = 2 * round(0.5 * log.rate / STEADY) + 1
+            flags[start:stop, k] = ndimage.binary_dilation(slow, np.ones(around, dtype=bool))
     segments, sets = [], []
     shortest = max(2 * f.half + 1 for f in log.filters)
     for start, stop in log.segments:
