@@ -315,7 +315,8 @@ def weighed(idim: Idim, log: GeneralisedSamples, base: BaseMotion) -> tuple[str,
             f"{begun} push {angle:.0f} degrees off against its weight; "
             f"{what_to_try(idim, log, measured, forces, some, lift)}"
         )
-    axes = other_axes(idim, log, some)
+    left = unborne(idim, log, some) if robot.has_nominal else 0.0
+    axes = other_axes(idim, log, some, left)
     if axes is not None:
         raise InputError(
             f'{begun} do not bear it as the robot file asks for; with axes = "{axes}" in '
@@ -327,7 +328,7 @@ def weighed(idim: Idim, log: GeneralisedSamples, base: BaseMotion) -> tuple[str,
             f"{begun} bear {mass:.4g} kg, in the robot file it has {known:.4g}; check the unit of "
             "forces, and whether something else bears it",
         )
-    if robot.has_nominal and (left := unborne(idim, log, some)) > WRONG:
+    if left > WRONG:
         return (
             f"{begun} leave {100.0 * left:.0f} % of the wrench that the robot file asks for; "
             "unless it is that wrong, check their frames and signs, and whether one was forgotten",
@@ -400,7 +401,8 @@ def what_to_try(
     up: Array,
 ) -> str:
     """Other axes under which the robot is borne; else the contact that is farthest off."""
-    axes = other_axes(idim, log, some)
+    given = unborne(idim, log, some) if idim.robot.has_nominal else 0.0
+    axes = other_axes(idim, log, some, given)
     if axes is not None:
         return f'with axes = "{axes}" in [[contact]] they would fit'
     off = [angle_between(force, up) for force in forces]
@@ -413,11 +415,16 @@ def what_to_try(
     )
 
 
-def other_axes(idim: Idim, log: GeneralisedSamples, some: Integers) -> str | None:
-    """Axes of the contacts under which they bear the robot of the file far better, if any."""
-    if not idim.robot.has_nominal or log.base is None or not log.base.oriented:
+def other_axes(idim: Idim, log: GeneralisedSamples, some: Integers, given: float) -> str | None:
+    """Axes of the contacts under which they bear the robot of the file far better, if any.
+
+    Parameters
+    ----------
+    given : float
+        Share that they do not bear as they are.
+    """
+    if log.base is None or not log.base.oriented:
         return None
-    given = unborne(idim, log, some)
     for axes in ("world", "frame"):
         if given > ODD and unborne(idim, log, some, axes) < ODDS * given:
             return axes
@@ -436,9 +443,11 @@ def unborne(idim: Idim, log: GeneralisedSamples, some: Integers, axes: str | Non
             s = slice(a, min(a + CHUNK, stop))
             motion = log.q[s], log.dq[s], log.ddq[s]
             wanted[s] = inverse_dynamics(idim.tree, robot.nominal, *motion)[:, :6]
-            for contact in robot.contacts:
+            if axes is None:
+                found[s] = log.tau[s, :6]
+            for contact in robot.contacts if axes is not None else ():
                 if contact.name in log.wrenches:
-                    own = contact if axes is None else replace(contact, axes=axes)  # type: ignore[arg-type]
+                    own = replace(contact, axes=axes)  # type: ignore[arg-type]
                     wrench = log.wrenches[contact.name][s]
                     found[s] += pulled(idim.tree, robot, own, log.q[s], wrench)[:, :6]
         run = slice(start, stop)
