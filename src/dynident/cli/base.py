@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from dynident.cli.options import FrictionOption, JsonFlag, LockedOption, app, locked_joints
+from dynident.cli.options import (
+    ContactOption,
+    FloatingOption,
+    FrictionOption,
+    JsonFlag,
+    LockedOption,
+    app,
+    locked_joints,
+)
 
 
 @app.command(epilog="Example: dynident base arm.urdf --friction viscous")
@@ -18,7 +26,7 @@ def base(
         bool | None,
         typer.Option("--rotor/--no-rotor", help="Rotor inertias; on unless friction is none."),
     ] = None,
-    floating: Annotated[bool, typer.Option("--floating", help="Free-flying base.")] = False,
+    floating: FloatingOption = False,
     locked: LockedOption = None,
     rows: Annotated[
         str | None,
@@ -32,12 +40,7 @@ def base(
         str | None,
         typer.Option("--beyond", metavar="LINK", help="The limb that a sensor there holds."),
     ] = None,
-    contact: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--contact", metavar="LINK[:point]", help="Where the world acts; of null-space."
-        ),
-    ] = None,
+    contact: ContactOption = None,
     json: JsonFlag = False,
 ) -> None:
     """Print the identifiable combinations of a robot's parameters and their count."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +11,8 @@ import typer
 from dynident.cli.flags import FLAGS
 from dynident.cli.options import (
     BandwidthOption,
+    ContactOption,
+    FloatingOption,
     FrictionOption,
     JsonFlag,
     LockedOption,
@@ -55,6 +58,8 @@ def identify(
     bandwidth: BandwidthOption = None,
     rate: RateOption = None,
     locked: LockedOption = None,
+    floating: FloatingOption = False,
+    contact: ContactOption = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -75,13 +80,16 @@ def identify(
     from dynident.study.study import read_study
 
     if study is not None:
-        if robot is not None or log or validate or rate is not None:
-            raise InputError("give either a study, or --robot and --log (and --validate, --rate)")
+        if robot is not None or log or validate or rate is not None or floating or contact:
+            raise InputError(
+                "give either a study, or --robot and --log (and --validate, --rate, --floating, "
+                "--contact)"
+            )
         chosen = read_study(study)
     else:
         if robot is None or not log:
             raise InputError("give a study, or --robot FILE and --log FILE; see identify --help")
-        chosen = flag_study(robot, log, validate or [], rate)
+        chosen = flag_study(robot, log, validate or [], rate, floating, contact or [])
     chosen = overridden(
         chosen,
         friction=friction,
@@ -111,9 +119,17 @@ def identify(
         raise typer.Exit(1)
 
 
-def flag_study(robot: Path, logs: list[str], held_out: list[str], rate: float | None) -> Study:
-    """A study from --robot, --log and --validate."""
+def flag_study(
+    robot: Path,
+    logs: list[str],
+    held_out: list[str],
+    rate: float | None,
+    floating: bool = False,
+    contacts: Sequence[str] = (),
+) -> Study:
+    """A study from --robot, --log, --validate and their like."""
     from dynident.core.schema import validated
+    from dynident.robot.contacts import named_contacts
     from dynident.study.study import Study
 
     sections = [
@@ -121,7 +137,12 @@ def flag_study(robot: Path, logs: list[str], held_out: list[str], rate: float | 
         for texts, use in ((logs, "identify"), (held_out, "validate"))
         for text in texts
     ]
-    return validated(Study, {"robot": {"file": str(robot)}, "log": sections}, "command line")
+    given = {
+        "robot": {"file": str(robot), "floating": floating},
+        "log": sections,
+        "contact": [each.model_dump() for each in named_contacts(contacts)],
+    }
+    return validated(Study, given, "command line")
 
 
 def overridden(

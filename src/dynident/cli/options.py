@@ -51,6 +51,13 @@ RateOption = Annotated[
     float | None,
     typer.Option("--rate", callback=positive, help="Sample rate of logs without time [Hz]."),
 ]
+FloatingOption = Annotated[bool, typer.Option("--floating", help="Free-flying base.")]
+ContactOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--contact", metavar="[NAME=]LINK[:point]", help="Where the world acts; repeatable."
+    ),
+]
 LockedOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -116,7 +116,7 @@ def with_contacts(robot: Robot, contacts: Sequence[ContactSpec]) -> Robot:
 
 
 def named_contacts(texts: Sequence[str]) -> tuple[ContactSpec, ...]:
-    """Contacts from ``LINK`` or ``LINK:point``, as the command line has them.
+    """Contacts from ``LINK``, ``LINK:point`` or ``NAME=LINK:point``, as the command line has them.
 
     Raises
     ------
@@ -125,8 +125,10 @@ def named_contacts(texts: Sequence[str]) -> tuple[ContactSpec, ...]:
     """
     found = []
     for text in texts:
-        name, _, kind = text.partition(":")
-        if kind not in ("", "point", "surface") or not name:
-            raise InputError(f"contact {text!r}: is LINK, LINK:point or LINK:surface")
-        found.append(ContactSpec(name=name, kind="point" if kind == "point" else "surface"))
+        where, _, kind = text.partition(":")
+        name, named, link = where.partition("=")
+        if kind not in ("", "point", "surface") or not name or (named and not link):
+            raise InputError(f"contact {text!r}: is [NAME=]LINK, [NAME=]LINK:point or :surface")
+        own: Literal["point", "surface"] = "point" if kind == "point" else "surface"
+        found.append(ContactSpec(name=name, frame=link or name, kind=own))
     return tuple(found)
