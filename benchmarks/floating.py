@@ -165,11 +165,7 @@ def coverage(runs: int) -> list[str]:
         "robot", "equations", "method", "base parameters", "covered %", "spread / sigma",
         "median bias / sigma", "consistent",
     ]  # fmt: skip
-    return [
-        f"## 95 % intervals over {runs} noisy copies of a 10 s log",
-        "",
-        *markdown(header, rows),
-    ]
+    return [f"{runs} copies.", "", *markdown(header, rows)]
 
 
 def held_out() -> list[str]:
