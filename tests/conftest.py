@@ -28,7 +28,8 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 LONGEST = (
     *("cli", "reproduce_ardiani", "docs", "truth", "shapes", "estimators", "sensitivities"),
     *("reproduce_zhang", "hostile", "constrained", "reproduce_brunot", "search", "diagnosis"),
-    *("track", "montecarlo", "fuzz", "report", "tracker", "friction"),
+    *("track", "montecarlo", "fuzz", "report", "floating", "floating_logs", "payload", "ml"),
+    *("replay_engines", "c_code", "draws", "tracker", "friction"),
 )
 """Modules that take the longest, in that order."""
 

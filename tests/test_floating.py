@@ -36,6 +36,7 @@ from dynident.study.determined import determined
 legged = pytest.importorskip("legged", reason="MuJoCo is not installed", exc_type=ImportError)
 
 KINDS = ("full", "joints", "base", "null-space")
+THIN = 3
 
 
 @cache
@@ -62,6 +63,8 @@ def read(
         imu_rpy=tuple(pin.rpy.matrixToRpy(rotation).tolist()),
     )
     columns = [name for name in log.columns if not name.startswith(tuple(without))]
+    if "ddq_" in "".join(columns):  # exact at every instant, and so at one in three, too
+        log = replace(log, columns={name: log.columns[name][::THIN] for name in columns})
     legged.write_csv(log, folder / "log.csv", columns)
     return read_log(folder / "log.csv", robot, floating=wanted)
 
@@ -88,7 +91,7 @@ def off(problem: Problem, theta: Array) -> float:
     [
         *(("solo12", ("trot",), kind) for kind in KINDS),
         ("anymal", ("walk",), "null-space"),
-        *(("talos", ("sway", "squat"), kind) for kind in KINDS),
+        *(("talos", ("sway", "squat"), kind) for kind in KINDS if kind != "joints"),
     ],
 )
 def test_every_kind_of_equations_gives_what_it_determines(tmp_path, name, motions, kind):
