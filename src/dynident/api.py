@@ -393,11 +393,8 @@ def left_of_wrench(robot: Robot, rest: Array, errors: Array) -> Array:
     size = np.divide(rest, errors, out=np.zeros_like(rest), where=errors > 0.0)
     shares = np.full(len(rest), np.inf)
     weight = max(float(np.max(size[:3])), NO_TORQUE)
-    reach = [0.0]
-    for joint in robot.joints:
-        reach.append(reach[joint.parent] + float(np.linalg.norm(joint.translation)))
     shares[:3] = rest[:3] / weight
-    shares[3:6] = rest[3:6] / max(float(np.max(size[3:6])), weight * max(reach))
+    shares[3:6] = rest[3:6] / max(float(np.max(size[3:6])), weight * robot.reach)
     joints = slice(6, 6 + robot.n)
     shares[joints] = unexplained(robot, size[joints], errors[joints])
     return shares

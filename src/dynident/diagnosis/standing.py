@@ -453,10 +453,7 @@ def unborne(idim: Idim, log: GeneralisedSamples, some: Integers, axes: str | Non
         run = slice(start, stop)
         wanted[run] = zero_phase_lowpass(wanted[run], SMOOTH, log.rate)
         found[run] = zero_phase_lowpass(found[run], SMOOTH, log.rate)
-    reach = [0.0]
-    for joint in robot.joints:
-        reach.append(reach[joint.parent] + float(np.linalg.norm(joint.translation)))
-    scale = np.repeat([1.0, 1.0 / max(*reach, 1e-3)], 3)
+    scale = np.repeat([1.0, 1.0 / max(robot.reach, 1e-3)], 3)
     left, whole = ((found - wanted)[some] * scale, wanted[some] * scale)
     return float(np.linalg.norm(left) / np.linalg.norm(whole))
 

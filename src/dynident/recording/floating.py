@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
+import pinocchio as pin
 from pydantic import Field
 
 from dynident.core.arrays import Array, Booleans, frozen
@@ -198,14 +199,7 @@ def matrices(quaternion: Array) -> Array:
 
 def from_rpy(rpy: Vector3) -> Array:
     """Rotation matrix of roll, pitch and yaw about fixed axes."""
-    (cr, cp, cy), (sr, sp, sy) = np.cos(rpy), np.sin(rpy)
-    return np.array(
-        [
-            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-            [-sp, cp * sr, cp * cr],
-        ]
-    )
+    return np.asarray(pin.rpy.rpyToMatrix(*rpy))
 
 
 def without_flips(quaternion: Array) -> Array:
@@ -368,12 +362,8 @@ def base_motion(
 
 def to_rpy(R: Array) -> tuple[float, float, float]:
     """Roll, pitch and yaw about fixed axes of a rotation matrix."""
-    pitch = np.arctan2(-R[2, 0], np.hypot(R[0, 0], R[1, 0]))
-    return (
-        float(np.arctan2(R[2, 1], R[2, 2])),
-        float(pitch),
-        float(np.arctan2(R[1, 0], R[0, 0])),
-    )
+    roll, pitch, yaw = pin.rpy.matrixToRpy(R).tolist()
+    return roll, pitch, yaw
 
 
 def turned_back(quaternion: Array, other: Array) -> Array:

@@ -116,7 +116,7 @@ def scene(robot: Robot, obstacles: Sequence[Obstacle] = (), most: int = TRIANGLE
     -------
     Scene
     """
-    extent = max(1.2 * reach(robot), 0.1)
+    extent = max(1.2 * robot.reach, 0.1)
     spacing = max(each for each in SPACINGS if each <= max(extent / 4.0, SPACINGS[0]))
     said: tuple[str, ...] = ()
     try:
@@ -131,17 +131,6 @@ def scene(robot: Robot, obstacles: Sequence[Obstacle] = (), most: int = TRIANGLE
         said = (f"A stick figure: lines between the joints, their axes as drums. {reason}",)
     around_it = [piece for each in obstacles for piece in obstacle_pieces(each, extent, spacing)]
     return Scene((*links, *around_it), hands(robot, links), spacing, extent, said)
-
-
-def reach(robot: Robot) -> float:
-    """Length of the longest chain of joints, slides drawn out within their limits [m]."""
-    far = [0.0]
-    for joint in robot.joints:
-        length = float(np.linalg.norm(joint.translation))
-        if joint.kind == "prismatic":
-            length += float(np.max(np.abs(np.clip([joint.lower, joint.upper], -2.0, 2.0))))
-        far.append(far[joint.parent] + length)
-    return max(far)
 
 
 def hands(robot: Robot, links: Sequence[Piece]) -> tuple[tuple[int, Array], ...]:
@@ -193,7 +182,7 @@ def drawn_links(robot: Robot, most: int) -> list[Piece]:
 
 def stick_figure(robot: Robot) -> list[Piece]:
     """Lines between the joints of a robot, drums around their axes and a bar for a hand."""
-    radius = 0.025 * max(reach(robot), 0.1)
+    radius = 0.025 * max(robot.reach, 0.1)
     names = (robot.base_link, *robot.links)
     found = []
 

@@ -188,6 +188,17 @@ class Robot:
         return number if self.floating else number - 1
 
     @property
+    def reach(self) -> float:
+        """Length of the longest chain of joints, slides drawn out within their limits [m]."""
+        far = [0.0]
+        for joint in self.joints:
+            length = float(np.linalg.norm(joint.translation))
+            if joint.kind == "prismatic":
+                length += float(np.max(np.abs(np.clip([joint.lower, joint.upper], -2.0, 2.0))))
+            far.append(far[joint.parent] + length)
+        return max(far)
+
+    @property
     def has_nominal(self) -> bool:
         """Whether the file states inertials for at least one body."""
         return bool(np.any(self.nominal[:, 0] > 0.0))
