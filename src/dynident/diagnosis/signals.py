@@ -30,10 +30,14 @@ NOISY = 0.3
 """Share of an acceleration that steps of its position make, from which they are coarse."""
 REPEATED = 0.02
 """Share of samples that repeat the one before, from which a position may be coarse."""
+SMALLEST = 0.05
+"""Share of a position's changes that are smaller than its step: noise and slow motion."""
 NEAR_TURN = 0.05
 """How near to a turn a jump is a wrap."""
 SPIKE = 15.0
 """How many times as far from their neighbours as others samples are spikes."""
+TYPICAL = 5000
+"""Samples at least, where there are more, that a median is taken of."""
 TOUCHED = 0.2
 """Share of the largest torque between visits to zero; a tenth of it is zero."""
 RUN = 5
@@ -63,10 +67,12 @@ def signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
     samples : Samples
     """
     found = [*rate_signs(samples), *wrapped(robot, samples), *copied(robot, samples)]
+    dq = np.concatenate([samples.dq[a:b] for a, b in samples.runs])
+    fast = np.maximum(np.max(dq, axis=0), -np.min(dq, axis=0))
     for j, joint in enumerate(robot.joints):
-        q, tau, dq = (
+        q, tau = (
             np.concatenate([signal[a:b, j] for a, b in samples.runs])
-            for signal in (samples.measured, samples.tau, samples.dq)
+            for signal in (samples.measured, samples.tau)
         )
         found += [*coarse(joint.name, tau), *coarse_position(joint.name, q, samples, j)] or [
             *stuck(joint.name, q, tau, samples.rate),
@@ -74,13 +80,12 @@ def signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
             *clipped_position(joint.name, q),
             *spikes(joint.name, tau),
         ]
-        found += unsigned(joint.name, tau, dq)
-        fastest = float(np.max(np.abs(dq)))
-        if fastest > FAST * joint.velocity:
+        found += unsigned(joint.name, tau, dq[:, j])
+        if fast[j] > FAST * joint.velocity:
             found.append(
                 Sign(
                     "speed",
-                    f"{joint.name} moves at {fastest:.3g}, the robot file allows "
+                    f"{joint.name} moves at {fast[j]:.3g}, the robot file allows "
                     f"{joint.velocity:.3g}: check units and rate",
                 )
             )
@@ -185,11 +190,12 @@ def coarse_position(name: str, q: Array, samples: Samples, joint: int) -> Iterat
     moved = np.count_nonzero(changes)
     if moved > (1.0 - REPEATED) * len(changes) or not moved:
         return
-    step = float(np.percentile(changes[changes > 0.0], 5.0))
     cutoff = min(samples.position_hz[joint], 0.5 * samples.rate)
-    density = step**2 / 12.0 / (0.5 * samples.rate)
-    noise = np.sqrt(density * (2.0 * np.pi) ** 4 * cutoff**5 / 5.0)
-    if noise > NOISY * float(np.std(samples.ddq[:, joint])):
+    unit = np.sqrt((2.0 * np.pi) ** 4 * cutoff**5 / 5.0 / 12.0 / (0.5 * samples.rate))
+    least = NOISY * float(np.std(samples.ddq[:, joint])) / unit
+    still = len(changes) - moved
+    if np.count_nonzero(changes <= least) - still <= SMALLEST * moved:
+        step = float(np.quantile(changes[changes > 0.0], SMALLEST))
         yield Sign("coarse", f"position of {name} comes in steps of {step:.3g}")
 
 
@@ -211,12 +217,15 @@ def wrapped(robot: Robot, samples: Samples) -> Iterator[Sign]:
 def spikes(name: str, tau: Array) -> Iterator[Sign]:
     """Single samples far from both their neighbours."""
     off = np.abs(tau[1:-1] - 0.5 * (tau[:-2] + tau[2:]))
-    if 2 * np.count_nonzero(SPIKE * off >= np.max(off)) > len(off):
-        return  # their median is so large
-    far = off[off > SPIKE * float(np.median(off))]
-    count = np.count_nonzero(far > 2.0 * mad(tau)) if len(far) >= 3 else 0
+    far = off[off > SPIKE * float(np.median(spaced(off)))]
+    count = np.count_nonzero(far > 2.0 * mad(spaced(tau))) if len(far) >= 3 else 0
     if count >= 3:
         yield Sign("spikes", f"torque of {name} has {count} samples far from the others")
+
+
+def spaced(x: Array) -> Array:
+    """Some of many samples, enough for a median."""
+    return x[:: max(1, len(x) // TYPICAL)]
 
 
 def mad(x: Array) -> float:

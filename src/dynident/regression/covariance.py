@@ -170,9 +170,19 @@ def summed(
     end = max(int(instant[-1]) for instant in present) + 1
     total = np.zeros((shares[0][1].shape[1], end - first, width))
     for part, (rows, errors) in zip(parts, shares, strict=True):
-        place = (slice(None), (part.instant - first)[:, None], part.columns)
-        total[place] += rows * errors.T[:, :, None]
+        accumulate(total, part.instant - first, part.columns, rows, errors)
     return first, total
+
+
+@inner
+def accumulate(
+    total: Array, place: Integers, columns: Integers, rows: Array, errors: Array
+) -> None:
+    """Add the products of rows and errors where they belong."""
+    for t in range(len(place)):
+        for e in range(errors.shape[1]):
+            for c in range(len(columns)):
+                total[e, place[t], columns[c]] += rows[t, c] * errors[t, e]
 
 
 def first_error(found: tuple[int, Array]) -> tuple[int, Array]:
