@@ -7,8 +7,12 @@ import io
 import logging
 import os
 import sys
+from collections.abc import Callable
+from functools import cache
 
 import typer
+from typer.main import get_command
+from typer.models import CommandInfo
 
 # the order of these imports is the order of the commands in --help
 from dynident.cli import identify, compare, doctor, select, excite, base, result  # isort: skip
@@ -80,6 +84,12 @@ def fill_streams() -> None:
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
 
 
+@cache
+def parser(commands: tuple[CommandInfo, ...]) -> Callable[..., object]:
+    """What parses and calls; it is made once for the commands that there are."""
+    return get_command(app)
+
+
 def run(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
@@ -93,7 +103,8 @@ def run(argv: list[str] | None = None) -> int:
         if argument.encode(errors="ignore").decode() != argument:
             return complain(f"argument {argument!r} is not UTF-8; rename the file", 2)
     try:
-        code = app(args=given, prog_name="dynident", standalone_mode=False)
+        parse = parser(tuple(app.registered_commands))
+        code = parse(args=given, prog_name="dynident", standalone_mode=False)
     except InputError as error:
         return complain(error, 2)
     except ComputationError as error:

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from typing import ParamSpec, TypeVar
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+@cache
+def libraries() -> ThreadpoolController:
+    """The libraries of linear algebra; to look for them takes a millisecond."""
+    from scipy import linalg  # noqa: F401  which brings one of its own
+
+    return ThreadpoolController()
 
 
 def one_thread(function: Callable[P, R]) -> Callable[P, R]:
@@ -17,7 +25,7 @@ def one_thread(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def limited(*args: P.args, **kwargs: P.kwargs) -> R:
-        with threadpool_limits(limits=1):
+        with libraries().limit(limits=1):
             return function(*args, **kwargs)
 
     return limited
