@@ -21,7 +21,7 @@ from dynident.results.figures import Series
 from dynident.results.html import html_report, verdict
 from dynident.results.identification import Identification
 from dynident.results.parameters import base_rows
-from dynident.results.plots import gaps, torque_figure, with_gaps
+from dynident.results.plots import gaps, torque_figures, with_gaps
 from dynident.results.repair import moved, repair_dict, repair_table
 from dynident.results.text import (
     base_table,
@@ -192,9 +192,21 @@ def test_names_are_escaped_and_drawn_whatever_they_hold():
 
 def test_large_figures_become_images(monkeypatch):
     monkeypatch.setattr("dynident.results.plots.LARGEST", 1000)
-    figures = [torque_figure(result().series(200)[0], 0) for _ in range(2)]
-    assert figures[0].startswith('<img alt="" src="data:image/png;base64,')
+    found = result()
+    figures = [torque_figures(found.robot, found.series(200)[0]) for _ in range(2)]
+    assert figures[0][0][1].startswith('<img alt="" src="data:image/png;base64,')
     assert figures[0] == figures[1]
+
+
+def test_joints_are_drawn_as_if_each_had_axes_of_its_own():
+    found = identified(n=3)
+    series = found.series(100)[0]
+    together = torque_figures(found.robot, series)
+    assert len({figure for _, figure in together}) == 3
+    for j in range(3):
+        others = np.where(np.arange(3) == j, series.measured, np.nan)
+        ((name, alone),) = torque_figures(found.robot, replace(series, measured=others))
+        assert (name, alone) == together[j]
 
 
 def test_lines_are_not_drawn_across_gaps():
@@ -209,8 +221,12 @@ def test_lines_are_not_drawn_across_gaps():
 def test_figure_of_a_log_without_nominal_torques():
     signal = np.ones((50, 1))
     series = Series("x", np.arange(50) * 0.1, signal, signal, None, {"gravity": signal}, signal)
-    assert "robot file" not in torque_figure(series, 0)
-    assert "[N]" in torque_figure(series, 0, "N")
+    for kind, unit in (("revolute", "Nm"), ("prismatic", "N")):
+        robot = result().robot
+        joint = replace(robot.joints[0], kind=kind)
+        ((_, figure),) = torque_figures(replace(robot, joints=(joint,)), series)
+        assert "robot file" not in figure
+        assert f"[{unit}]" in figure
 
 
 def levels(found: Identification) -> dict[str, str]:

@@ -97,60 +97,61 @@ def styled() -> Iterator[None]:
 
 
 def torque_figures(robot: Robot, series: Series) -> tuple[tuple[str, str], ...]:
-    """A joint's name and its torque figure, for every joint of which a log has torques."""
-    return tuple(
-        (group.name, torque_figure(series, j, group.unit))
-        for j, group in enumerate(torque_groups(robot))
-        if np.isfinite(series.measured[:, j]).any()
-    )
+    """A joint's name and its torque figure, for every joint of which a log has torques.
 
-
-def torque_figure(series: Series, joint: int, unit: str = "Nm") -> str:
-    """Torque of one joint: measured and predicted, its parts, the residual.
+    Measured and predicted torque, its parts, and the residual. All joints are drawn in the same
+    axes, one after the other: to make axes takes longer than to draw them.
 
     Parameters
     ----------
+    robot : Robot
     series : Series
-    joint : int
-        Index of the joint.
-    unit : str
-        Of its torque.
 
     Returns
     -------
-    str
-        An SVG element, or an image element where that would be large.
+    tuple of (str, str)
+        Names, and SVG elements or image elements where those would be large.
     """
     breaks = gaps(series.time)
-
-    def at(signal: Array) -> Array:
-        return with_gaps(signal[:, joint], breaks)
-
     time = with_gaps(series.time, breaks)
     with styled():
         figure = new_figure(5.7)
         grid = figure.add_gridspec(
             3, 1, height_ratios=(3.0, 2.4, 1.2), left=0.075, right=0.99, top=0.95, bottom=0.08
         )
-        top, middle, low = grid.subplots(sharex=True, squeeze=False).ravel()
-        top.plot(time, at(series.measured), color=PALE, lw=2.4, label="measured")
-        top.plot(time, at(series.predicted), color=BLUE, lw=0.9, label="predicted")
+        panels = grid.subplots(sharex=True, squeeze=False).ravel()
+        top, middle, low = panels
+        curves: list[tuple[Axes, Array, dict[str, Any]]] = [
+            (top, series.measured, {"color": PALE, "lw": 2.4, "label": "measured"}),
+            (top, series.predicted, {"color": BLUE, "lw": 0.9, "label": "predicted"}),
+        ]
         if series.nominal is not None:
-            top.plot(
-                time, at(series.nominal), color=RED, lw=0.8, ls=(0, (4, 2)), label="robot file"
-            )
-        for name, signal in series.parts.items():
-            middle.plot(time, at(signal), color=PARTS.get(name, GREY), lw=0.9, label=name)
-        low.plot(time, at(series.measured) - at(series.predicted), color=GREY, lw=0.7)
+            dashed = {"color": RED, "lw": 0.8, "ls": (0, (4, 2)), "label": "robot file"}
+            curves.append((top, series.nominal, dashed))
+        for part, signal in series.parts.items():
+            look = {"color": PARTS.get(part, GREY), "lw": 0.9, "label": part}
+            curves.append((middle, signal, look))
+        curves.append((low, series.measured - series.predicted, {"color": GREY, "lw": 0.7}))
+        lines = [axes.plot(time, np.zeros(len(time)), **look)[0] for axes, _, look in curves]
         low.axhline(0.0, color=GREY, lw=0.5)
-        for axes, label in ((top, "torque"), (middle, "parts"), (low, "residual")):
-            axes.set_ylabel(f"{label} [{unit}]")
+        for axes in panels:
             axes.yaxis.set_label_coords(-0.052, 0.5)
             axes.margins(x=0.0)
         legend(top)
         legend(middle)
         low.set_xlabel("time [s]")
-        return drawn(figure, f"torque-{series.name}-{joint}")
+        found = []
+        for j, group in enumerate(torque_groups(robot)):
+            if not np.isfinite(series.measured[:, j]).any():
+                continue
+            for line, (_, signal, _) in zip(lines, curves, strict=True):
+                line.set_ydata(with_gaps(signal[:, j], breaks))
+            for axes, label in zip(panels, ("torque", "parts", "residual"), strict=True):
+                axes.set_ylabel(f"{label} [{group.unit}]")
+                axes.relim()
+                axes.autoscale_view()
+            found.append((group.name, drawn(figure, f"torque-{series.name}-{j}")))
+        return tuple(found)
 
 
 def autocorrelation_figure(errors: Sequence[Array], names: Sequence[str]) -> str:
