@@ -798,10 +798,13 @@ def outcome(s: Scene, kind: str, size: float, robot: Robot, log: Recording) -> O
 
 
 def mended_error(s: Scene, robot: Robot, log: Recording, result: Identification) -> float:
-    """Held-out error after the findings' mendings, of what a study can mend."""
+    """Held-out error after what `dynident doctor --fix` mends of a log with findings."""
+    if not result.findings:
+        return np.nan
+    held = di.prepare(s.held, bandwidth=BANDWIDTH)
     mending = Mending()
     mendable = False
-    for found in result.findings:
+    for found in itertools.chain(*examine(result.base, [*result.samples, held], thorough=True)):
         if found.log != log.name:
             continue  # of the held-out log, which is not mended here
         if found.unit is not None:
@@ -950,8 +953,8 @@ def page(sound: list[Outcome], pairs: list[Pair], busy: bool = False) -> str:
         "of their standard errors",
         f"- time of the doctor: {time}",
         "",
-        "Errors after mending are held-out errors over those of the undamaged log, of the right "
-        "findings that a study can mend.",
+        "Errors after mending, by all that `dynident doctor --fix` writes, are held-out errors "
+        "over those of the undamaged log, of the right findings that a study can mend.",
         "",
         *markdown(HEADER, [row(k, [p for p in pairs if p[1].kind == k]) for k in DAMAGES]),
         "",

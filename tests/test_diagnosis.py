@@ -173,8 +173,9 @@ def test_sizes_have_standard_errors(base, sound):
     assert 1e-5 < found.error < 0.02
 
 
-def test_each_torque_may_be_late_by_a_time_of_its_own(base, sound):
-    late = np.array([12, 40, 5, 25])
+@pytest.mark.parametrize("late", [(12, 40, 5, 25), (3, 4, 10, 2)], ids=["long", "short"])
+def test_each_torque_may_be_late_by_a_time_of_its_own(base, sound, late):
+    late = np.array(late)
     tau = np.column_stack([np.roll(t, k) for t, k in zip(sound.tau.T, late, strict=True)])
     found = findings(base, replace(sound, tau=tau).rows(50, len(tau)))
     assert found[0].diagnosis == "delay"
@@ -377,6 +378,23 @@ def test_scales_are_those_of_each_joint(base, sound, other):
 def test_sound_logs_do_not_contradict_each_other(base, sound, other):
     logs = [prepare(log, 10.0) for log in (sound, other)]
     assert examine(base, logs, thorough=True) == ((), ())
+
+
+@pytest.mark.parametrize("name", ["rate", "encoder offset", "torque scale of a joint"])
+def test_what_one_log_has_is_not_said_of_the_other(base, sound, other, name):
+    logs = [prepare(log, 10.0) for log in (CONTRADICTIONS[name](sound), other)]
+    found, none = examine(base, logs, thorough=True)
+    assert [f.diagnosis for f in found] == [name]
+    assert none == ()
+
+
+@pytest.mark.parametrize("slow", [10.0, 1000.0])
+def test_a_clock_is_too_slow_whatever_that_makes_of_the_filters(base, sound, other, slow):
+    hurt = replace(sound, rate=sound.rate / slow)
+    ((found,),) = examine(base, [prepare(hurt)], [prepare(other)])
+    assert found.diagnosis == "rate"
+    assert found.rate == pytest.approx(sound.rate)
+    assert found.after < 0.05 * found.before
 
 
 def test_another_load_is_measured_and_no_log_is_called_damaged(base, sound):

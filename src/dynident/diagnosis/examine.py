@@ -129,6 +129,11 @@ class Finding:
     quiet: bool = False
 
     @property
+    def share(self) -> float:
+        """Share of the error that it leaves."""
+        return self.after / self.before if self.before > 0.0 else 1.0
+
+    @property
     def found(self) -> str:
         """What is wrong, and with which other log it might be instead."""
         return f"{self.what}, or else {self.against} is wrong" if self.against else self.what
@@ -183,14 +188,44 @@ def examine(
     most = MOST if thorough else FEW
     base = of_an_instant(base)
     snapshots = [take_snapshot(base, samples, most) for samples in (*logs, *held_out)]
-    found = tuple(
-        look(snapshot, (*snapshots[:k], *snapshots[k + 1 :]), thorough)
-        for k, snapshot in enumerate(snapshots[: len(logs)])
-    )
+    places = range(len(logs))
+    found = looked_at(list(snapshots), places, thorough)
     if any(found) or not held_out or not apart_by(snapshots)[1]:
         return found
     fitted = tuple(snapshots[: len(logs)])
-    return (*found, *(look(snapshot, fitted, thorough=True) for snapshot in snapshots[len(logs) :]))
+    return (
+        *found,
+        *(look(snapshot, fitted, thorough=True).findings for snapshot in snapshots[len(logs) :]),
+    )
+
+
+def looked_at(
+    snapshots: list[Snapshot], places: Sequence[int], thorough: bool
+) -> tuple[tuple[Finding, ...], ...]:
+    """What is wrong with some of the logs.
+
+    What two logs say against each other is said of one of them: first comes what a log shows by
+    itself, then what explains most, and the others are held against the mended log.
+    """
+    found: dict[int, tuple[Finding, ...]] = dict.fromkeys(places, ())
+    pending = list(places)
+    while pending:
+        looks = {
+            k: look(snapshots[k], (*snapshots[:k], *snapshots[k + 1 :]), thorough) for k in pending
+        }
+        telling = [k for k in pending if looks[k].findings]
+        if not telling:
+            break
+        alone = [k for k in telling if not looks[k].findings[0].against]
+        taken = alone or [min(telling, key=lambda k: looks[k].findings[0].share)]
+        for k in taken:
+            found[k], snapshots[k] = looks[k].findings, looks[k].log
+            others = (i for i in range(len(snapshots)) if i != k)
+            for i, other in zip(others, looks[k].others, strict=True):
+                if i not in taken:  # what is wrong with the robot is wrong in all logs
+                    snapshots[i] = other
+        pending = [k for k in telling if k not in taken]
+    return tuple(found[k] for k in places)
 
 
 def apart_by(snapshots: Sequence[Snapshot]) -> tuple[float, bool]:
@@ -214,7 +249,16 @@ def of_an_instant(base: BaseParameters) -> BaseParameters:
     return base_parameters(build_idim(idim.robot, USUAL, idim.rotor, elements=idim.elements))
 
 
-def look(snapshot: Snapshot, others: tuple[Snapshot, ...], thorough: bool) -> tuple[Finding, ...]:
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What is wrong with a log, and how it and the others read without that."""
+
+    findings: tuple[Finding, ...]
+    log: Snapshot
+    others: tuple[Snapshot, ...]
+
+
+def look(snapshot: Snapshot, others: tuple[Snapshot, ...], thorough: bool) -> Look:
     """What is wrong with a log: with it alone, or with how it stands to the others."""
     findings: list[Finding] = []
     for _ in range(ROUNDS if thorough else 1):
@@ -223,13 +267,14 @@ def look(snapshot: Snapshot, others: tuple[Snapshot, ...], thorough: bool) -> tu
             break
         finding, reading = found
         findings.append(finding)
-        if finding.quiet:
-            break  # what is next to nothing tells nothing of the rest
         read = reading.of(replace(snapshot, beside=others))  # a robot is that of all logs
         snapshot, others = read.alone, read.beside
+        if finding.quiet:
+            break  # what is next to nothing tells nothing of the rest
     log = snapshot.samples.name
     lost = tuple(unrelated(log, snapshot.normal, findings))
-    return (*(() if lost else of_the_file(log, snapshot.normal)), *findings, *lost)
+    of_file = () if lost else tuple(of_the_file(log, snapshot.normal))
+    return Look((*of_file, *findings, *lost), snapshot, others)
 
 
 def against(

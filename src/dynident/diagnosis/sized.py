@@ -16,7 +16,7 @@ from scipy.linalg import solve_triangular
 
 from dynident.core.arrays import Array
 from dynident.diagnosis.moments import scaled_normal
-from dynident.diagnosis.snapshot import Snapshot, low_passed
+from dynident.diagnosis.snapshot import LEFT, Snapshot, low_passed, spread
 from dynident.diagnosis.suspicion import (
     Case,
     Reading,
@@ -308,7 +308,8 @@ def delays(case: Case) -> Iterator[Suspicion]:
     s, n = case.snapshot, case.n
     times = np.arange(-LATEST, LATEST + 0.5 * COARSE, COARSE)
     together, single = late_errors(s, times)
-    yield from searched(s, late(n, range(n)), np.array([vertex(times, together)[0]]))
+    alike, rest = vertex(times, together)
+    yield from searched(s, late(n, range(n)), np.array([alike]))
     if n == 1:
         return
     now = s.normal.system().rest
@@ -316,9 +317,11 @@ def delays(case: Case) -> Iterator[Suspicion]:
     some = [j for j in range(n) if each[j][1] < PROMISING * now]
     for j in some:
         yield from searched(s, late(n, (j,)), np.array([each[j][0]]))
-    if len(some) > 1:
+    if some or rest < PROMISING * now:
         family = late_each(n)
         start = np.array([time if j in some else 0.0 for j, (time, _) in enumerate(each)])
+        if len(some) < 2:  # short delays show together, not one by one
+            start = np.full(n, alike)
         yield from searched(s, family, family.next(s.brief, start, TURNS))
 
 
@@ -443,8 +446,6 @@ SLOWEST, QUICKEST = 0.2, 40.0
 """Cutoffs of a logger's filter that are looked for [Hz]."""
 STARTS = tuple(1.0 / (2.0 * np.pi * hz) for hz in (0.6, 1.5, 3.0, 8.0))
 """Where searches for them start [s]."""
-LEFT = 0.3
-"""Share of the torque's spread that has to be left behind a filter: little is soon explained."""
 
 
 def slow_loggers(case: Case) -> Iterator[Suspicion]:
@@ -473,7 +474,7 @@ def slow(signal: Literal["q", "tau"], order: int) -> Family:
         hz = 1.0 / (2.0 * np.pi * max(float(size[0]), np.finfo(float).tiny))
         if not SLOWEST < hz < QUICKEST:
             return None
-        if np.sum(np.std(read(s, size).torque, axis=0)) < LEFT * np.sum(np.std(s.torque, axis=0)):
+        if spread(read(s, size).torque) < LEFT * spread(s.torque):
             return None
         rounded = tuple(float(f"{a:.6g}") for a in slowness(size))
         return mended(
