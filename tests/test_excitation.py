@@ -16,20 +16,27 @@ import dynident as di
 from dynident.core.errors import ComputationError, InputError
 from dynident.dynamics import regressor
 from dynident.dynamics.base import base_parameters
+from dynident.dynamics.contacts import carried
 from dynident.dynamics.contraction import contract
 from dynident.dynamics.idim import build_idim
+from dynident.dynamics.tree import build_tree
 from dynident.excitation.certificate import certify
 from dynident.excitation.clearance import OBSTACLES, Obstacle, build_clearance
 from dynident.excitation.criteria import CRITERIA, Asked
 from dynident.excitation.design import program_of, random_start
 from dynident.excitation.excite import excite, prior_information
-from dynident.excitation.information import Experiment, motion_of
+from dynident.excitation.information import Experiment, Motion, motion_of
 from dynident.excitation.interior import Program, minimise
 from dynident.excitation.limits import Limits, Nominal, limits_of, loaded
 from dynident.excitation.majorants import torque_majorants
 from dynident.excitation.options import Shape
+from dynident.excitation.sensor import build_sensor
 from dynident.excitation.trajectories import TRAJECTORIES, Trajectory
+from dynident.recording.floating import BaseMotion
+from dynident.results.trajectory import summary, trajectory_dict
 from dynident.robot import load_robot
+from dynident.robot.cut import beyond
+from dynident.robot.geometry import frame_placement
 from dynident.robot.model import Robot
 
 KINDS = [
@@ -639,6 +646,124 @@ def test_warnings_say_what_is_not_watched():
         excite(ROBOT, **{**QUICK, "collision": True})
 
 
+# ------------------------------------------------------------------------ a force sensor
+
+
+def sensed(robot, link, rng, instants=40):
+    """A motion, and an experiment with a sensor."""
+    sigma = np.linspace(0.1, 0.7, robot.n)
+    sensor = build_sensor(robot, link, (0.5, 0.02), sigma)
+    experiment = Experiment(base_parameters(build_idim(robot)), sigma, 100.0, sensor=sensor)
+    q, dq, ddq = rng.normal(size=(3, instants, robot.n))
+    return experiment, Motion(q, dq, ddq, np.full(instants, 0.01))
+
+
+def test_a_sensor_tells_what_the_equations_of_the_limb_beyond_it_do(panda):
+    experiment, motion = sensed(panda, "panda_link5", np.random.default_rng(20))
+    limb = beyond(panda, "panda_link5")
+    base = base_parameters(build_idim(limb))
+    own, count = experiment.base.count, len(motion.q)
+    assert experiment.names[own:] == base.names
+    # the sensor is carried as it is by the arm; the limb floats on it
+    felt = carried(build_tree(panda), panda, limb.seat, (motion.q, motion.dq, motion.ddq))
+    pose = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (count, 1))
+    twist = np.hstack([np.zeros((count, 3)), felt[:, :3]])
+    acceleration = np.hstack([felt[:, 6:], felt[:, 3:6]])
+    moved = BaseMotion(pose, twist, acceleration, proper=True, oriented=False, still=False)
+    floating = [
+        np.hstack(pair)
+        for pair in zip(
+            moved.motion(panda.gravity),
+            (motion.q[:, 5:], motion.dq[:, 5:], motion.ddq[:, 5:]),
+            strict=True,
+        )
+    ]
+    X = base.idim.regressor(*floating)[:, :, base.kept]
+    weights = np.concatenate([np.repeat([0.5, 0.02], 3), experiment.sigma[5:]]) ** -2.0
+    expected = np.einsum("tri,r,trj->ij", X, weights, X)
+    found = experiment.information(motion)
+    np.testing.assert_allclose(found[own:, own:], expected, atol=1e-9 * np.abs(expected).max())
+    plain = replace(experiment, sensor=None).information(motion)
+    np.testing.assert_array_equal(found[:own, :own], plain)
+    assert not np.any(found[:own, own:])
+    sensor = experiment.sensor.base
+    np.testing.assert_allclose(
+        sensor.matrix @ sensor.idim.nominal, base.matrix @ base.idim.nominal, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("link", ["panda_link5", "panda_hand"])
+def test_the_information_of_a_sensor_has_the_slopes_of_differences(panda, link):
+    rng = np.random.default_rng(21)
+    experiment, motion = sensed(panda, link, rng, 12)
+    smooth = replace(experiment, width=np.full(panda.n, 0.1))
+    G = rng.normal(size=(smooth.count, smooth.count))
+    G += G.T
+    pulls = smooth.pull(motion, G)
+    signals = motion.q, motion.dq, motion.ddq
+    for order, pull in enumerate(pulls):
+        along = rng.normal(size=pull.shape)
+
+        def value(step, order=order, along=along):
+            moved = [each + step * along * (k == order) for k, each in enumerate(signals)]
+            return np.sum(G * smooth.information(Motion(*moved, motion.duration)))
+
+        slope = (value(1e-6) - value(-1e-6)) / 2e-6
+        assert slope == pytest.approx(np.sum(pull * along), rel=1e-6)
+
+
+def test_a_load_on_a_sensor_is_what_it_holds(panda):
+    centre = np.array([0.01, 0.02, 0.2])
+    sensor = build_sensor(panda, "panda_hand", (1.0, 0.1), np.ones(7), load=(2.0, centre))
+    values = dict(zip(sensor.names, sensor.base.matrix @ sensor.base.idim.nominal, strict=True))
+    link, rotation, translation = frame_placement(panda, "panda_hand")
+    assert link == panda.links[-1]
+    assert values["m0"] == pytest.approx(2.0)
+    first = [values[name] for name in ("mx0", "my0", "mz0")]
+    np.testing.assert_allclose(first, 2.0 * rotation.T @ (centre - translation), atol=1e-12)
+
+
+def test_a_motion_for_a_sensor_tells_more_of_what_it_holds():
+    robot = load_robot(urdf("ur5"))
+    options = {**QUICK, "harmonics": 3, "iterations": 25, "starts": 1}
+    sensor = {"sensor": "tool0", "sensor_sigma": (1.0, 0.1)}
+    both = excite(robot, load=1.0, load_centre=(0.0, 0.1, 0.0), **sensor, **options)
+    assert both.design.certificate.ok
+    assert len(both.sensed.std) == 10
+    assert dict(zip(both.sensed.names, both.sensed.nominal, strict=True))["m0"] >= 1.0
+    # by the same rows, a motion for the robot alone is worse
+    alone = excite(robot, load=1.0, load_centre=(0.0, 0.1, 0.0), **options)
+    assert both.design.value < both.design.task.value(alone.trajectory)
+    text = summary(both)
+    assert "beyond tool0" in text
+    assert trajectory_dict(both)["sensor"]["parameters"][-1]["name"] == "m0"
+    wanted = excite(
+        robot, criterion="std", wanted=("m0",), **sensor, **{**options, "iterations": 5}
+    )
+    assert wanted.design.task.asked.wanted.shape == (1, both.design.task.experiment.count)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sensor": "tool0"}, "sensor tool0: give its noise"),
+        ({"sensor_sigma": (1.0, 0.1)}, "give the link that it holds"),
+        ({"sensor": "tool9", "sensor_sigma": (1.0, 0.1)}, "there is no link 'tool9'"),
+        ({"sensor": "base_link", "sensor_sigma": (1.0, 0.1)}, "base_link does not move"),
+    ],
+)
+def test_sensors_that_cannot_be_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        excite(load_robot(urdf("ur5")), **QUICK, **options)
+    with pytest.raises(InputError, match="robot has no URDF"):
+        excite(ROBOT, sensor="tool0", sensor_sigma=(1.0, 0.1), **QUICK)
+
+
+def test_a_limb_is_excited_by_the_whole_robot(panda):
+    with pytest.raises(InputError, match="design for the whole robot, with sensor = 'panda_link5'"):
+        excite(beyond(panda, "panda_link5"), **QUICK)
+
+
 # ------------------------------------------------------------------------ command and files
 
 
@@ -716,7 +841,6 @@ def test_designed_trajectories_are_simulated_and_damaged_files_refused(tmp_path)
     found = excite(ROBOT, **QUICK)
     from dynident.core.errors import InputError
     from dynident.results.json import finite, to_json
-    from dynident.results.trajectory import summary, trajectory_dict
     from dynident.study.excitation import trajectory
 
     path = tmp_path / "trajectory.json"

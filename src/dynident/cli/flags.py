@@ -380,6 +380,18 @@ EXCITE_FLAGS = (
         "unless given [Nm or N].",
     ),
     Flag(
+        "sensor",
+        "word",
+        "Link that a force/torque sensor holds, at the hand or in the chain, whose rows "
+        "count too: of what is beyond it, as [robot] beyond identifies it.",
+    ),
+    Flag(
+        "sensor_sigma",
+        "numbers",
+        "Standard deviations of the noise of the sensor's forces and of its moments, per "
+        "sample [N, Nm].",
+    ),
+    Flag(
         "rate",
         "number",
         "Samples a second, of the trajectory and of the log [Hz]; 1000.0.",

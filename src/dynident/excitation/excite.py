@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from dynident.consistency.prior import Prior, believed
 from dynident.core.arrays import Array
@@ -24,6 +25,7 @@ from dynident.excitation.information import Experiment, Motion, motion_of
 from dynident.excitation.limits import Limits, Nominal, limits_of, loaded
 from dynident.excitation.options import FAMILIES, Aim, Bounds, Shape
 from dynident.excitation.prediction import Prediction, predict, with_friction
+from dynident.excitation.sensor import build_sensor
 from dynident.excitation.trajectories import Family, Trajectory
 from dynident.robot.model import Robot
 
@@ -49,6 +51,10 @@ class Excitation:
     rate : float
         [Hz]
     warnings : tuple of str
+    sensor : str or None
+        The link that a force/torque sensor holds.
+    sensed : Prediction or None
+        Of what is beyond the sensor, by its rows and the torques of the joints there.
     """
 
     robot: Robot
@@ -58,6 +64,8 @@ class Excitation:
     periods: int
     rate: float
     warnings: tuple[str, ...] = ()
+    sensor: str | None = None
+    sensed: Prediction | None = None
 
     @property
     def trajectory(self) -> Trajectory:
@@ -92,7 +100,7 @@ def excite(
         What else acts on the joints.
     obstacles : sequence of Obstacle
     known : ndarray, shape (count, count), optional
-        Information of the base parameters there is already: of logs taken before.
+        Information of the robot's base parameters there is already: of logs taken before.
     after : sequence of Trajectory
         Designed before, which this one is to complement.
     progress : callable, optional
@@ -117,13 +125,15 @@ def excite(
     shape, bounds, aim, budget = (chosen(family, options) for family in FAMILIES)
     if not np.all(np.isfinite(bounds.load_centre)):
         raise InputError("load_centre has to be finite")
+    if robot.carrier is not None and robot.seat is not None:
+        raise InputError(
+            f"{robot.name}: a limb does not move by itself; design for the whole robot, with "
+            f"sensor = {robot.seat.frame!r}"
+        )
+    bare = robot
     if bounds.load > 0.0:
         robot = loaded(robot, bounds.load, np.array(bounds.load_centre))
     base = base_parameters(build_idim(robot, friction, rotor, elements=elements))
-    if aim.wanted is not None:
-        for name in aim.wanted:
-            if name not in base.names:
-                raise InputError(f"no base parameter is called {name!r}{nearest(name, base.names)}")
     limits = robot_limits(robot, bounds)
     clearance, warnings = watched(robot, bounds, obstacles)
     sigma = noise(robot, limits, aim, warnings)
@@ -138,6 +148,17 @@ def excite(
         drop_below=np.array(per_joint(aim.drop_below, robot.n, "drop_below")),
         known=known,
     )
+    if aim.sensor is not None:
+        experiment = with_sensor(experiment, bare, bounds, aim)
+    elif aim.sensor_sigma is not None:
+        raise InputError("sensor_sigma is of a sensor: give the link that it holds (sensor)")
+    if aim.wanted is not None:
+        known_names = experiment.names
+        for name in aim.wanted:
+            if name not in known_names:
+                raise InputError(
+                    f"no base parameter is called {name!r}{nearest(name, known_names)}"
+                )
     for earlier in after:
         seen = replace(experiment, width=None).information(fine_motion(earlier))
         experiment = replace(experiment, known=seen)
@@ -169,16 +190,49 @@ def excite(
     found = design(
         task, budget.starts, budget.seed, budget.time, budget.iterations, budget.polish, progress
     )
-    exact = replace(experiment, width=None)
+    exact, whole = replace(experiment, width=None), fine_motion(found.trajectory)
+    sensed = None
+    if exact.beyond is not None:
+        sensed = predict(
+            exact.beyond, exact.held(whole), typical[base.count :], exact.names[base.count :]
+        )
     return Excitation(
         robot,
         found,
-        predict(exact, fine_motion(found.trajectory), typical),
+        predict(exact.own, whole, typical[: base.count], base.names),
         as_found(shape, found.trajectory.family),
         aim.periods,
         aim.rate,
         tuple(warnings),
+        aim.sensor,
+        sensed,
     )
+
+
+def with_sensor(experiment: Experiment, bare: Robot, bounds: Bounds, aim: Aim) -> Experiment:
+    """An experiment with the sensor that is asked for.
+
+    Raises
+    ------
+    InputError
+        When nothing is said of its noise, or there is no such link.
+    """
+    if aim.sensor is None or aim.sensor_sigma is None:
+        raise InputError(f"sensor {aim.sensor}: give its noise (sensor_sigma), forces and moments")
+    idim, known = experiment.base.idim, experiment.known
+    sensor = build_sensor(
+        bare,
+        aim.sensor,
+        aim.sensor_sigma,
+        experiment.sigma,
+        idim.friction,
+        idim.rotor,
+        idim.elements,
+        (bounds.load, np.array(bounds.load_centre)),
+    )
+    if known is not None:  # logs of the robot tell nothing of the sensor's rows
+        known = np.asarray(block_diag(known, np.zeros((sensor.base.count,) * 2)))
+    return replace(experiment, sensor=sensor, known=known)
 
 
 def as_found(shape: Shape, family: Family) -> Shape:
@@ -248,23 +302,24 @@ def fine_motion(trajectory: Trajectory) -> Motion:
 
 def asked_of(experiment: Experiment, typical: Array, aim: Aim) -> tuple[Asked, Experiment]:
     """What the criterion sees beside the information, and the experiment with its prior."""
-    base = experiment.base
-    count = base.count
-    ones = np.ones(count)
+    count, own = experiment.count, experiment.base.count
+    bases = [part.base for part in (experiment, experiment.beyond) if part is not None]
     if aim.criterion in ("condition", "column-condition"):
-        return Asked(ones), experiment
+        return Asked(np.ones(count)), experiment
     if aim.criterion == "presse-gautier":
-        nominal = np.abs(base.matrix @ with_friction(base))
+        nominal = np.abs(np.concatenate([base.matrix @ with_friction(base) for base in bases]))
         return Asked(np.where(nominal > 0.0, nominal, typical)), experiment
     if aim.criterion == "std":
         if not aim.wanted:
             raise InputError("criterion 'std' needs the base parameters that are wanted")
-        rows = np.eye(count)[[base.names.index(name) for name in aim.wanted]]
+        rows = np.eye(count)[[experiment.names.index(name) for name in aim.wanted]]
         return Asked(typical, rows / typical), experiment
     if aim.criterion == "torque":
-        return Asked(typical, task_rows(base, aim)), experiment
+        rows = task_rows(bases[0], aim)
+        return Asked(typical, np.pad(rows, ((0, 0), (0, count - own)))), experiment
     if aim.criterion == "unknown":
-        belief = prior_information(base, typical)
+        sizes = np.split(typical, [own])
+        belief = np.asarray(block_diag(*map(prior_information, bases, sizes)))
         total = belief if experiment.known is None else belief + experiment.known
         return Asked(typical, known=total), replace(experiment, known=total)
     return Asked(typical), experiment

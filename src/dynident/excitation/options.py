@@ -152,6 +152,16 @@ class Aim(Options):
         "standard deviation of the torques' noise per sample; 1 % of the largest torques unless "
         "given [Nm or N]",
     ] = None
+    sensor: Annotated[
+        Name | None,
+        "link that a force/torque sensor holds, at the hand or in the chain, whose rows count too: "
+        "of what is beyond it, as [robot] beyond identifies it",
+    ] = None
+    sensor_sigma: Annotated[
+        tuple[Positive, Positive] | None,
+        "standard deviations of the noise of the sensor's forces and of its moments, per sample "
+        "[N, Nm]",
+    ] = None
     rate: Annotated[Positive, "samples a second, of the trajectory and of the log [Hz]"] = 1000.0
     periods: Annotated[Count, "how often a periodic trajectory is made"] = 1
     drop_below: Annotated[
