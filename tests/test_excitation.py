@@ -38,6 +38,8 @@ from dynident.robot import load_robot
 from dynident.robot.cut import beyond
 from dynident.robot.geometry import frame_placement
 from dynident.robot.model import Robot
+from dynident.study.excite import read_task
+from dynident.study.study import PrepareSection
 
 KINDS = [
     ("fourier", {}),
@@ -539,8 +541,65 @@ def test_a_task_is_predicted_best_by_its_own_criterion():
     own = excite(ROBOT, criterion="torque", task=reference, **QUICK)
     plain = excite(ROBOT, criterion="e", **QUICK)
     assert own.design.value < own.design.task.value(plain.trajectory)
+    # the value is that of torques by rows of their own
+    task = own.design.task
+    X = task.experiment.base.idim.regressor(reference.q, reference.dq, reference.ddq)
+    X = X[:, :, task.experiment.base.kept]
+    exact = replace(task.experiment, width=None)
+    P = np.linalg.inv(exact.information(motion_of(own.trajectory, 0.25 * task.step)))
+    std = np.sqrt(np.einsum("tji,ik,tjk->tj", X, P, X))
+    assert np.sqrt(np.mean(std**2)) == pytest.approx(np.exp(0.5 * own.design.value), rel=1e-3)
     with pytest.raises(InputError, match="needs the task"):
         excite(ROBOT, criterion="torque", **QUICK)
+    with pytest.raises(InputError, match="task is of the criterion 'torque', not of 'd'"):
+        excite(ROBOT, task=reference, **QUICK)
+    with pytest.raises(InputError, match="the task moves 2 joints, the robot has 3"):
+        excite(limited(arm(3)), criterion="torque", task=reference, **QUICK)
+
+
+def test_a_task_is_read_from_a_log_or_a_trajectory(tmp_path, capfd):
+    from dynident.cli import run
+
+    urdf_ = str(urdf("ur5"))
+    arguments = ["excite", urdf_, "--no-collision", "--acceleration", "10", "--harmonics", "2"]
+    arguments += ["--starts", "1", "--iterations", "4", "--rate", "100"]
+    arguments += ["--duration", "4"]
+    assert run([*arguments, "-o", str(tmp_path / "first")]) == 0
+    capfd.readouterr()
+    names = load_robot(urdf_).joint_names
+    time = np.arange(800) / 100.0
+    q = 0.4 * np.sin(2.0 * np.pi * 0.4 * time[:, None] + np.arange(6))
+    log = tmp_path / "task.csv"
+    header = ",".join(["time", *(f"q_{name}" for name in names)])
+    np.savetxt(log, np.column_stack([time, q]), delimiter=",", header=header, comments="")
+    (tmp_path / "study.toml").write_text(
+        f'[robot]\nfile = "{urdf_}"\n[excitation]\ntask = "task.csv"\ncriterion = "torque"\n'
+    )
+    study = [*arguments[:1], "--study", str(tmp_path / "study.toml"), *arguments[2:]]
+    values = []
+    for chosen in (
+        [*arguments, "--criterion", "torque", "--task", str(log)],
+        study,
+        [*arguments, "--criterion", "torque", "--task", str(tmp_path / "first/trajectory.json")],
+    ):
+        assert run([*chosen, "--json"]) == 0
+        values.append(json.loads(capfd.readouterr().out)["criterion"]["value"])
+    assert values[0] == values[1] != values[2]
+    # the motion of the log, but for its filter and the ends that it takes
+    robot = load_robot(urdf_)
+    task = read_task(log, robot, PrepareSection())
+    exact = 0.8 * np.pi * 0.4 * np.sqrt(0.5)
+    assert np.sqrt(np.mean(task.dq**2)) == pytest.approx(exact, rel=0.05)
+    for more, message in (
+        (["--task", str(log)], "a task is of the criterion 'torque'"),
+        (["--criterion", "torque"], "needs the task"),
+        (["--criterion", "torque", "--task", str(tmp_path / "none.csv")], "none.csv"),
+        (["--criterion", "torque", "--task", urdf_], "ur5"),
+    ):
+        assert run([*arguments, *more]) == 2
+        err = capfd.readouterr().err
+        assert err.count("\n") == 1
+        assert message in err
 
 
 def test_what_is_known_already_is_not_asked_again():

@@ -28,9 +28,12 @@ from dynident.excitation.prediction import Prediction, predict, with_friction
 from dynident.excitation.sensor import build_sensor
 from dynident.excitation.trajectories import Family, Trajectory
 from dynident.robot.model import Robot
+from dynident.simulation.reference import Reference
 
 NOISE = 0.01
 """Of the largest torques, where nothing is said of the noise."""
+STRETCH = 1000
+"""Samples of a task whose rows are made at a time."""
 SLOW = 0.02
 """Of the largest speeds: the width of the smooth sign with which friction is searched."""
 
@@ -83,6 +86,7 @@ def excite(
     obstacles: Sequence[Obstacle] = (),
     known: Array | None = None,
     after: Sequence[Trajectory] = (),
+    task: Reference | None = None,
     progress: Progress = silent,
     **options: Any,
 ) -> Excitation:
@@ -103,6 +107,8 @@ def excite(
         Information of the robot's base parameters there is already: of logs taken before.
     after : sequence of Trajectory
         Designed before, which this one is to complement.
+    task : Reference, optional
+        The motion whose torques are to be predicted, of the criterion ``torque``.
     progress : callable, optional
     **options
         Of `dynident.excitation.options`.
@@ -123,6 +129,8 @@ def excite(
         if name not in names:
             raise InputError(f"excite has no option {name!r}{nearest(name, names)}")
     shape, bounds, aim, budget = (chosen(family, options) for family in FAMILIES)
+    if task is not None and aim.criterion != "torque":
+        raise InputError(f"a task is of the criterion 'torque', not of {aim.criterion!r}")
     if not np.all(np.isfinite(bounds.load_centre)):
         raise InputError("load_centre has to be finite")
     if robot.carrier is not None and robot.seat is not None:
@@ -175,8 +183,8 @@ def excite(
     # the search sees all rows: which of them are slow is no smooth question
     smooth = replace(experiment, drop_below=None)
     typical = typical_scale(smooth, family, limits, budget.seed)
-    asked, smooth = asked_of(smooth, typical, aim)
-    task = Task(
+    asked, smooth = asked_of(smooth, typical, aim, task)
+    wanted = Task(
         smooth,
         family,
         limits,
@@ -188,7 +196,7 @@ def excite(
         (lambda rng: shape.redrawn(rng).family()) if shape.free_knots else None,
     )
     found = design(
-        task, budget.starts, budget.seed, budget.time, budget.iterations, budget.polish, progress
+        wanted, budget.starts, budget.seed, budget.time, budget.iterations, budget.polish, progress
     )
     exact, whole = replace(experiment, width=None), fine_motion(found.trajectory)
     sensed = None
@@ -300,7 +308,9 @@ def fine_motion(trajectory: Trajectory) -> Motion:
     return motion_of(trajectory, 0.015 * trajectory.family.quickest)
 
 
-def asked_of(experiment: Experiment, typical: Array, aim: Aim) -> tuple[Asked, Experiment]:
+def asked_of(
+    experiment: Experiment, typical: Array, aim: Aim, task: Reference | None
+) -> tuple[Asked, Experiment]:
     """What the criterion sees beside the information, and the experiment with its prior."""
     count, own = experiment.count, experiment.base.count
     bases = [part.base for part in (experiment, experiment.beyond) if part is not None]
@@ -315,7 +325,9 @@ def asked_of(experiment: Experiment, typical: Array, aim: Aim) -> tuple[Asked, E
         rows = np.eye(count)[[experiment.names.index(name) for name in aim.wanted]]
         return Asked(typical, rows / typical), experiment
     if aim.criterion == "torque":
-        rows = task_rows(bases[0], aim)
+        if task is None:
+            raise InputError("criterion 'torque' needs the task whose torques are to be predicted")
+        rows = task_rows(bases[0], task)
         return Asked(typical, np.pad(rows, ((0, 0), (0, count - own)))), experiment
     if aim.criterion == "unknown":
         sizes = np.split(typical, [own])
@@ -340,19 +352,24 @@ def typical_scale(experiment: Experiment, family: Family, limits: Limits, seed: 
     return np.asarray(1.0 / np.sqrt(np.diag(M)))
 
 
-def task_rows(base: BaseParameters, aim: Aim) -> Array:
+def task_rows(base: BaseParameters, task: Reference) -> Array:
     """Rows of the torques of a task, as few as say the same: a triangular factor.
 
     Raises
     ------
     InputError
+        When it moves another number of joints.
     """
-    if aim.task is None:
-        raise InputError("criterion 'torque' needs the task whose torques are to be predicted")
-    motion = aim.task
-    W = base.idim.regressor(motion.q, motion.dq, motion.ddq)[:, :, base.kept]
-    rows = W.reshape(-1, base.count)
-    return np.asarray(np.linalg.qr(rows, mode="r") / np.sqrt(len(rows)))
+    n = base.idim.robot.n
+    if task.q.shape[1] != n:
+        raise InputError(f"the task moves {task.q.shape[1]} joints, the robot has {n}")
+    factor = np.zeros((0, base.count))
+    for a in range(0, len(task.q), STRETCH):
+        s = slice(a, a + STRETCH)
+        W = base.idim.regressor(task.q[s], task.dq[s], task.ddq[s])[:, :, base.kept]
+        rows = np.vstack([factor, W.reshape(-1, base.count)])
+        factor = np.asarray(np.linalg.qr(rows, mode="r"))
+    return np.asarray(factor / np.sqrt(task.q.size))
 
 
 def prior_information(base: BaseParameters, typical: Array) -> Array:

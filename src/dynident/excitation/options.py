@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import AfterValidator, Field
@@ -11,7 +11,6 @@ from pydantic import AfterValidator, Field
 from dynident.core.errors import InputError
 from dynident.core.makers import arguments
 from dynident.core.options import (
-    InPython,
     NotNegatives,
     Options,
     PerJoint,
@@ -167,7 +166,6 @@ class Aim(Options):
     drop_below: Annotated[
         NotNegatives, "rows will not be fitted whose joint is slower [rad/s or m/s]"
     ] = 0.0
-    task: Annotated[Any, "motion whose torques are to be predicted, a Reference", InPython()] = None
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.options import options_of
+from dynident.excitation.design import Design
 from dynident.excitation.excite import Excitation
 from dynident.excitation.prediction import Prediction
 from dynident.excitation.trajectories import Harmonics
@@ -168,7 +169,8 @@ def summary(found: Excitation) -> str:
     family = design.trajectory.family
     length = family.stop - family.start
     lines = entry("trajectory", f"{family.kind}, {length:g} s{repeated(found)}")
-    lines += entry("criterion", f"{design.task.criterion} {number(design.value)}; {design.stopped}")
+    told = f"{design.task.criterion} {number(design.value)}{known_torque(design)}"
+    lines += entry("criterion", f"{told}; {design.stopped}")
     lines += entry(
         "condition",
         f"{number(prediction.unscaled, 3)} unscaled, {number(prediction.columns, 3)} with columns "
@@ -183,6 +185,14 @@ def summary(found: Excitation) -> str:
     for warning in found.warnings:
         lines += ["", *entry("warning", warning)]
     return "\n".join([*lines, ""])
+
+
+def known_torque(design: Design) -> str:
+    """How well the torques of a task will be known, where that was asked."""
+    if design.task.criterion != "torque":
+        return ""
+    std = number(float(np.exp(0.5 * design.value)), 2)
+    return f", the task's torques known to {std} Nm or N (rms)"
 
 
 def repeated(found: Excitation) -> str:

@@ -287,10 +287,14 @@ def read_study(path: str | Path, use: str | None = "identify") -> Study:
         each if each.file is None else each.model_copy(update={"file": str(here / each.file)})
         for each in study.obstacle
     )
+    excitation = study.excitation
+    if excitation.task is not None:
+        excitation = excitation.model_copy(update={"task": str(here / excitation.task)})
     return study.model_copy(
         update={
             "robot": robot,
             "log": logs,
+            "excitation": excitation,
             "simulation": simulation,
             "reference": reference,
             "obstacle": obstacles,
@@ -318,10 +322,11 @@ def inputs_of(study: Study) -> tuple[str | Path, ...]:
     """
     source = study_robot(study).source
     files = (file for log in study.log for file in listed(log.files))
-    result = study.simulation.result
+    result, task = study.simulation.result, study.excitation.task
     return (
         study.robot.file,
         *files,
+        *(() if task is None else (task,)),
         *(() if source is None else (source,)),
         *(() if result is None else (result,)),
     )
