@@ -4,7 +4,9 @@
 parameters with the chosen friction and W the inverse variances of the torques' noise. Its
 inverse is the covariance that weighted least squares will have. The preparation's filters
 are left out on purpose: what a trajectory asks for lies far below their cutoffs, and where
-they leave one sample in d they leave as much information as noise.
+they leave one sample in d they leave as much information as noise. What that costs is measured
+(`docs/figures/excitation.md`): 0.3 % of the standard deviations in the mean while the bandwidth
+is twenty times the fastest harmonic.
 """
 
 from __future__ import annotations
