@@ -38,10 +38,10 @@ from dynident.results.json import finite, to_json
 from dynident.results.trajectory import summary, trajectory_dict
 from dynident.robot import load_robot
 from dynident.robot.cut import beyond
-from dynident.robot.geometry import frame_placement
+from dynident.robot.geometry import disabled_pairs, frame_placement
 from dynident.robot.model import Robot
 from dynident.study.excite import read_task
-from dynident.study.study import PrepareSection
+from dynident.study.study import PrepareSection, read_study
 
 KINDS = [
     ("fourier", {}),
@@ -432,6 +432,32 @@ def test_pairs_that_may_touch_and_unknown_names(panda):
     with pytest.raises(InputError, match="obstacle wall: no link with a shape is called 'hand'"):
         build_clearance(panda, [wall])
     assert build_clearance(panda, self_collision=False) is None
+
+
+def test_pairs_that_an_srdf_disables_are_not_watched(panda, tmp_path):
+    srdf = urdf("panda").parent.parent / "srdf" / "panda.srdf"
+    every = {pair.names for pair in build_clearance(panda).pairs}
+    fewer = {pair.names for pair in build_clearance(panda, srdf=srdf).pairs}
+    disabled = {frozenset(pair) for pair in disabled_pairs(srdf)}
+    assert fewer == {pair for pair in every if frozenset(pair) not in disabled}
+    assert len(fewer) < len(every)
+    for text, message in (
+        ("<sdf/>", "is no SRDF, its root is <sdf>"),
+        ("<robot/>", "has no <disable_collisions>"),
+        ("<robot>\n<disable_collisions link1='a'/></robot>", "line 2: .* takes link1 and link2"),
+        ("<robot><disable_collisions link1='a' link2='b'/></robot>", "none of the links"),
+        ("<robot>", "line 1"),
+    ):
+        path = tmp_path / "other.srdf"
+        path.write_text(text)
+        with pytest.raises(InputError, match=message):
+            build_clearance(panda, srdf=path)
+    with pytest.raises(InputError, match="but collision is false"):
+        excite(ROBOT, srdf=str(srdf), **QUICK)
+    study = tmp_path / "study.toml"
+    study.write_text('[robot]\nfile = "a.urdf"\n[excitation]\nsrdf = "b.srdf"\ntask = "c.csv"\n')
+    read = read_study(study, use=None).excitation
+    assert (read.srdf, read.task) == (str(tmp_path / "b.srdf"), str(tmp_path / "c.csv"))
 
 
 @pytest.mark.parametrize(

@@ -346,6 +346,11 @@ EXCITE_FLAGS = (
         "Watch the robot's own links, drawn in its URDF.",
     ),
     Flag(
+        "srdf",
+        "word",
+        "SRDF whose <disable_collisions> pairs of links are not watched either.",
+    ),
+    Flag(
         "initial",
         "numbers",
         "Position at which the trajectory begins; free unless given [rad or m].",

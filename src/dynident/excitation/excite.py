@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -283,7 +284,10 @@ def watched(
     InputError
         When nothing is known of its shape.
     """
-    clearance = build_clearance(robot, obstacles, bounds.ignore, bounds.collision)
+    srdf = None if bounds.srdf is None else Path(bounds.srdf)
+    if srdf is not None and not bounds.collision:
+        raise InputError(f"{srdf}: tells which own links are not watched, but collision is false")
+    clearance = build_clearance(robot, obstacles, bounds.ignore, bounds.collision, srdf)
     warnings = []
     if clearance is not None and clearance.touching:
         pairs = ", ".join(pair.name for pair in clearance.touching)

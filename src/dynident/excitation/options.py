@@ -122,6 +122,9 @@ class Bounds(Options):
     ignore: Annotated[
         tuple[Pair, ...], "pairs of links, or of a link and an obstacle, that may touch"
     ] = ()
+    srdf: Annotated[
+        Name | None, "SRDF whose <disable_collisions> pairs of links are not watched either"
+    ] = None
     initial: Annotated[
         PerJoint | None, "position at which the trajectory begins; free unless given [rad or m]"
     ] = None

@@ -40,16 +40,19 @@ class ObstacleKind(Spec):
 
 
 class ExcitationKind(Spec):
-    """``[excitation]``: options of `dynident.excitation.options`, beside the task's file.
+    """``[excitation]``: options of `dynident.excitation.options`, and those that name files.
 
     Attributes
     ----------
     task : str, optional
         File of the motion whose torques are to be predicted, relative to the study: a log of the
         robot, of which torques are not asked, or a trajectory.json of ``dynident excite``.
+    srdf : str, optional
+        Likewise.
     """
 
     task: Name | None = None
+    srdf: Name | None = None
 
 
 if TYPE_CHECKING:

@@ -288,8 +288,10 @@ def read_study(path: str | Path, use: str | None = "identify") -> Study:
         for each in study.obstacle
     )
     excitation = study.excitation
-    if excitation.task is not None:
-        excitation = excitation.model_copy(update={"task": str(here / excitation.task)})
+    beside = {"task": excitation.task, "srdf": excitation.srdf}
+    excitation = excitation.model_copy(
+        update={key: str(here / file) for key, file in beside.items() if file is not None}
+    )
     return study.model_copy(
         update={
             "robot": robot,
@@ -322,13 +324,12 @@ def inputs_of(study: Study) -> tuple[str | Path, ...]:
     """
     source = study_robot(study).source
     files = (file for log in study.log for file in listed(log.files))
-    result, task = study.simulation.result, study.excitation.task
+    named = study.simulation.result, study.excitation.task, study.excitation.srdf
     return (
         study.robot.file,
         *files,
-        *(() if task is None else (task,)),
         *(() if source is None else (source,)),
-        *(() if result is None else (result,)),
+        *(file for file in named if file is not None),
     )
 
 
