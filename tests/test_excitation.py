@@ -735,6 +735,11 @@ def test_robots_that_cannot_be_excited_are_refused(panda):
 def test_warnings_say_what_is_not_watched():
     found = excite(replace(ROBOT, nominal=np.zeros((2, 10))), **QUICK)
     assert any("torques are not limited" in each for each in found.warnings)
+    slow = excite(ROBOT, **{**QUICK, "acceleration": 1e-9, "iterations": 1, "starts": 1})
+    assert slow.design.certificate.ok
+    count = slow.prediction.base.count
+    assert re.search(rf"tells nothing of \d+ of {count} parameters", " ".join(slow.warnings))
+    assert not any("tells nothing" in each for each in plain().warnings)
     with pytest.raises(InputError, match=r"nothing is known of its shape.*--no-collision"):
         excite(ROBOT, **{**QUICK, "collision": True})
 

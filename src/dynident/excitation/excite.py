@@ -200,15 +200,18 @@ def excite(
         wanted, budget.starts, budget.seed, budget.time, budget.iterations, budget.polish, progress
     )
     exact, whole = replace(experiment, width=None), fine_motion(found.trajectory)
+    prediction = predict(exact.own, whole, typical[: base.count], base.names)
+    warnings += untold(prediction, "")
     sensed = None
     if exact.beyond is not None:
         sensed = predict(
             exact.beyond, exact.held(whole), typical[base.count :], exact.names[base.count :]
         )
+        warnings += untold(sensed, f" beyond {aim.sensor}")
     return Excitation(
         robot,
         found,
-        predict(exact.own, whole, typical[: base.count], base.names),
+        prediction,
         as_found(shape, found.trajectory.family),
         aim.periods,
         aim.rate,
@@ -216,6 +219,22 @@ def excite(
         aim.sensor,
         sensed,
     )
+
+
+def untold(prediction: Prediction, where: str) -> list[str]:
+    """A warning where a motion tells nothing of some parameters."""
+    missed = [
+        name
+        for name, std in zip(prediction.names, prediction.std, strict=True)
+        if not np.isfinite(std)
+    ]
+    if not missed:
+        return []
+    return [
+        f"the motion tells nothing of {len(missed)} of {len(prediction.names)} parameters{where} "
+        f"({', '.join(missed[:5])}{' ...' * (len(missed) > 5)}): search longer, or allow it more "
+        "speed and acceleration"
+    ]
 
 
 def with_sensor(experiment: Experiment, bare: Robot, bounds: Bounds, aim: Aim) -> Experiment:
