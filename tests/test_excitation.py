@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -16,21 +17,31 @@ import dynident as di
 from dynident.core.errors import ComputationError, InputError
 from dynident.dynamics import regressor
 from dynident.dynamics.base import base_parameters
+from dynident.dynamics.contacts import carried
 from dynident.dynamics.contraction import contract
 from dynident.dynamics.idim import build_idim
+from dynident.dynamics.tree import build_tree
 from dynident.excitation.certificate import certify
 from dynident.excitation.clearance import OBSTACLES, Obstacle, build_clearance
 from dynident.excitation.criteria import CRITERIA, Asked
 from dynident.excitation.design import program_of, random_start
 from dynident.excitation.excite import excite, prior_information
-from dynident.excitation.information import Experiment, motion_of
+from dynident.excitation.information import Experiment, Motion, motion_of
 from dynident.excitation.interior import Program, minimise
 from dynident.excitation.limits import Limits, Nominal, limits_of, loaded
 from dynident.excitation.majorants import torque_majorants
 from dynident.excitation.options import Shape
+from dynident.excitation.sensor import build_sensor
 from dynident.excitation.trajectories import TRAJECTORIES, Trajectory
+from dynident.recording.floating import BaseMotion
+from dynident.results.json import finite, to_json
+from dynident.results.trajectory import summary, trajectory_dict
 from dynident.robot import load_robot
+from dynident.robot.cut import beyond
+from dynident.robot.geometry import disabled_pairs, frame_placement
 from dynident.robot.model import Robot
+from dynident.study.excite import read_task
+from dynident.study.study import PrepareSection, read_study
 
 KINDS = [
     ("fourier", {}),
@@ -423,6 +434,32 @@ def test_pairs_that_may_touch_and_unknown_names(panda):
     assert build_clearance(panda, self_collision=False) is None
 
 
+def test_pairs_that_an_srdf_disables_are_not_watched(panda, tmp_path):
+    srdf = urdf("panda").parent.parent / "srdf" / "panda.srdf"
+    every = {pair.names for pair in build_clearance(panda).pairs}
+    fewer = {pair.names for pair in build_clearance(panda, srdf=srdf).pairs}
+    disabled = {frozenset(pair) for pair in disabled_pairs(srdf)}
+    assert fewer == {pair for pair in every if frozenset(pair) not in disabled}
+    assert len(fewer) < len(every)
+    for text, message in (
+        ("<sdf/>", "is no SRDF, its root is <sdf>"),
+        ("<robot/>", "has no <disable_collisions>"),
+        ("<robot>\n<disable_collisions link1='a'/></robot>", "line 2: .* takes link1 and link2"),
+        ("<robot><disable_collisions link1='a' link2='b'/></robot>", "none of the links"),
+        ("<robot>", "line 1"),
+    ):
+        path = tmp_path / "other.srdf"
+        path.write_text(text)
+        with pytest.raises(InputError, match=message):
+            build_clearance(panda, srdf=path)
+    with pytest.raises(InputError, match="but collision is false"):
+        excite(ROBOT, srdf=str(srdf), **QUICK)
+    study = tmp_path / "study.toml"
+    study.write_text('[robot]\nfile = "a.urdf"\n[excitation]\nsrdf = "b.srdf"\ntask = "c.csv"\n')
+    read = read_study(study, use=None).excitation
+    assert (read.srdf, read.task) == (str(tmp_path / "b.srdf"), str(tmp_path / "c.csv"))
+
+
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
@@ -483,6 +520,12 @@ QUICK = {
 }
 
 
+@cache
+def plain(seed=0):
+    """The trajectory that is designed where nothing else is asked."""
+    return excite(ROBOT, **{**QUICK, "seed": seed})
+
+
 @pytest.mark.parametrize("kind", TRAJECTORIES)
 def test_every_family_leads_to_a_trajectory_that_is_proved_to_keep_its_limits(kind):
     found = excite(ROBOT, trajectory=kind, **QUICK)
@@ -503,10 +546,9 @@ def test_every_family_leads_to_a_trajectory_that_is_proved_to_keep_its_limits(ki
 
 
 def test_the_answer_depends_on_the_seed_alone():
-    first, second = (excite(ROBOT, **QUICK) for _ in range(2))
+    first, second = plain(), excite(ROBOT, **QUICK)
     np.testing.assert_array_equal(first.trajectory.C, second.trajectory.C)
-    other = excite(ROBOT, **{**QUICK, "seed": 5})
-    assert np.abs(other.trajectory.C - first.trajectory.C).max() > 1e-3
+    assert np.abs(plain(1).trajectory.C - first.trajectory.C).max() > 1e-3
 
 
 def test_each_criterion_is_best_at_its_own(monkeypatch):
@@ -519,10 +561,9 @@ def test_each_criterion_is_best_at_its_own(monkeypatch):
 
 
 def test_wanted_parameters_become_better_known():
-    plain = excite(ROBOT, **QUICK)
-    name = plain.prediction.base.names[0]
+    name = plain().prediction.names[0]
     own = excite(ROBOT, criterion="std", wanted=(name,), **QUICK)
-    assert own.prediction.std[0] < plain.prediction.std[0]
+    assert own.prediction.std[0] < plain().prediction.std[0]
 
 
 def test_a_task_is_predicted_best_by_its_own_criterion():
@@ -530,19 +571,78 @@ def test_a_task_is_predicted_best_by_its_own_criterion():
         50.0
     )
     own = excite(ROBOT, criterion="torque", task=reference, **QUICK)
-    plain = excite(ROBOT, criterion="e", **QUICK)
-    assert own.design.value < own.design.task.value(plain.trajectory)
+    assert own.design.value < own.design.task.value(plain().trajectory)
+    # the value is that of torques by rows of their own
+    task = own.design.task
+    X = task.experiment.base.idim.regressor(reference.q, reference.dq, reference.ddq)
+    X = X[:, :, task.experiment.base.kept]
+    exact = replace(task.experiment, width=None)
+    P = np.linalg.inv(exact.information(motion_of(own.trajectory, 0.25 * task.step)))
+    std = np.sqrt(np.einsum("tji,ik,tjk->tj", X, P, X))
+    assert np.sqrt(np.mean(std**2)) == pytest.approx(np.exp(0.5 * own.design.value), rel=1e-3)
     with pytest.raises(InputError, match="needs the task"):
         excite(ROBOT, criterion="torque", **QUICK)
+    with pytest.raises(InputError, match="task is of the criterion 'torque', not of 'd'"):
+        excite(ROBOT, task=reference, **QUICK)
+    with pytest.raises(InputError, match="the task moves 2 joints, the robot has 3"):
+        excite(limited(arm(3)), criterion="torque", task=reference, **QUICK)
+
+
+def test_a_task_is_read_from_a_log_or_a_trajectory(tmp_path, capfd):
+    from dynident.cli import run
+
+    urdf_ = str(urdf("ur5"))
+    arguments = ["excite", urdf_, "--no-collision", "--acceleration", "10", "--harmonics", "2"]
+    arguments += ["--starts", "1", "--iterations", "4", "--rate", "100"]
+    arguments += ["--duration", "4"]
+    names = load_robot(urdf_).joint_names
+    time = np.arange(800) / 100.0
+    q = 0.4 * np.sin(2.0 * np.pi * 0.4 * time[:, None] + np.arange(6))
+    log = tmp_path / "task.csv"
+    header = ",".join(["time", *(f"q_{name}" for name in names)])
+    np.savetxt(log, np.column_stack([time, q]), delimiter=",", header=header, comments="")
+    (tmp_path / "study.toml").write_text(
+        f'[robot]\nfile = "{urdf_}"\n[excitation]\ntask = "task.csv"\ncriterion = "torque"\n'
+    )
+    study = [*arguments[:1], "--study", str(tmp_path / "study.toml"), *arguments[2:]]
+    values = []
+    for chosen in (
+        [*arguments, "--criterion", "torque", "--task", str(log)],
+        study,
+    ):
+        assert run([*chosen, "--json"]) == 0
+        values.append(json.loads(capfd.readouterr().out)["criterion"]["value"])
+    assert values[0] == values[1]
+    # the motion of the log, but for its filter and the ends that it takes
+    robot = load_robot(urdf_)
+    task = read_task(log, robot, PrepareSection())
+    exact = 0.8 * np.pi * 0.4 * np.sqrt(0.5)
+    assert np.sqrt(np.mean(task.dq**2)) == pytest.approx(exact, rel=0.05)
+    designed = tmp_path / "trajectory.json"
+    designed.write_text(to_json(finite(trajectory_dict(plain()))))
+    task = read_task(designed, ROBOT, PrepareSection())
+    np.testing.assert_array_equal(task.q, plain().trajectory.reference(QUICK["rate"]).q)
+    with pytest.raises(InputError, match="moves 2 joints, the robot has 6"):
+        read_task(designed, robot, PrepareSection())
+    for more, message in (
+        (["--task", str(log)], "a task is of the criterion 'torque'"),
+        (["--criterion", "torque"], "needs the task"),
+        (["--criterion", "torque", "--task", str(tmp_path / "none.csv")], "none.csv"),
+        (["--criterion", "torque", "--task", urdf_], "ur5"),
+    ):
+        assert run([*arguments, *more]) == 2
+        err = capfd.readouterr().err
+        assert err.count("\n") == 1
+        assert message in err
 
 
 def test_what_is_known_already_is_not_asked_again():
     base = base_parameters(build_idim(ROBOT))
-    first = excite(ROBOT, **QUICK)
+    first = plain()
     motion = motion_of(first.trajectory, 0.01)
     known = replace(first.design.task.experiment, width=None).information(motion)
     again = excite(ROBOT, known=known, **{**QUICK, "seed": 1})
-    apart = excite(ROBOT, **{**QUICK, "seed": 1})
+    apart = plain(1)
     both = again.design.task.value(again.trajectory)
     assert both <= again.design.task.value(apart.trajectory)
     belief = prior_information(base, np.ones(base.count))
@@ -552,18 +652,18 @@ def test_what_is_known_already_is_not_asked_again():
 
 
 def test_a_second_trajectory_complements_the_first(tmp_path):
-    first = excite(ROBOT, **QUICK)
+    first = plain()
     second = excite(ROBOT, after=(first.trajectory,), **{**QUICK, "seed": 1})
-    apart = excite(ROBOT, **{**QUICK, "seed": 1})
+    apart = plain(1)
     value = second.design.task.value
     assert value(second.trajectory) <= value(apart.trajectory) + 1e-6
     assert np.all(second.prediction.std < first.prediction.std)
 
 
 def test_polishing_makes_no_worse_and_is_proved_likewise():
-    plain = excite(ROBOT, criterion="e", **{**QUICK, "starts": 1})
-    polished = excite(ROBOT, criterion="e", polish=True, time=3.0, **{**QUICK, "starts": 1})
-    assert polished.design.value <= plain.design.value
+    rough = excite(ROBOT, criterion="e", **{**QUICK, "starts": 1})
+    polished = excite(ROBOT, criterion="e", polish=True, time=1.5, **{**QUICK, "starts": 1})
+    assert polished.design.value <= rough.design.value
     assert polished.design.certificate.ok
 
 
@@ -635,8 +735,131 @@ def test_robots_that_cannot_be_excited_are_refused(panda):
 def test_warnings_say_what_is_not_watched():
     found = excite(replace(ROBOT, nominal=np.zeros((2, 10))), **QUICK)
     assert any("torques are not limited" in each for each in found.warnings)
+    slow = excite(ROBOT, **{**QUICK, "acceleration": 1e-9, "iterations": 1, "starts": 1})
+    assert slow.design.certificate.ok
+    count = slow.prediction.base.count
+    assert re.search(rf"tells nothing of \d+ of {count} parameters", " ".join(slow.warnings))
+    assert not any("tells nothing" in each for each in plain().warnings)
     with pytest.raises(InputError, match=r"nothing is known of its shape.*--no-collision"):
         excite(ROBOT, **{**QUICK, "collision": True})
+
+
+# ------------------------------------------------------------------------ a force sensor
+
+
+def sensed(robot, link, rng, instants=40):
+    """A motion, and an experiment with a sensor."""
+    sigma = np.linspace(0.1, 0.7, robot.n)
+    sensor = build_sensor(robot, link, (0.5, 0.02), sigma)
+    experiment = Experiment(base_parameters(build_idim(robot)), sigma, 100.0, sensor=sensor)
+    q, dq, ddq = rng.normal(size=(3, instants, robot.n))
+    return experiment, Motion(q, dq, ddq, np.full(instants, 0.01))
+
+
+def test_a_sensor_tells_what_the_equations_of_the_limb_beyond_it_do(panda):
+    experiment, motion = sensed(panda, "panda_link5", np.random.default_rng(20))
+    limb = beyond(panda, "panda_link5")
+    base = base_parameters(build_idim(limb))
+    own, count = experiment.base.count, len(motion.q)
+    assert experiment.names[own:] == base.names
+    # the sensor is carried as it is by the arm; the limb floats on it
+    felt = carried(build_tree(panda), panda, limb.seat, (motion.q, motion.dq, motion.ddq))
+    pose = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (count, 1))
+    twist = np.hstack([np.zeros((count, 3)), felt[:, :3]])
+    acceleration = np.hstack([felt[:, 6:], felt[:, 3:6]])
+    moved = BaseMotion(pose, twist, acceleration, proper=True, oriented=False, still=False)
+    floating = [
+        np.hstack(pair)
+        for pair in zip(
+            moved.motion(panda.gravity),
+            (motion.q[:, 5:], motion.dq[:, 5:], motion.ddq[:, 5:]),
+            strict=True,
+        )
+    ]
+    X = base.idim.regressor(*floating)[:, :, base.kept]
+    weights = np.concatenate([np.repeat([0.5, 0.02], 3), experiment.sigma[5:]]) ** -2.0
+    expected = np.einsum("tri,r,trj->ij", X, weights, X)
+    found = experiment.information(motion)
+    np.testing.assert_allclose(found[own:, own:], expected, atol=1e-9 * np.abs(expected).max())
+    plain = replace(experiment, sensor=None).information(motion)
+    np.testing.assert_array_equal(found[:own, :own], plain)
+    assert not np.any(found[:own, own:])
+    sensor = experiment.sensor.base
+    np.testing.assert_allclose(
+        sensor.matrix @ sensor.idim.nominal, base.matrix @ base.idim.nominal, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("link", ["panda_link5", "panda_hand"])
+def test_the_information_of_a_sensor_has_the_slopes_of_differences(panda, link):
+    rng = np.random.default_rng(21)
+    experiment, motion = sensed(panda, link, rng, 12)
+    smooth = replace(experiment, width=np.full(panda.n, 0.1))
+    G = rng.normal(size=(smooth.count, smooth.count))
+    G += G.T
+    pulls = smooth.pull(motion, G)
+    signals = motion.q, motion.dq, motion.ddq
+    for order, pull in enumerate(pulls):
+        along = rng.normal(size=pull.shape)
+
+        def value(step, order=order, along=along):
+            moved = [each + step * along * (k == order) for k, each in enumerate(signals)]
+            return np.sum(G * smooth.information(Motion(*moved, motion.duration)))
+
+        slope = (value(1e-6) - value(-1e-6)) / 2e-6
+        assert slope == pytest.approx(np.sum(pull * along), rel=1e-6)
+
+
+def test_a_load_on_a_sensor_is_what_it_holds(panda):
+    centre = np.array([0.01, 0.02, 0.2])
+    sensor = build_sensor(panda, "panda_hand", (1.0, 0.1), np.ones(7), load=(2.0, centre))
+    values = dict(zip(sensor.names, sensor.base.matrix @ sensor.base.idim.nominal, strict=True))
+    link, rotation, translation = frame_placement(panda, "panda_hand")
+    assert link == panda.links[-1]
+    assert values["m0"] == pytest.approx(2.0)
+    first = [values[name] for name in ("mx0", "my0", "mz0")]
+    np.testing.assert_allclose(first, 2.0 * rotation.T @ (centre - translation), atol=1e-12)
+
+
+def test_a_motion_for_a_sensor_tells_more_of_what_it_holds():
+    robot = load_robot(urdf("ur5"))
+    options = {**QUICK, "harmonics": 3, "iterations": 25, "starts": 1}
+    sensor = {"sensor": "tool0", "sensor_sigma": (1.0, 0.1)}
+    both = excite(robot, load=1.0, load_centre=(0.0, 0.1, 0.0), **sensor, **options)
+    assert both.design.certificate.ok
+    assert len(both.sensed.std) == 10
+    assert dict(zip(both.sensed.names, both.sensed.nominal, strict=True))["m0"] >= 1.0
+    # by the same rows, a motion for the robot alone is worse
+    alone = excite(robot, load=1.0, load_centre=(0.0, 0.1, 0.0), **options)
+    assert both.design.value < both.design.task.value(alone.trajectory)
+    text = summary(both)
+    assert "beyond tool0" in text
+    assert trajectory_dict(both)["sensor"]["parameters"][-1]["name"] == "m0"
+    wanted = excite(
+        robot, criterion="std", wanted=("m0",), **sensor, **{**options, "iterations": 5}
+    )
+    assert wanted.design.task.asked.wanted.shape == (1, both.design.task.experiment.count)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sensor": "tool0"}, "sensor tool0: give its noise"),
+        ({"sensor_sigma": (1.0, 0.1)}, "give the link that it holds"),
+        ({"sensor": "tool9", "sensor_sigma": (1.0, 0.1)}, "there is no link 'tool9'"),
+        ({"sensor": "base_link", "sensor_sigma": (1.0, 0.1)}, "base_link does not move"),
+    ],
+)
+def test_sensors_that_cannot_be_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        excite(load_robot(urdf("ur5")), **QUICK, **options)
+    with pytest.raises(InputError, match="robot has no URDF"):
+        excite(ROBOT, sensor="tool0", sensor_sigma=(1.0, 0.1), **QUICK)
+
+
+def test_a_limb_is_excited_by_the_whole_robot(panda):
+    with pytest.raises(InputError, match="design for the whole robot, with sensor = 'panda_link5'"):
+        excite(beyond(panda, "panda_link5"), **QUICK)
 
 
 # ------------------------------------------------------------------------ command and files
@@ -713,10 +936,8 @@ def test_the_command_refuses_in_one_line(tmp_path, capfd):
 
 
 def test_designed_trajectories_are_simulated_and_damaged_files_refused(tmp_path):
-    found = excite(ROBOT, **QUICK)
+    found = plain()
     from dynident.core.errors import InputError
-    from dynident.results.json import finite, to_json
-    from dynident.results.trajectory import summary, trajectory_dict
     from dynident.study.excitation import trajectory
 
     path = tmp_path / "trajectory.json"

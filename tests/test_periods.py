@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 import toy
+from scipy.signal import lfilter
 
 from dynident.api import identify, validate
 from dynident.cli import run
 from dynident.core.errors import InputError
+from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.closed_loop import Simulation
 from dynident.recording.harmonics import (
@@ -51,6 +54,7 @@ def motion(t, n=2, period=PERIOD, seed=1):
     return q, dq, ddq
 
 
+@cache
 def clean(periods=8.4, period=PERIOD, seed=1, friction="coulomb-viscous"):
     """A log without noise, its robot and its standard parameters."""
     robot = toy.arm(2)
@@ -60,19 +64,18 @@ def clean(periods=8.4, period=PERIOD, seed=1, friction="coulomb-viscous"):
     fine = (np.arange(count * FINE) - FINE // 2 + 0.5) / RATE / FINE
     tau = idim.torque(theta, *motion(fine, period=period, seed=seed))
     q, _, _ = motion(np.arange(count) / RATE, period=period, seed=seed)
+    theta.setflags(write=False)
     return Recording("p", RATE, q, tau.reshape(count, FINE, 2).mean(axis=1)), robot, theta
 
 
-def noisy(recording, rng, coloured=False):
+def noisy(recording, rng, coloured=False, position=POSITION):
     """The log with noise of encoders and torque."""
     shape = recording.q.shape
     error = rng.normal(size=shape)
     if coloured:
-        for k in range(1, len(error)):
-            error[k] += 0.9 * error[k - 1]
-        error *= np.sqrt(1 - 0.81)
+        error = np.sqrt(1 - 0.81) * lfilter([1.0], [1.0, -0.9], error, axis=0)
     return replace(
-        recording, q=recording.q + POSITION * rng.normal(size=shape),
+        recording, q=recording.q + position * rng.normal(size=shape),
         tau=recording.tau + TORQUE * error,
     )  # fmt: skip
 
@@ -390,16 +393,21 @@ def test_the_covariance_by_scatter_needs_periods():
 # identification
 
 
-def draws(count, coloured, friction="viscous-offset", **options):
-    """Estimates from noisy copies of a log, averaged or merely filtered."""
-    recording, robot, theta = clean(friction=friction)
-    found = []
-    for seed in range(count):
-        log = noisy(recording, np.random.default_rng(seed), coloured)
-        samples = prepare(log, 5.0, position_hz=20.0, **options)
-        problem = Problem(robot, samples, friction)
-        found.append(identify(problem, "wls", doctor=False))
-    return found, problem.base.matrix @ theta
+@cache
+def drawn(seed, coloured, period, position):
+    """The estimate from a noisy copy of a log, averaged or merely filtered."""
+    recording, robot, _ = clean(friction="viscous-offset")
+    log = noisy(recording, np.random.default_rng(seed), coloured, position)
+    given = {} if period is None else {"period": period}
+    samples = prepare(log, 5.0, position_hz=20.0, **given)
+    return identify(Problem(robot, samples, "viscous-offset"), "wls", doctor=False)
+
+
+def draws(count, coloured, period=None, position=POSITION):
+    """Estimates of so many draws, and the truth."""
+    found = [drawn(seed, coloured, period, position) for seed in range(count)]
+    _, robot, theta = clean(friction="viscous-offset")
+    return found, base_parameters(build_idim(robot, "viscous-offset")).matrix @ theta
 
 
 @pytest.mark.parametrize("coloured", [False, True])
@@ -430,10 +438,9 @@ def test_means_are_no_worse_than_filters():
     assert error[0] < 1.05 * error[1]
 
 
-def test_means_are_better_where_positions_are_noisy(monkeypatch):
-    monkeypatch.setattr("test_periods.POSITION", 2e-2)
-    means, truth = draws(12, False, period=PERIOD)
-    filtered, _ = draws(12, False)
+def test_means_are_better_where_positions_are_noisy():
+    means, truth = draws(12, False, period=PERIOD, position=2e-2)
+    filtered, _ = draws(12, False, position=2e-2)
     bias = [
         np.linalg.norm((np.mean([fit.estimate.beta for fit in fits], axis=0) - truth) / truth)
         for fits in (means, filtered)

@@ -42,6 +42,14 @@ def excite(
         list[Path] | None,
         typer.Option("--after", help="A trajectory.json that this one complements; repeat."),
     ] = None,
+    task: Annotated[
+        Path | None,
+        typer.Option(
+            "--task",
+            help="Of the criterion torque: the motion whose torques are to be predicted, a log or "
+            "a trajectory.json.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="Directory of the trajectory, report and replay."),
@@ -62,11 +70,12 @@ def excite(
     chosen = chosen_study(robot, study, friction, locked_joints(locked))
     if output is not None:
         refuse_unwritable(output)
-        inputs = [*inputs_of(chosen), *(after or ()), *(() if study is None else (study,))]
+        more = [each for each in (study, task) if each is not None]
+        inputs = [*inputs_of(chosen), *(after or ()), *more]
         refuse_overwriting([output / name for name in OUTPUTS], inputs)
     with progress_on_stderr() as progress:
         with of_study(study):
-            found = excite_study(chosen, options or {}, after or (), progress)
+            found = excite_study(chosen, options or {}, after or (), task, progress)
         if output is not None:
             progress("drawing", 0.0)
             contents = excitation_files(found, build_obstacles(chosen.obstacle))

@@ -346,6 +346,11 @@ EXCITE_FLAGS = (
         "Watch the robot's own links, drawn in its URDF.",
     ),
     Flag(
+        "srdf",
+        "word",
+        "SRDF whose <disable_collisions> pairs of links are not watched either.",
+    ),
+    Flag(
         "initial",
         "numbers",
         "Position at which the trajectory begins; free unless given [rad or m].",
@@ -378,6 +383,18 @@ EXCITE_FLAGS = (
         "numbers",
         "Standard deviation of the torques' noise per sample; 1 % of the largest torques "
         "unless given [Nm or N].",
+    ),
+    Flag(
+        "sensor",
+        "word",
+        "Link that a force/torque sensor holds, at the hand or in the chain, whose rows "
+        "count too: of what is beyond it, as [robot] beyond identifies it.",
+    ),
+    Flag(
+        "sensor_sigma",
+        "numbers",
+        "Standard deviations of the noise of the sensor's forces and of its moments, per "
+        "sample [N, Nm].",
     ),
     Flag(
         "rate",

@@ -210,6 +210,24 @@ def base_parameters(
         When a column is neither clearly dependent nor clearly independent.
     """
     W = np.vstack([random_rows(idim, seed, each) for each in observed])
+    return base_of_rows(idim, W, observed)
+
+
+def base_of_rows(idim: Idim, W: Array, observed: Sequence[Observed] = (PLAIN,)) -> BaseParameters:
+    """The combinations of a model's parameters that rows of its regressor determine.
+
+    Parameters
+    ----------
+    idim : Idim
+    W : ndarray, shape (rows, parameters)
+    observed : sequence of Observed
+        Whose rows they are.
+
+    Raises
+    ------
+    ComputationError
+        When a column is neither clearly dependent nor clearly independent.
+    """
     columns = W.shape[1]
     norms = np.linalg.norm(W, axis=0)
     acting = norms > TOLERANCE * norms.max()

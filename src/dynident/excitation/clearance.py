@@ -18,6 +18,7 @@ from dynident.core.errors import InputError
 from dynident.core.makers import Vector
 from dynident.core.text import nearest
 from dynident.robot.geometry import (
+    disabled_pairs,
     joint_placements,
     keep_geometry,
     locked_configuration,
@@ -308,6 +309,7 @@ def build_clearance(
     obstacles: Sequence[Obstacle] = (),
     ignore: Sequence[tuple[str, str]] = (),
     self_collision: bool = True,
+    srdf: Path | None = None,
 ) -> Clearance | None:
     """What a robot has to keep clear of.
 
@@ -319,6 +321,9 @@ def build_clearance(
     ignore : sequence of (str, str)
         Pairs of links, or of a link and an obstacle, that are not watched.
     self_collision : bool
+    srdf : Path, optional
+        Whose disabled pairs of links are not watched either; those of other robots' links, or
+        without shapes, say nothing.
 
     Returns
     -------
@@ -328,7 +333,7 @@ def build_clearance(
     Raises
     ------
     InputError
-        When the robot draws no shapes, or a link is not known.
+        When the robot draws no shapes, or a link is not known, or the SRDF knows none.
     """
     import pinocchio as pin
 
@@ -363,6 +368,11 @@ def build_clearance(
         radius.append(float(np.max(np.linalg.norm(points, axis=1))))
     refuse_unknown(path, names, obstacles, ignore)
     ignored = {frozenset(pair) for pair in ignore}
+    if srdf is not None:
+        disabled = {frozenset(pair) for pair in disabled_pairs(srdf)}
+        if not any(pair <= links for pair in disabled):
+            raise InputError(f"{srdf}: none of the links that it names are those of {path}")
+        ignored |= disabled
     parents = [joint.parent - 1 for joint in robot.joints]
     pairs: list[tuple[int, int, Pair]] = []
     if self_collision:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from dynident.consistency.prior import Prior, believed
 from dynident.core.arrays import Array
@@ -24,11 +26,15 @@ from dynident.excitation.information import Experiment, Motion, motion_of
 from dynident.excitation.limits import Limits, Nominal, limits_of, loaded
 from dynident.excitation.options import FAMILIES, Aim, Bounds, Shape
 from dynident.excitation.prediction import Prediction, predict, with_friction
+from dynident.excitation.sensor import build_sensor
 from dynident.excitation.trajectories import Family, Trajectory
 from dynident.robot.model import Robot
+from dynident.simulation.reference import Reference
 
 NOISE = 0.01
 """Of the largest torques, where nothing is said of the noise."""
+STRETCH = 1000
+"""Samples of a task whose rows are made at a time."""
 SLOW = 0.02
 """Of the largest speeds: the width of the smooth sign with which friction is searched."""
 
@@ -49,6 +55,10 @@ class Excitation:
     rate : float
         [Hz]
     warnings : tuple of str
+    sensor : str or None
+        The link that a force/torque sensor holds.
+    sensed : Prediction or None
+        Of what is beyond the sensor, by its rows and the torques of the joints there.
     """
 
     robot: Robot
@@ -58,6 +68,8 @@ class Excitation:
     periods: int
     rate: float
     warnings: tuple[str, ...] = ()
+    sensor: str | None = None
+    sensed: Prediction | None = None
 
     @property
     def trajectory(self) -> Trajectory:
@@ -75,6 +87,7 @@ def excite(
     obstacles: Sequence[Obstacle] = (),
     known: Array | None = None,
     after: Sequence[Trajectory] = (),
+    task: Reference | None = None,
     progress: Progress = silent,
     **options: Any,
 ) -> Excitation:
@@ -92,9 +105,11 @@ def excite(
         What else acts on the joints.
     obstacles : sequence of Obstacle
     known : ndarray, shape (count, count), optional
-        Information of the base parameters there is already: of logs taken before.
+        Information of the robot's base parameters there is already: of logs taken before.
     after : sequence of Trajectory
         Designed before, which this one is to complement.
+    task : Reference, optional
+        The motion whose torques are to be predicted, of the criterion ``torque``.
     progress : callable, optional
     **options
         Of `dynident.excitation.options`.
@@ -115,15 +130,19 @@ def excite(
         if name not in names:
             raise InputError(f"excite has no option {name!r}{nearest(name, names)}")
     shape, bounds, aim, budget = (chosen(family, options) for family in FAMILIES)
+    if task is not None and aim.criterion != "torque":
+        raise InputError(f"a task is of the criterion 'torque', not of {aim.criterion!r}")
     if not np.all(np.isfinite(bounds.load_centre)):
         raise InputError("load_centre has to be finite")
+    if robot.carrier is not None and robot.seat is not None:
+        raise InputError(
+            f"{robot.name}: a limb does not move by itself; design for the whole robot, with "
+            f"sensor = {robot.seat.frame!r}"
+        )
+    bare = robot
     if bounds.load > 0.0:
         robot = loaded(robot, bounds.load, np.array(bounds.load_centre))
     base = base_parameters(build_idim(robot, friction, rotor, elements=elements))
-    if aim.wanted is not None:
-        for name in aim.wanted:
-            if name not in base.names:
-                raise InputError(f"no base parameter is called {name!r}{nearest(name, base.names)}")
     limits = robot_limits(robot, bounds)
     clearance, warnings = watched(robot, bounds, obstacles)
     sigma = noise(robot, limits, aim, warnings)
@@ -138,6 +157,17 @@ def excite(
         drop_below=np.array(per_joint(aim.drop_below, robot.n, "drop_below")),
         known=known,
     )
+    if aim.sensor is not None:
+        experiment = with_sensor(experiment, bare, bounds, aim)
+    elif aim.sensor_sigma is not None:
+        raise InputError("sensor_sigma is of a sensor: give the link that it holds (sensor)")
+    if aim.wanted is not None:
+        known_names = experiment.names
+        for name in aim.wanted:
+            if name not in known_names:
+                raise InputError(
+                    f"no base parameter is called {name!r}{nearest(name, known_names)}"
+                )
     for earlier in after:
         seen = replace(experiment, width=None).information(fine_motion(earlier))
         experiment = replace(experiment, known=seen)
@@ -154,8 +184,8 @@ def excite(
     # the search sees all rows: which of them are slow is no smooth question
     smooth = replace(experiment, drop_below=None)
     typical = typical_scale(smooth, family, limits, budget.seed)
-    asked, smooth = asked_of(smooth, typical, aim)
-    task = Task(
+    asked, smooth = asked_of(smooth, typical, aim, task)
+    wanted = Task(
         smooth,
         family,
         limits,
@@ -167,18 +197,70 @@ def excite(
         (lambda rng: shape.redrawn(rng).family()) if shape.free_knots else None,
     )
     found = design(
-        task, budget.starts, budget.seed, budget.time, budget.iterations, budget.polish, progress
+        wanted, budget.starts, budget.seed, budget.time, budget.iterations, budget.polish, progress
     )
-    exact = replace(experiment, width=None)
+    exact, whole = replace(experiment, width=None), fine_motion(found.trajectory)
+    prediction = predict(exact.own, whole, typical[: base.count], base.names)
+    warnings += untold(prediction, "")
+    sensed = None
+    if exact.beyond is not None:
+        sensed = predict(
+            exact.beyond, exact.held(whole), typical[base.count :], exact.names[base.count :]
+        )
+        warnings += untold(sensed, f" beyond {aim.sensor}")
     return Excitation(
         robot,
         found,
-        predict(exact, fine_motion(found.trajectory), typical),
+        prediction,
         as_found(shape, found.trajectory.family),
         aim.periods,
         aim.rate,
         tuple(warnings),
+        aim.sensor,
+        sensed,
     )
+
+
+def untold(prediction: Prediction, where: str) -> list[str]:
+    """A warning where a motion tells nothing of some parameters."""
+    missed = [
+        name
+        for name, std in zip(prediction.names, prediction.std, strict=True)
+        if not np.isfinite(std)
+    ]
+    if not missed:
+        return []
+    return [
+        f"the motion tells nothing of {len(missed)} of {len(prediction.names)} parameters{where} "
+        f"({', '.join(missed[:5])}{' ...' * (len(missed) > 5)}): search longer, or allow it more "
+        "speed and acceleration"
+    ]
+
+
+def with_sensor(experiment: Experiment, bare: Robot, bounds: Bounds, aim: Aim) -> Experiment:
+    """An experiment with the sensor that is asked for.
+
+    Raises
+    ------
+    InputError
+        When nothing is said of its noise, or there is no such link.
+    """
+    if aim.sensor is None or aim.sensor_sigma is None:
+        raise InputError(f"sensor {aim.sensor}: give its noise (sensor_sigma), forces and moments")
+    idim, known = experiment.base.idim, experiment.known
+    sensor = build_sensor(
+        bare,
+        aim.sensor,
+        aim.sensor_sigma,
+        experiment.sigma,
+        idim.friction,
+        idim.rotor,
+        idim.elements,
+        (bounds.load, np.array(bounds.load_centre)),
+    )
+    if known is not None:  # logs of the robot tell nothing of the sensor's rows
+        known = np.asarray(block_diag(known, np.zeros((sensor.base.count,) * 2)))
+    return replace(experiment, sensor=sensor, known=known)
 
 
 def as_found(shape: Shape, family: Family) -> Shape:
@@ -221,7 +303,10 @@ def watched(
     InputError
         When nothing is known of its shape.
     """
-    clearance = build_clearance(robot, obstacles, bounds.ignore, bounds.collision)
+    srdf = None if bounds.srdf is None else Path(bounds.srdf)
+    if srdf is not None and not bounds.collision:
+        raise InputError(f"{srdf}: tells which own links are not watched, but collision is false")
+    clearance = build_clearance(robot, obstacles, bounds.ignore, bounds.collision, srdf)
     warnings = []
     if clearance is not None and clearance.touching:
         pairs = ", ".join(pair.name for pair in clearance.touching)
@@ -246,25 +331,30 @@ def fine_motion(trajectory: Trajectory) -> Motion:
     return motion_of(trajectory, 0.015 * trajectory.family.quickest)
 
 
-def asked_of(experiment: Experiment, typical: Array, aim: Aim) -> tuple[Asked, Experiment]:
+def asked_of(
+    experiment: Experiment, typical: Array, aim: Aim, task: Reference | None
+) -> tuple[Asked, Experiment]:
     """What the criterion sees beside the information, and the experiment with its prior."""
-    base = experiment.base
-    count = base.count
-    ones = np.ones(count)
+    count, own = experiment.count, experiment.base.count
+    bases = [part.base for part in (experiment, experiment.beyond) if part is not None]
     if aim.criterion in ("condition", "column-condition"):
-        return Asked(ones), experiment
+        return Asked(np.ones(count)), experiment
     if aim.criterion == "presse-gautier":
-        nominal = np.abs(base.matrix @ with_friction(base))
+        nominal = np.abs(np.concatenate([base.matrix @ with_friction(base) for base in bases]))
         return Asked(np.where(nominal > 0.0, nominal, typical)), experiment
     if aim.criterion == "std":
         if not aim.wanted:
             raise InputError("criterion 'std' needs the base parameters that are wanted")
-        rows = np.eye(count)[[base.names.index(name) for name in aim.wanted]]
+        rows = np.eye(count)[[experiment.names.index(name) for name in aim.wanted]]
         return Asked(typical, rows / typical), experiment
     if aim.criterion == "torque":
-        return Asked(typical, task_rows(base, aim)), experiment
+        if task is None:
+            raise InputError("criterion 'torque' needs the task whose torques are to be predicted")
+        rows = task_rows(bases[0], task)
+        return Asked(typical, np.pad(rows, ((0, 0), (0, count - own)))), experiment
     if aim.criterion == "unknown":
-        belief = prior_information(base, typical)
+        sizes = np.split(typical, [own])
+        belief = np.asarray(block_diag(*map(prior_information, bases, sizes)))
         total = belief if experiment.known is None else belief + experiment.known
         return Asked(typical, known=total), replace(experiment, known=total)
     return Asked(typical), experiment
@@ -285,19 +375,24 @@ def typical_scale(experiment: Experiment, family: Family, limits: Limits, seed: 
     return np.asarray(1.0 / np.sqrt(np.diag(M)))
 
 
-def task_rows(base: BaseParameters, aim: Aim) -> Array:
+def task_rows(base: BaseParameters, task: Reference) -> Array:
     """Rows of the torques of a task, as few as say the same: a triangular factor.
 
     Raises
     ------
     InputError
+        When it moves another number of joints.
     """
-    if aim.task is None:
-        raise InputError("criterion 'torque' needs the task whose torques are to be predicted")
-    motion = aim.task
-    W = base.idim.regressor(motion.q, motion.dq, motion.ddq)[:, :, base.kept]
-    rows = W.reshape(-1, base.count)
-    return np.asarray(np.linalg.qr(rows, mode="r") / np.sqrt(len(rows)))
+    n = base.idim.robot.n
+    if task.q.shape[1] != n:
+        raise InputError(f"the task moves {task.q.shape[1]} joints, the robot has {n}")
+    factor = np.zeros((0, base.count))
+    for a in range(0, len(task.q), STRETCH):
+        s = slice(a, a + STRETCH)
+        W = base.idim.regressor(task.q[s], task.dq[s], task.ddq[s])[:, :, base.kept]
+        rows = np.vstack([factor, W.reshape(-1, base.count)])
+        factor = np.asarray(np.linalg.qr(rows, mode="r"))
+    return np.asarray(factor / np.sqrt(task.q.size))
 
 
 def prior_information(base: BaseParameters, typical: Array) -> Array:

@@ -4,21 +4,25 @@
 parameters with the chosen friction and W the inverse variances of the torques' noise. Its
 inverse is the covariance that weighted least squares will have. The preparation's filters
 are left out on purpose: what a trajectory asks for lies far below their cutoffs, and where
-they leave one sample in d they leave as much information as noise.
+they leave one sample in d they leave as much information as noise. What that costs is measured
+(`docs/figures/excitation.md`): 0.3 % of the standard deviations in the mean while the bandwidth
+is twenty times the fastest harmonic.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.contraction import contract
 from dynident.dynamics.idim import Packing
+from dynident.excitation.sensor import Sensor
 from dynident.excitation.trajectories import Family, Trajectory
 from dynident.friction.kernel import BY_POSITION, BY_SPEED
 from dynident.friction.model import Signals
@@ -78,6 +82,9 @@ class Experiment:
         Speeds below which a joint's rows are not fitted [rad/s or m/s].
     known : ndarray, shape (count, count), optional
         Information there is beforehand: of logs already taken, and of what is believed.
+    sensor : Sensor, optional
+        Whose wrench is measured, too. What it holds has parameters of its own behind the robot's:
+        they are identified by themselves, as ``[robot] beyond`` does.
 
     Raises
     ------
@@ -92,6 +99,7 @@ class Experiment:
     width: Array | None = None
     drop_below: Array | None = None
     known: Array | None = None
+    sensor: Sensor | None = None
 
     def __post_init__(self) -> None:
         idim = self.base.idim
@@ -105,6 +113,48 @@ class Experiment:
                     f"{idim.robot.name}: friction {idim.friction!r} depends on more than the "
                     "motion at an instant; design for coulomb-viscous and identify with it"
                 )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the robot's base parameters, and of those of what the sensor holds."""
+        return (*self.base.names, *(() if self.sensor is None else self.sensor.names))
+
+    @property
+    def count(self) -> int:
+        """Number of these parameters."""
+        return len(self.names)
+
+    @cached_property
+    def own(self) -> Experiment:
+        """What the joints' torques tell of the robot, without the sensor."""
+        if self.sensor is None:
+            return self
+        p = self.base.count
+        known = None if self.known is None else self.known[:p, :p]
+        return replace(self, sensor=None, known=known)
+
+    @cached_property
+    def beyond(self) -> Experiment | None:
+        """What the sensor's rows tell of what it holds, along its `Sensor.spread` motions."""
+        sensor = self.sensor
+        if sensor is None:
+            return None
+        p = self.base.count
+        return Experiment(
+            sensor.base,
+            sensor.sigma,
+            self.rate,
+            self.repeats,
+            None if self.width is None else sensor.spread(self.width),
+            None if self.drop_below is None else sensor.spread(self.drop_below),
+            None if self.known is None else self.known[p:, p:],
+        )
+
+    def held(self, motion: Motion) -> Motion:
+        """A motion as the model of the sensor has it."""
+        assert self.sensor is not None
+        q, dq, ddq = (self.sensor.spread(each) for each in (motion.q, motion.dq, motion.ddq))
+        return Motion(q, dq, ddq, motion.duration)
 
     @cached_property
     def packing(self) -> Packing:
@@ -126,7 +176,10 @@ class Experiment:
 
     def information(self, motion: Motion) -> Array:
         """``M``, shape (count, count)."""
-        return self._gathered(*self.rows(motion))
+        if self.beyond is None:
+            return self._gathered(*self.rows(motion))
+        parts = self.own.information(motion), self.beyond.information(self.held(motion))
+        return np.asarray(block_diag(*parts))
 
     def _gathered(self, packed: Array, weights: list[Array]) -> Array:
         M = np.zeros((self.base.count,) * 2) if self.known is None else self.known.copy()
@@ -148,6 +201,13 @@ class Experiment:
         -------
         by_q, by_dq, by_ddq : ndarray, shape (instants, n)
         """
+        if self.sensor is not None and self.beyond is not None:
+            p = self.base.count
+            own = self.own.pull(motion, slope[:p, :p])
+            more = self.beyond.pull(self.held(motion), slope[p:, p:])
+            place = self.sensor.place
+            by = [a + b[:, place] for a, b in zip(own, more, strict=True)]
+            return by[0], by[1], by[2]
         idim = self.base.idim
         packed, weights = self.rows(motion)
         V = np.zeros_like(packed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import AfterValidator, Field
@@ -11,7 +11,6 @@ from pydantic import AfterValidator, Field
 from dynident.core.errors import InputError
 from dynident.core.makers import arguments
 from dynident.core.options import (
-    InPython,
     NotNegatives,
     Options,
     PerJoint,
@@ -123,6 +122,9 @@ class Bounds(Options):
     ignore: Annotated[
         tuple[Pair, ...], "pairs of links, or of a link and an obstacle, that may touch"
     ] = ()
+    srdf: Annotated[
+        Name | None, "SRDF whose <disable_collisions> pairs of links are not watched either"
+    ] = None
     initial: Annotated[
         PerJoint | None, "position at which the trajectory begins; free unless given [rad or m]"
     ] = None
@@ -152,12 +154,21 @@ class Aim(Options):
         "standard deviation of the torques' noise per sample; 1 % of the largest torques unless "
         "given [Nm or N]",
     ] = None
+    sensor: Annotated[
+        Name | None,
+        "link that a force/torque sensor holds, at the hand or in the chain, whose rows count too: "
+        "of what is beyond it, as [robot] beyond identifies it",
+    ] = None
+    sensor_sigma: Annotated[
+        tuple[Positive, Positive] | None,
+        "standard deviations of the noise of the sensor's forces and of its moments, per sample "
+        "[N, Nm]",
+    ] = None
     rate: Annotated[Positive, "samples a second, of the trajectory and of the log [Hz]"] = 1000.0
     periods: Annotated[Count, "how often a periodic trajectory is made"] = 1
     drop_below: Annotated[
         NotNegatives, "rows will not be fitted whose joint is slower [rad/s or m/s]"
     ] = 0.0
-    task: Annotated[Any, "motion whose torques are to be predicted, a Reference", InPython()] = None
 
 
 @dataclass(frozen=True)

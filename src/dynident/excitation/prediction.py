@@ -26,6 +26,8 @@ class Prediction:
     Attributes
     ----------
     base : BaseParameters
+    names : tuple of str
+        Of the parameters.
     nominal : ndarray, shape (count,)
         Values by the robot's file; friction and rotors that it does not state are zero.
     std : ndarray, shape (count,)
@@ -36,6 +38,7 @@ class Prediction:
     """
 
     base: BaseParameters
+    names: tuple[str, ...]
     nominal: Array
     std: Array
     unscaled: float
@@ -56,7 +59,7 @@ class Prediction:
 
     def why(self, index: int) -> str:
         """Why a parameter stays weak, in words."""
-        name = self.base.names[index]
+        name = self.names[index]
         value, std = self.nominal[index], self.std[index]
         if not np.isfinite(std):
             return f"{name}: no joint's torque depends on it along this motion"
@@ -67,7 +70,9 @@ class Prediction:
         )
 
 
-def predict(experiment: Experiment, motion: Motion, typical: Array) -> Prediction:
+def predict(
+    experiment: Experiment, motion: Motion, typical: Array, names: tuple[str, ...]
+) -> Prediction:
     """What an experiment will know.
 
     Parameters
@@ -77,6 +82,8 @@ def predict(experiment: Experiment, motion: Motion, typical: Array) -> Predictio
     motion : Motion
     typical : ndarray, shape (count,)
         Sizes of the parameters that have no nominal value.
+    names : tuple of str
+        Of the parameters.
     """
     base = experiment.base
     M = experiment.information(motion)
@@ -93,6 +100,7 @@ def predict(experiment: Experiment, motion: Motion, typical: Array) -> Predictio
     physical = np.where(np.abs(nominal) > 0.0, np.abs(nominal), typical)
     return Prediction(
         base,
+        names,
         nominal,
         std,
         condition_number(M),

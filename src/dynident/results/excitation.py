@@ -11,6 +11,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.excitation.clearance import Obstacle
 from dynident.excitation.excite import Excitation
+from dynident.excitation.prediction import Prediction
 from dynident.results.html import Row, Statement, Table, pages
 from dynident.results.json import finite, to_json
 from dynident.results.plots import (
@@ -64,7 +65,10 @@ def excitation_page(found: Excitation, obstacles: Sequence[Obstacle] = ()) -> st
     picture = base64.b64encode(still(found, obstacles)).decode("ascii")
     design, prediction = found.design, found.prediction
     family = design.trajectory.family
-    limits, parameters = limit_columns(found), parameter_columns(found)
+    limits, sensed = limit_columns(found), found.sensed
+    weak = [prediction.why(k) for k in prediction.weak]
+    if sensed is not None:
+        weak += [f"beyond {found.sensor}, {sensed.why(k)}" for k in sensed.weak]
     return (
         pages()
         .get_template("excitation.html.j2")
@@ -82,8 +86,9 @@ def excitation_page(found: Excitation, obstacles: Sequence[Obstacle] = ()) -> st
             near=nearest_table(found),
             precision=precision_figure(found),
             picture=picture,
-            parameters=columns_table("parameter", prediction.base.names, parameters),
-            weak=[prediction.why(k) for k in prediction.weak],
+            parameters=parameters_table("parameter", prediction),
+            sensed=None if sensed is None else parameters_table(f"beyond {found.sensor}", sensed),
+            weak=weak,
             unidentifiable=prediction.base.unidentifiable,
             criterion=design.task.criterion,
             value=number(design.value),
@@ -99,6 +104,11 @@ def columns_table(
     """Columns of words as a table."""
     rows = [Row((label, *(cells[k] for _, cells in columns))) for k, label in enumerate(labels)]
     return Table((stub, *(title for title, _ in columns)), tuple(rows), (stub,))
+
+
+def parameters_table(stub: str, prediction: Prediction) -> Table:
+    """Predicted standard deviations as a table."""
+    return columns_table(stub, prediction.names, parameter_columns(prediction))
 
 
 def statements(found: Excitation) -> list[Statement]:
@@ -245,7 +255,7 @@ def precision_figure(found: Excitation) -> str:
         shown = relative[order]
         axes.plot(place[~weak], shown[~weak], "o", ms=4.5, color=BLUE, label="predicted std")
         axes.plot(place[weak], shown[weak], "D", ms=4.5, color=GREY, label="weak")
-        names = [prediction.base.names[k] for k in order]
+        names = [prediction.names[k] for k in order]
         axes.set_xticks(place, names, rotation=90, fontsize=7.0)
         axes.set_yscale("log")
         axes.minorticks_off()

@@ -10,7 +10,9 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.options import options_of
+from dynident.excitation.design import Design
 from dynident.excitation.excite import Excitation
+from dynident.excitation.prediction import Prediction
 from dynident.excitation.trajectories import Harmonics
 from dynident.results.words import counted, entry, number, percent, table
 
@@ -127,20 +129,26 @@ def trajectory_dict(found: Excitation) -> dict[str, Any]:
             }
             for each in design.certificate.kept
         ],
-        "parameters": [
-            {"name": name, "nominal": nominal, "std": std}
-            for name, nominal, std in zip(
-                prediction.base.names, prediction.nominal, prediction.std, strict=True
-            )
-        ],
+        "parameters": parameters(prediction),
         "unidentifiable": list(prediction.base.unidentifiable),
         "stopped": design.stopped,
         "warnings": list(found.warnings),
     }
+    if found.sensed is not None:
+        document["sensor"] = {"link": found.sensor, "parameters": parameters(found.sensed)}
     main = family.parts[family.main]
     if isinstance(main, Harmonics):
         document["fourier"] = series(main, design.trajectory.C)
     return document
+
+
+def parameters(prediction: Prediction) -> list[dict[str, Any]]:
+    """Names, nominal values and predicted standard deviations."""
+    columns = prediction.names, prediction.nominal, prediction.std
+    return [
+        {"name": name, "nominal": nominal, "std": std}
+        for name, nominal, std in zip(*columns, strict=True)
+    ]
 
 
 def series(main: Harmonics, C: Array) -> dict[str, Any]:
@@ -161,7 +169,8 @@ def summary(found: Excitation) -> str:
     family = design.trajectory.family
     length = family.stop - family.start
     lines = entry("trajectory", f"{family.kind}, {length:g} s{repeated(found)}")
-    lines += entry("criterion", f"{design.task.criterion} {number(design.value)}; {design.stopped}")
+    told = f"{design.task.criterion} {number(design.value)}{known_torque(design)}"
+    lines += entry("criterion", f"{told}; {design.stopped}")
     lines += entry(
         "condition",
         f"{number(prediction.unscaled, 3)} unscaled, {number(prediction.columns, 3)} with columns "
@@ -169,10 +178,21 @@ def summary(found: Excitation) -> str:
     )
     lines += entry("limits", kept_words(found))
     lines += ["", *table("joint", found.robot.joint_names, limit_columns(found))]
-    lines += ["", *table("parameter", prediction.base.names, parameter_columns(found))]
+    lines += ["", *table("parameter", prediction.names, parameter_columns(prediction))]
+    if found.sensed is not None:
+        title = f"beyond {found.sensor}"
+        lines += ["", *table(title, found.sensed.names, parameter_columns(found.sensed))]
     for warning in found.warnings:
         lines += ["", *entry("warning", warning)]
     return "\n".join([*lines, ""])
+
+
+def known_torque(design: Design) -> str:
+    """How well the torques of a task will be known, where that was asked."""
+    if design.task.criterion != "torque":
+        return ""
+    std = number(float(np.exp(0.5 * design.value)), 2)
+    return f", the task's torques known to {std} Nm or N (rms)"
 
 
 def repeated(found: Excitation) -> str:
@@ -205,9 +225,8 @@ def limit_columns(found: Excitation) -> list[tuple[str, list[str]]]:
     ]
 
 
-def parameter_columns(found: Excitation) -> list[tuple[str, list[str]]]:
+def parameter_columns(prediction: Prediction) -> list[tuple[str, list[str]]]:
     """Nominal values and predicted standard deviations."""
-    prediction = found.prediction
     return [
         ("nominal", [number(value) if value else "-" for value in prediction.nominal]),
         ("std", [number(value, 2) for value in prediction.std]),

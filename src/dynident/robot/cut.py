@@ -7,12 +7,13 @@ position of the 6 DOF F/T sensors").
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 
-from dynident.core.arrays import frozen
+from dynident.core.arrays import Array, frozen
 from dynident.core.errors import InputError
 from dynident.core.text import nearest
 from dynident.robot.drives import Drives
@@ -20,23 +21,38 @@ from dynident.robot.geometry import joint_placements, moving_joints, urdf_model
 from dynident.robot.model import Contact, Robot
 
 
-def beyond(robot: Robot, frame: str, name: str | None = None) -> Robot:
-    """The part of a robot beyond a sensor, as a floating robot with the sensor as its contact.
+@dataclass(frozen=True)
+class Cut:
+    """Where a robot is cut at a sensor.
+
+    Attributes
+    ----------
+    path : Path
+        The robot's URDF.
+    seat : Contact
+        The sensor on the body that carries it, in the axes of the link that it holds.
+    numbers : tuple of int
+        Of the joints beyond.
+    inertia : ndarray, shape (10,)
+        Of what the sensor holds and no joint beyond moves, in the sensor's frame.
+    held : frozenset of str
+        Links beyond.
+    """
+
+    path: Path
+    seat: Contact
+    numbers: tuple[int, ...]
+    inertia: Array
+    held: frozenset[str]
+
+
+def cut(robot: Robot, frame: str, name: str | None = None) -> Cut:
+    """What a sensor at a link holds.
 
     Parameters
     ----------
-    robot : Robot
-        From a URDF.
-    frame : str
-        The link that the sensor holds; its axes and origin are the sensor's.
-    name : str, optional
-        Of the sensor in the log's columns, ``fx_<name>``; the frame's by default.
-
-    Returns
-    -------
-    Robot
-        Its base link is `frame`, its first contact the sensor, whose wrench acts on it; its
-        motion comes from logs of the whole robot, its `carrier`.
+    robot, frame, name
+        See `beyond`.
 
     Raises
     ------
@@ -67,38 +83,67 @@ def beyond(robot: Robot, frame: str, name: str | None = None) -> Robot:
             placed = root.inverse() * placements[int(each.parentJoint)] * each.placement
             inertia += placed.act(each.inertia).toDynamicParameters()
     offset = 0 if robot.floating else 1
-    numbers = [k + offset for k in chosen]  # of the joints in the carrier
-    order = {number: new for new, number in enumerate(numbers, start=1)}
-    joints, nominal = [], [inertia]
-    for number in numbers:
-        joint = robot.joints[number - 1]
-        parent = order.get(joint.parent, 0)
-        if parent == 0:
-            at = placements[moving[number - offset]]
-            rest = root.inverse() * at
-            joint = replace(
-                joint, rotation=frozen(rest.rotation), translation=frozen(rest.translation)
-            )
-        joints.append(replace(joint, parent=parent))
-        nominal.append(robot.nominal[robot.body_index(number)])
+    numbers = tuple(k + offset for k in chosen)
     turns = robot.drives.turns
     own = [number - 1 for number in numbers]
     rest_of = [k for k in range(robot.n) if k not in own]
     if np.any(turns[np.ix_(own, rest_of)]) or np.any(turns[np.ix_(rest_of, own)]):
         raise InputError(f"{path}: a coupled drive acts on both sides of {frame}; cut elsewhere")
     on = (placements[base].inverse() * root) if base in moving else root
-    if not joints:
-        raise InputError(f"{path}: no joint moves beyond {frame}; cut nearer to the base")
-    called = name or frame
+    body = moving.index(base) + offset if base in moving else 0
+    at = frozen(on.rotation), frozen(on.translation)
+    names = frozenset(model.frames[k].name for k in held)
+    return Cut(path, Contact(name or frame, frame, body, *at), numbers, frozen(inertia), names)
+
+
+def beyond(robot: Robot, frame: str, name: str | None = None) -> Robot:
+    """The part of a robot beyond a sensor, as a floating robot with the sensor as its contact.
+
+    Parameters
+    ----------
+    robot : Robot
+        From a URDF.
+    frame : str
+        The link that the sensor holds; its axes and origin are the sensor's.
+    name : str, optional
+        Of the sensor in the log's columns, ``fx_<name>``; the frame's by default.
+
+    Returns
+    -------
+    Robot
+        Its base link is `frame`, its first contact the sensor, whose wrench acts on it; its
+        motion comes from logs of the whole robot, its `carrier`.
+
+    Raises
+    ------
+    InputError
+        For links that the file does not have, and cuts through coupled drives.
+    """
+    found = cut(robot, frame, name)
+    if not found.numbers:
+        raise InputError(f"{found.path}: no joint moves beyond {frame}; cut nearer to the base")
+    order = {number: new for new, number in enumerate(found.numbers, start=1)}
+    on = pin.SE3(found.seat.rotation, found.seat.translation)
+    joints, nominal = [], [found.inertia]
+    for number in found.numbers:
+        joint = robot.joints[number - 1]
+        parent = order.get(joint.parent, 0)
+        if parent == 0:
+            rest = on.inverse() * pin.SE3(joint.rotation, joint.translation)
+            joint = replace(
+                joint, rotation=frozen(rest.rotation), translation=frozen(rest.translation)
+            )
+        joints.append(replace(joint, parent=parent))
+        nominal.append(robot.nominal[robot.body_index(number)])
     further = []
     for contact in robot.contacts:
-        if links[contact.frame] in held and contact.body in order:
+        if contact.frame in found.held and contact.body in order:
             further.append(replace(contact, body=order[contact.body]))
-        elif links[contact.frame] in held:
+        elif contact.frame in found.held:
             placed = on.inverse() * pin.SE3(contact.rotation, contact.translation)
             at = frozen(placed.rotation), frozen(placed.translation)
             further.append(replace(contact, body=0, rotation=at[0], translation=at[1]))
-    unit = np.eye(3), np.zeros(3)
+    unit = frozen(np.eye(3)), frozen(np.zeros(3))
     return Robot(
         name=f"{robot.name} beyond {frame}",
         joints=tuple(joints),
@@ -109,15 +154,9 @@ def beyond(robot: Robot, frame: str, name: str | None = None) -> Robot:
         gravity=robot.gravity,
         locked={},
         source=robot.source,
-        contacts=(Contact(called, frame, 0, frozen(unit[0]), frozen(unit[1])), *further),
+        contacts=(Contact(found.seat.name, frame, 0, *unit), *further),
         carrier=robot,
-        seat=Contact(
-            called,
-            frame,
-            moving.index(base) + offset if base in moving else 0,
-            frozen(on.rotation),
-            frozen(on.translation),
-        ),
+        seat=found.seat,
     )
 
 

@@ -122,6 +122,34 @@ def frame_placement(robot: Robot, name: str) -> tuple[str, Array, Array]:
     return link, np.array(found.rotation), np.array(found.translation)
 
 
+def disabled_pairs(path: Path) -> tuple[tuple[str, str], ...]:
+    """Pairs of links that an SRDF says never collide, or may.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    InputError
+        When the file is none, or says so of no pair.
+    """
+    root = parse_xml(path).getroot()
+    if root.tag != "robot":
+        raise InputError(f"{path}: is no SRDF, its root is <{root.tag}> instead of <robot>")
+    pairs = []
+    for element in root.iterfind("disable_collisions"):
+        pair = element.get("link1"), element.get("link2")
+        if pair[0] is None or pair[1] is None:
+            raise InputError(
+                f"{path}, line {element.sourceline}: disable_collisions takes link1 and link2"
+            )
+        pairs.append((pair[0], pair[1]))
+    if not pairs:
+        raise InputError(f"{path}: has no <disable_collisions>; is it an SRDF?")
+    return tuple(pairs)
+
+
 def urdf_model(robot: Robot, advice: str) -> tuple[Path, etree._Element, pin.Model, list[int]]:
     """The robot's URDF as the library reads it.
 

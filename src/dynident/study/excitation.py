@@ -39,12 +39,28 @@ class ObstacleKind(Spec):
     file: Name | None = None
 
 
+class ExcitationKind(Spec):
+    """``[excitation]``: options of `dynident.excitation.options`, and those that name files.
+
+    Attributes
+    ----------
+    task : str, optional
+        File of the motion whose torques are to be predicted, relative to the study: a log of the
+        robot, of which torques are not asked, or a trajectory.json of ``dynident excite``.
+    srdf : str, optional
+        Likewise.
+    """
+
+    task: Name | None = None
+    srdf: Name | None = None
+
+
 if TYPE_CHECKING:
     ObstacleSection = ObstacleKind
-    ExcitationSection = Spec
+    ExcitationSection = ExcitationKind
 else:
     ObstacleSection = maker_section("ObstacleSection", ObstacleKind, OBSTACLES)
-    ExcitationSection = option_section("ExcitationSection", Spec, table(FAMILIES))
+    ExcitationSection = option_section("ExcitationSection", ExcitationKind, table(FAMILIES))
 
 
 def build_obstacles(sections: tuple[ObstacleSection, ...]) -> tuple[Obstacle, ...]:

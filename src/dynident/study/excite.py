@@ -14,15 +14,18 @@ from dynident.core.progress import Progress, silent
 from dynident.excitation.excite import Excitation, excite
 from dynident.regression.problem import Problem
 from dynident.regression.weighted import weighted_solution
+from dynident.robot.model import Robot
+from dynident.simulation.reference import Reference
 from dynident.study.elements import build_elements
 from dynident.study.excitation import build_obstacles, read_trajectory
-from dynident.study.study import Study, study_robot, study_samples
+from dynident.study.study import LogSection, PrepareSection, Study, study_robot, study_samples
 
 
 def excite_study(
     study: Study,
     given: dict[str, Any],
     after: Sequence[Path] = (),
+    task: Path | None = None,
     progress: Progress = silent,
 ) -> Excitation:
     """Design a trajectory for a study's robot.
@@ -35,6 +38,8 @@ def excite_study(
         Options over those of ``[excitation]``.
     after : sequence of Path
         Files of trajectories that this one is to complement.
+    task : Path, optional
+        File of the motion whose torques are to be predicted, instead of the study's.
     progress : callable, optional
 
     Raises
@@ -55,6 +60,10 @@ def excite_study(
             robot, samples, study.robot.friction, study.robot.rotor, elements=elements
         )
         known = information_of(problem)
+    options = {**study.excitation.model_dump(exclude_none=True), **given}
+    file = options.pop("task", None)
+    if task is None and file is not None:
+        task = Path(file)
     return excite(
         robot,
         study.robot.friction,
@@ -63,9 +72,33 @@ def excite_study(
         obstacles=build_obstacles(study.obstacle),
         known=known,
         after=earlier,
+        task=None if task is None else read_task(task, robot, study.prepare),
         progress=progress,
-        **{**study.excitation.model_dump(exclude_none=True), **given},
+        **options,
     )
+
+
+def read_task(path: Path, robot: Robot, settings: PrepareSection) -> Reference:
+    """A motion from a trajectory.json, or from a log that is prepared as the study says.
+
+    Of a log with gaps its runs one after another: of a task only its instants count.
+
+    Raises
+    ------
+    InputError
+        When it is neither, or of another robot.
+    """
+    if path.suffix.lower() == ".json":
+        found, rate, periods = read_trajectory(path)
+        reference = found.reference(rate, periods)
+        if reference.q.shape[1] != robot.n:
+            raise InputError(
+                f"{path}: moves {reference.q.shape[1]} joints, the robot has {robot.n}"
+            )
+        return reference
+    samples = study_samples(LogSection(files=str(path)), robot, settings, torque=False)
+    chosen = np.concatenate([np.arange(start, stop) for start, stop in samples.segments])
+    return Reference(samples.rate, samples.q[chosen], samples.dq[chosen], samples.ddq[chosen])
 
 
 def information_of(problem: Problem) -> Array:

@@ -287,10 +287,16 @@ def read_study(path: str | Path, use: str | None = "identify") -> Study:
         each if each.file is None else each.model_copy(update={"file": str(here / each.file)})
         for each in study.obstacle
     )
+    excitation = study.excitation
+    beside = {"task": excitation.task, "srdf": excitation.srdf}
+    excitation = excitation.model_copy(
+        update={key: str(here / file) for key, file in beside.items() if file is not None}
+    )
     return study.model_copy(
         update={
             "robot": robot,
             "log": logs,
+            "excitation": excitation,
             "simulation": simulation,
             "reference": reference,
             "obstacle": obstacles,
@@ -318,12 +324,12 @@ def inputs_of(study: Study) -> tuple[str | Path, ...]:
     """
     source = study_robot(study).source
     files = (file for log in study.log for file in listed(log.files))
-    result = study.simulation.result
+    named = study.simulation.result, study.excitation.task, study.excitation.srdf
     return (
         study.robot.file,
         *files,
         *(() if source is None else (source,)),
-        *(() if result is None else (result,)),
+        *(file for file in named if file is not None),
     )
 
 

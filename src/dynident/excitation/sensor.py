@@ -1,0 +1,191 @@
+"""A force/torque sensor in the chain, or at the hand: what its wrench tells of what it holds.
+
+The sensor is six joints that stand still, three slides and three turns about its axes: the forces
+and torques that hold them are its wrench. With them its rows are rows like those of all joints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import pinocchio as pin
+
+from dynident.core.arrays import Array, Integers, frozen
+from dynident.core.errors import InputError
+from dynident.core.inertia import from_com, transform
+from dynident.dynamics.base import BaseParameters, base_of_rows, random_states
+from dynident.dynamics.idim import Attached, build_idim, names_of
+from dynident.robot.cut import Cut, cut
+from dynident.robot.drives import Drives
+from dynident.robot.model import Joint, Robot
+
+AXES = ("fx", "fy", "fz", "mx", "my", "mz")
+
+
+@dataclass(frozen=True)
+class Sensor:
+    """A force/torque sensor of a robot, with the rows that it adds.
+
+    Attributes
+    ----------
+    link : str
+        That it holds; its axes and origin are the sensor's.
+    base : BaseParameters
+        Of what it holds, in a model of the robot with six joints for it.
+    names : tuple of str
+        Of these parameters, numbered as those of the limb by itself: the body on the sensor is
+        number 0.
+    sigma : ndarray, shape (n + 6,)
+        Standard deviation of the noise of each of its rows; infinite for joints before it.
+    place : ndarray of int, shape (n,)
+        Of the robot's joints among those of the model.
+    """
+
+    link: str
+    base: BaseParameters
+    names: tuple[str, ...]
+    sigma: Array
+    place: Integers
+
+    def spread(self, values: Array) -> Array:
+        """Values of the robot's joints, shape (..., n), as those of the model; zero in between."""
+        found = np.zeros((*values.shape[:-1], len(self.sigma)))
+        found[..., self.place] = values
+        return found
+
+
+def build_sensor(
+    robot: Robot,
+    link: str,
+    noise: tuple[float, float],
+    sigma: Array,
+    friction: str = "coulomb-viscous",
+    rotor: bool | None = None,
+    elements: Sequence[Attached] = (),
+    load: tuple[float, Array] = (0.0, np.zeros(3)),
+) -> Sensor:
+    """A sensor between a link and what carries it.
+
+    Its rows are the wrench and the torques of the joints beyond it, which is what
+    ``[robot] beyond`` fits.
+
+    Parameters
+    ----------
+    robot : Robot
+        From a URDF, without a load.
+    link : str
+        That the sensor holds.
+    noise : tuple of float
+        Standard deviations of its forces and of its moments [N, Nm].
+    sigma : ndarray, shape (n,)
+        Of the joints' torques [Nm or N].
+    friction, rotor, elements
+        See `build_idim`.
+    load : tuple
+        Mass on the last link, and where in its joint frame [kg, m].
+
+    Raises
+    ------
+    InputError
+        For links that the file does not have, that do not move, and cuts through drives.
+    """
+    found = cut(robot, link)
+    if found.seat.body == 0:
+        raise InputError(f"{found.path}: {link} does not move, a sensor at it tells nothing new")
+    model, place = with_sensor(robot, found, load)
+    first = model.n - 6 - len(found.numbers)
+    names = names_of(friction)
+    each = ["none"] * model.n
+    for k, name in zip(place, names * (robot.n if len(names) == 1 else 1), strict=True):
+        each[k] = name
+    attached = [
+        replace(
+            one,
+            joint=int(place[one.joint]),
+            over=None if one.over is None else int(place[one.over]),
+        )
+        for one in elements
+    ]
+    rotors = set(names) != {"none"} if rotor is None else rotor
+    idim = build_idim(model, ",".join(each), rotors, elements=attached)
+    rows = np.full(model.n, np.inf)
+    rows[first : first + 6] = np.repeat(noise, 3)
+    beyond = np.array(found.numbers, dtype=np.int64) - 1
+    rows[place[beyond]] = sigma[beyond]
+    # at rest in the sensor, whatever else moves; the bodies of all its joints but the last are none
+    samples = 10 + len(idim.parameters) // 3
+    q, dq, ddq = random_states(idim, samples, 0)
+    for signal in (q, dq, ddq):
+        signal[:, first : first + 6] = 0.0
+    W = idim.regressor(q, dq, ddq)[:, np.isfinite(rows)].reshape(-1, len(idim.parameters))
+    W[:, 10 * first : 10 * (first + 5)] = 0.0
+    base = base_of_rows(idim, W)
+    own = [idim.parameters[k] for k in base.kept]
+    regrouped = np.any(base.K != 0.0, axis=1)
+    called = [
+        f"{each.symbol}{each.number - first - 6}{'R' * bool(r)}"
+        for each, r in zip(own, regrouped, strict=True)
+    ]
+    return Sensor(link, base, tuple(called), frozen(rows), place)
+
+
+def with_sensor(
+    robot: Robot, found: Cut, load: tuple[float, Array] = (0.0, np.zeros(3))
+) -> tuple[Robot, Integers]:
+    """A robot with six joints at a cut: behind those before it, in front of those beyond.
+
+    Returns
+    -------
+    Robot
+    place : ndarray of int, shape (n,)
+        Of the robot's joints among its.
+    """
+    seat, beyond = found.seat, found.numbers
+    before = [number for number in range(1, robot.n + 1) if number not in beyond]
+    first = len(before)
+    numbers = {0: 0} | {number: new for new, number in enumerate(before, 1)}
+    numbers |= {number: new for new, number in enumerate(beyond, first + 7)}
+    on = pin.SE3(seat.rotation, seat.translation)
+    joints = [
+        replace(robot.joints[k - 1], parent=numbers[robot.joints[k - 1].parent]) for k in before
+    ]
+    here, parent = on, numbers[seat.body]
+    for k, axis in enumerate(AXES):
+        name = f"{seat.frame} {axis}"
+        kind: Literal["revolute", "prismatic"] = "prismatic" if k < 3 else "revolute"
+        at = frozen(here.rotation), frozen(here.translation)
+        joints.append(Joint(name, name, kind, parent, *at, frozen(np.eye(3)[k % 3])))
+        here, parent = pin.SE3.Identity(), first + k + 1
+    for number in beyond:
+        joint = robot.joints[number - 1]
+        if joint.parent in beyond:
+            joints.append(replace(joint, parent=numbers[joint.parent]))
+            continue
+        rest = on.inverse() * pin.SE3(joint.rotation, joint.translation)
+        at = frozen(rest.rotation), frozen(rest.translation)
+        joints.append(replace(joint, parent=parent, rotation=at[0], translation=at[1]))
+    place = np.array([numbers[number] - 1 for number in range(1, robot.n + 1)], dtype=np.int64)
+    nominal = np.zeros((len(joints), 10))
+    nominal[place] = robot.nominal
+    nominal[first + 5] = found.inertia
+    nominal[numbers[seat.body] - 1] -= transform(found.inertia, seat.rotation, seat.translation)
+    mass, centre = load
+    if mass > 0.0:
+        carrying = numbers[robot.n] - 1
+        if seat.body == robot.n:  # what is on the last link is on the sensor
+            carrying, centre = first + 5, on.actInv(centre)
+        nominal[carrying] += from_com(mass, centre, np.zeros((3, 3)))
+    turns = np.eye(len(joints))
+    turns[np.ix_(place, place)] = robot.drives.turns
+    ones = np.ones(len(joints))
+    drives = Drives(turns, np.eye(len(joints)), 0.0 * ones, ones)
+    return (
+        replace(
+            robot, joints=tuple(joints), nominal=frozen(nominal), drives=drives, contacts=(),
+            source=None,
+        ),
+        place,
+    )  # fmt: skip
