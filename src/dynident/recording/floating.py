@@ -77,6 +77,11 @@ class Floating(Options):
         Annotated[Number, Field(gt=0.0)],
         "a contact whose measured force is larger touches, where it is measured [N]",
     ] = 5.0
+    tared: Annotated[
+        bool,
+        "whether sensors of forces were tared before the log: what of them is estimated is its "
+        "own then, and else that of all logs",
+    ] = False
 
 
 @dataclass(frozen=True)
@@ -197,7 +202,7 @@ def matrices(quaternion: Array) -> Array:
     return np.asarray(np.moveaxis(np.array(rows), 2, 0))
 
 
-def from_rpy(rpy: Vector3) -> Array:
+def from_rpy(rpy: tuple[float, float, float]) -> Array:
     """Rotation matrix of roll, pitch and yaw about fixed axes."""
     return np.asarray(pin.rpy.rpyToMatrix(*rpy))
 
@@ -358,6 +363,11 @@ def base_motion(
         mount=base.mount,
         turn=base.turn,
     )
+
+
+def rotation(turn: Array) -> Array:
+    """Rotation matrix of an angle [rad] times the axis that it is about."""
+    return np.asarray(pin.exp3(turn))
 
 
 def to_rpy(R: Array) -> tuple[float, float, float]:

@@ -325,16 +325,19 @@ class MotionRows:
 
 
 def beside(idim: Idim, log: Samples, some: slice | Integers) -> Conditions:
-    """What a log has at some of its samples that the friction depends on beside the motion."""
+    """What a log has at some of its samples that columns depend on beside the motion."""
+    wrenches = {}
+    if idim.sensors and isinstance(log, GeneralisedSamples):
+        wrenches = {each: log.wrenches[each.contact][some] for each in log.observed.sensors}
     if not idim.needs - {"load"}:
-        return FREE
+        return Conditions(wrenches=wrenches) if wrenches else FREE
     joints = [gear.number - 1 for gear in idim.gears]
     temperature, known = (
         signal[some][:, joints] if signal is not None and need in idim.needs else None
         for need, signal in (("temperature", log.temp), ("known", log.known))
     )
     time = np.arange(len(log.q))[some] / log.rate if "time" in idim.needs else None
-    return Conditions(temperature=temperature, time=time, known=known)
+    return Conditions(temperature=temperature, time=time, known=known, wrenches=wrenches)
 
 
 def split_rows(rows: Sequence[Array], sample: tuple[np.ndarray, ...]) -> Rows:

@@ -30,7 +30,7 @@ from dynident.results.comparison import (
     with_error,
 )
 from dynident.results.figures import Series
-from dynident.results.parameters import BaseRow, base_rows
+from dynident.results.parameters import BaseRow, base_rows, sensor_rows
 from dynident.results.plots import (
     autocorrelation_figure,
     friction_figure,
@@ -140,6 +140,7 @@ def html_report(result: Result, series: Sequence[Series]) -> str:
             unidentifiable=result.base.unidentifiable,
             standard=standard_table(result),
             drives=drives(result),
+            sensors=sensor_table(result),
             certificate=certificate_words(result),
             active=result.estimate.active,
             settings=tuple(flattened(result.settings)),
@@ -533,6 +534,15 @@ def drives(result: Result) -> Table | None:
         return None
     rows = zip(result.robot.joint_names, cells, strict=True)
     return Table(("joint", *symbols), tuple(Row((n, *c)) for n, c in rows), ("joint",))
+
+
+def sensor_table(result: Result) -> Table | None:
+    """What was estimated of sensors of forces."""
+    rows = sensor_rows(result)
+    if not rows:
+        return None
+    cells = ((row.name, number(row.value, 4), number(row.std, 2), row.unit) for row in rows)
+    return Table(("sensor", "value", "std", "unit"), tuple(map(Row, cells)), ("sensor", "unit"))
 
 
 def flattened(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
