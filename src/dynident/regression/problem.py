@@ -137,7 +137,9 @@ class Regression:
     ) -> tuple[GroupFactor, ...]:
         """Factors of each group's own columns, put where they stand among all."""
         names = [group.name for group in self.groups]
-        return spread(compress(blocks, names, [len(place) for place in places]), places, width)
+        found = spread(compress(blocks, names, [len(place) for place in places]), places, width)
+        pairs = zip(found, self.groups, strict=True)
+        return tuple(replace(factor, noise=group.noise) for factor, group in pairs)
 
 
 @dataclass(frozen=True, eq=False, init=False)

@@ -50,10 +50,14 @@ class RowGroup:
         ``joint_1``.
     unit : str
         Of y: ``Nm``, ``N``, ``rad`` or ``m``; ``1`` of combinations of scaled equations.
+    noise : str, optional
+        Whatever has the same here has the same sigma, as orthonormal combinations of equations
+        have; the group alone where it is empty.
     """
 
     name: str
     unit: str
+    noise: str = ""
 
 
 @dataclass(frozen=True)
@@ -157,7 +161,9 @@ class MotionRows:
     def groups(self) -> tuple[RowGroup, ...]:
         """The equations of motion, then combinations of them that are free of contacts."""
         combined = [
-            RowGroup(f"{FREE_OF}{'+'.join(each.names)} {k + 1}", "1")
+            RowGroup(
+                f"{FREE_OF}{'+'.join(each.names)} {k + 1}", "1", FREE_OF + "+".join(each.names)
+            )
             for each in self.free
             for k in range(each.count)
         ]
