@@ -704,14 +704,15 @@ def test_errors_of_a_set_are_those_of_its_combinations() -> None:
 
 def test_a_report_draws_what_a_log_states(stepping: tuple[Path, Identification]) -> None:
     _, result = stepping
+    logs = result.series(400)
     every, fitted, held_out = (
-        [name for name, _ in torque_figures(result.robot, series)] for series in result.series(400)
+        [name for name, _ in torque_figures(result.robot, series)] for series in logs
     )
     assert len(every) == 18
     assert fitted == [name for name in every if not name.startswith(("base", "HL"))]
     assert held_out == ["HL_roll", "HL_hip_pitch", "HL_knee"]
     # the leg in the air is drawn, and where it bears it is not
-    series = result.series(400)[1]
+    series = logs[1]
     shown = np.isfinite(series.measured)
     assert 0.05 < np.mean(shown[:, 6]) < 0.5
     assert not shown[:, :6].any()
