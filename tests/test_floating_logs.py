@@ -26,6 +26,7 @@ from dynident.cli.identify import write_output
 from dynident.core.arrays import Array
 from dynident.dynamics.contacts import contact_motion
 from dynident.recording.floating import from_rpy, matrices
+from dynident.results import plots
 from dynident.results.figures import FitFigure, JointError
 from dynident.results.html import html_report
 from dynident.results.identification import Identification
@@ -706,8 +707,11 @@ def test_errors_of_a_set_are_those_of_its_combinations() -> None:
     assert found[2].relative_percent == pytest.approx(5.0)
 
 
-def test_a_report_draws_what_a_log_states(stepping: tuple[Path, Identification]) -> None:
+def test_a_report_draws_what_a_log_states(
+    stepping: tuple[Path, Identification], monkeypatch: pytest.MonkeyPatch
+) -> None:
     _, result = stepping
+    monkeypatch.setattr(plots, "torque_figure", lambda *_: "")
     logs = result.series(400)
     every, fitted, held_out = (
         [name for name, _ in torque_figures(result.robot, series)] for series in logs
