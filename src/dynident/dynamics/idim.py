@@ -26,11 +26,9 @@ from dynident.dynamics.tree import Tree
 from dynident.friction.kernel import VALUE
 from dynident.friction.model import FrictionModel, Shape, Signals, Trace
 from dynident.friction.models import FRICTIONS
-from dynident.robot.model import Robot
+from dynident.robot.model import WRENCH, Robot
 
 ROTOR = "Ia"
-WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")
-"""Components of a wrench."""
 STRETCH = 4096
 """Samples whose torque is computed at a time."""
 

@@ -20,7 +20,7 @@ from dynident.core.errors import InputError
 from dynident.core.options import Options
 from dynident.core.schema import Name, Number, Vector3
 from dynident.recording.filters import differences, zero_phase_lowpass
-from dynident.robot.model import Contact, Equations, Robot
+from dynident.robot.model import WRENCH, Contact, Equations, Robot
 
 BASE: dict[str, tuple[str, ...]] = {
     "base_position": ("base_px", "base_py", "base_pz"),
@@ -30,8 +30,6 @@ BASE: dict[str, tuple[str, ...]] = {
     "imu": ("imu_wx", "imu_wy", "imu_wz", "imu_ax", "imu_ay", "imu_az"),
 }
 """Signals of a base and the columns that hold them by themselves."""
-FORCE = ("fx", "fy", "fz", "mx", "my", "mz")
-"""Beginnings of the columns of a wrench."""
 UNNORMALISED = 0.02
 """Length of a quaternion beside one from which it is no rounding."""
 TURNS = np.radians(1.0)
@@ -395,7 +393,7 @@ def turning(motion: BaseMotion, runs: tuple[tuple[int, int], ...]) -> float:
 
 def wrench_columns(contact: Contact) -> tuple[str, ...]:
     """Columns of a contact's wrench."""
-    return tuple(f"{part}_{contact.name}" for part in FORCE[: contact.components])
+    return tuple(f"{part}_{contact.name}" for part in WRENCH[: contact.components])
 
 
 def logged_robot(robot: Robot) -> Robot:

@@ -28,12 +28,10 @@ from dynident.regression.generalised import (
     free_groups,
     null_spaces,
 )
-from dynident.robot.model import Robot
+from dynident.robot.model import WRENCH, Robot
 
 CHUNK, SHORTEST_CHUNK, CHUNK_BYTES = 4096, 128, 2**24
 """Samples that are turned into rows at a time: fewer where there are many columns."""
-WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")
-"""Components of the base's wrench, in its link's axes about its origin."""
 FREE_OF = "free of "
 """Beginning of the names of combinations: then contacts, and a number."""
 KEEP_BYTES = 256 * 2**20
@@ -119,7 +117,10 @@ class RowSource(Protocol):
 
 
 def torque_groups(robot: Robot) -> tuple[RowGroup, ...]:
-    """The groups of a robot's equations of motion: its base's wrench, then its joints."""
+    """The groups of a robot's equations of motion: its base's wrench, then its joints.
+
+    The wrench is in the base link's axes about its origin.
+    """
     base = [RowGroup(f"base {part}", "N" if part[0] == "f" else "Nm") for part in WRENCH]
     joints = [
         RowGroup(joint.name, "N" if joint.kind == "prismatic" else "Nm") for joint in robot.joints

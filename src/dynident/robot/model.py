@@ -21,6 +21,8 @@ Equations = Literal["full", "joints", "base", "null-space"]
 EQUATIONS: tuple[Equations, ...] = ("full", "joints", "base", "null-space")
 """Of motion, that a log states: base wrench and joint torques; one of both; or what is free of the
 contacts' wrenches."""
+WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")
+"""Components of a wrench."""
 Unknown = Literal["bias", "orientation"]
 """Of a sensor of forces, that can be estimated."""
 MOST_JOINTS = 100
