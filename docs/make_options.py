@@ -107,6 +107,7 @@ EXPLAINED = {
     "locked": "legged.md#locked-joints",
     "contact_speed": "legged.md#columns",
     "contact_force": "legged.md#columns",
+    "tared": "legged.md#sensors-that-are-biased-or-askew",
     "order": "doctor.md#mending-by-hand",
     "sign": "doctor.md#mending-by-hand",
     "offset": "doctor.md#mending-by-hand",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,7 +61,11 @@ def drive_truth(idim: Idim, rng) -> Array:
 
 
 def solo(
-    seconds: float = 6.0, rate: float = 500.0, seed: int = 0, friction: str = "viscous"
+    seconds: float = 6.0,
+    rate: float = 500.0,
+    seed: int = 0,
+    friction: str = "viscous",
+    change: Callable[[Idim, Array], Array] = lambda _, theta: theta,
 ) -> Made:
     """Solo12 shaken in the air by forces on its feet: exact base motion, torques and forces."""
     rng = np.random.default_rng(seed)
@@ -68,7 +73,7 @@ def solo(
     feet = [ContactSpec(name=name, frame=frame, kind="point") for name, frame in FEET["solo12"]]
     robot = with_contacts(robot, feet)
     idim = build_idim(robot, friction)
-    theta = drive_truth(idim, rng)
+    theta = change(idim, drive_truth(idim, rng))
     samples, n = round(seconds * rate), robot.n
     q, dq, ddq = waves(rng, samples, n, rate, 0.15)
     q += np.tile([0.0, 0.7, -1.4], 4)

@@ -10,11 +10,12 @@ import pytest
 import robots
 from scipy.spatial.transform import Rotation
 
+from dynident.conic import solve as solve_module
 from dynident.conic.active_set import Face, Linearised, linearise
 from dynident.conic.cones import Definite, Equal, Positive, names_of, smat, svec, violation
 from dynident.conic.infeasible import feasible, nearest_possible
 from dynident.conic.interior import STEPS, Form
-from dynident.conic.solve import compressed, solve_cone_problem
+from dynident.conic.solve import Repeated, compressed, solve_cone_problem
 from dynident.consistency.constraints import Bounds, Fixed, LinkMass, TotalMass
 from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import Knowledge
@@ -252,6 +253,26 @@ def test_a_warm_start_gives_the_same_answer(seed):
         x = solve_cone_problem(A, moved, cones).x
         np.testing.assert_allclose(warm.x, x, atol=1e-6 * max(1.0, np.abs(x).max()))
         assert max(kkt(A, moved, warm.x, cones, warm.multipliers)) < 1e-8
+
+
+@pytest.mark.parametrize("size", [0.01, 1.0, 30.0])
+def test_one_right_hand_side_after_another_gives_each_its_answer(size, monkeypatch):
+    """However far the answers are apart, and without a second attempt."""
+    A, b, cones = mixed(4)
+    x = solve_cone_problem(A, b, cones).x
+    rng = np.random.default_rng(0)
+    changes = size * rng.normal(size=(12, len(b)))
+    answers = [solve_cone_problem(A, b + change, cones).x for change in changes]
+    attempts = []
+    whole = solve_module.solve_cone_problem
+    monkeypatch.setattr(
+        solve_module, "solve_cone_problem", lambda *given: attempts.append(0) or whole(*given)
+    )
+    repeated = Repeated(A, b, cones, x)
+    for change, answer in zip(changes, answers, strict=True):
+        off = np.linalg.norm(A @ (repeated.minimiser(change) - answer))
+        assert off < 5e-3 * max(1.0, np.linalg.norm(A @ (answer - x)))
+    assert not attempts
 
 
 def test_contradiction_is_named_as_such():

@@ -10,7 +10,8 @@ import pytest
 import toy
 from scipy import linalg
 
-from dynident.estimators.covariance import COVARIANCES, Scores
+from dynident.consistency.bootstrap import block_sums, normal_sums
+from dynident.estimators.covariance import COVARIANCES, ErrorBars, Scores, redraw_of
 from dynident.recording.prepare import prepare
 from dynident.regression import rows as row_module
 from dynident.regression.covariance import (
@@ -23,8 +24,10 @@ from dynident.regression.covariance import (
     scores_of,
     whitened,
 )
+from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem
 from dynident.regression.statistics import residuals
+from dynident.regression.weighted import group_sigma, weighted_solution
 
 
 def coloured(rng, shape, rho):
@@ -152,3 +155,52 @@ def test_intervals_cover_where_errors_are_correlated():
         total += len(truth)
     assert inside["hac"] / total > 0.9  # 94 % of many; 25 runs know it to 1.5 %
     assert inside["sandwich"] / total < 0.85
+
+
+def test_white_errors_are_redrawn_as_large_as_they_are():
+    """Rows that the fit leans on leave small residuals, and blocks of these are small too."""
+    rng = np.random.default_rng(0)
+    rows, p, copies = 60, 15, 200
+    X = rng.normal(size=(rows, p)) * (1.0 + 4.0 * (np.arange(rows) % 6 == 0))[:, None]
+    gain = np.linalg.pinv(X)
+    truth = np.sum(gain**2, axis=1)
+    found = np.zeros((2, p))
+    for _ in range(copies):
+        e = rng.normal(size=rows)
+        e -= X @ (gain @ e)
+        normal = normal_sums(X * np.sqrt(e @ e / (rows - p)))
+        blocks = block_sums((X * e[:, None],), rows, 1)
+        for k, redraw in enumerate((normal, blocks)):
+            drawn = np.array([redraw(rng) for _ in range(20)])
+            found[k] += np.mean((drawn @ (gain @ gain.T)) ** 2, axis=0) / copies
+    ratio = found / truth
+    assert np.all((ratio[0] > 0.9) & (ratio[0] < 1.1)), ratio[0]
+    assert np.min(ratio[1]) < 0.8
+
+
+def test_what_is_redrawn_is_what_the_covariance_names():
+    problem, _ = noisy_problem(rho=0.0)
+    beta, sigma, _ = weighted_solution(problem.factors)
+    scores = Scores(problem, beta, sigma, sigma, residuals(problem, beta))
+    rng = np.random.default_rng(1)
+    gain = problem.factors.weighted(sigma).inverse()
+    gain = gain @ gain.T
+    for name, words in (("sandwich", "white errors"), ("robust", "blocks of 1 instants")):
+        redraw, told = redraw_of(scores, ErrorBars(name), None)
+        assert told.startswith(words)
+        drawn = np.array([redraw(rng) for _ in range(400)]) @ gain
+        claimed = np.sqrt(np.diag(COVARIANCES[name](scores, gain).matrix))
+        assert np.all(np.abs(drawn.std(axis=0) / claimed - 1.0) < 0.15)
+    # white unless they are found not to be
+    assert redraw_of(scores, ErrorBars(), None)[1].startswith("white errors")
+
+
+def test_groups_of_one_noise_share_their_sigma():
+    problem, truth = noisy_problem(rho=0.0, scale=(0.5, 0.5))
+    apart = problem.factors
+    shared = Factors(tuple(replace(group, noise="all") for group in apart.groups))
+    ones = apart.ones
+    one, two = group_sigma(apart, truth, ones), group_sigma(shared, truth, ones)
+    assert one[0] != one[1]
+    assert two[0] == two[1]
+    assert min(one) < two[0] < max(one)

@@ -30,7 +30,7 @@ from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.robot.contacts import ContactSpec, with_contacts
 from dynident.robot.cut import beyond
-from dynident.robot.model import Contact, Robot
+from dynident.robot.model import WRENCH, Contact, Robot
 from dynident.study.determined import determined
 
 legged = pytest.importorskip("legged", reason="MuJoCo is not installed", exc_type=ImportError)
@@ -146,6 +146,38 @@ def test_a_limb_beyond_a_sensor_is_a_floating_robot(tmp_path, name, motion, fram
     phi = np.vstack([cut.phi, log.phi[[1 + k for k in places]]])
     drives = np.column_stack([log.Ia[places], log.fv[places]])
     assert off(problem, np.concatenate([phi.ravel(), drives.ravel()])) < 1e-6
+
+
+def test_the_bias_of_a_sensor_in_a_limb_is_found(tmp_path):
+    log = made("ur5", "carried", 3.0)
+    cut = next(each for each in log.cuts if each.frame == "forearm_link")
+    bias = np.array([3.0, -2.0, 4.0, 0.1, -0.2, 0.3])
+    columns = dict(log.columns)
+    for name, own in zip(cut.columns, bias, strict=True):
+        columns[name] = columns[name] + own
+    limb = beyond(robot_of(log), cut.frame, cut.name)
+    sensor = replace(limb.contacts[0], estimate=("bias",))
+    limb = replace(limb, contacts=(sensor, *limb.contacts[1:]))
+    recording = read(replace(log, columns=columns), limb, tmp_path, Floating(equations="base"))
+    problem = Problem(limb, exact(recording), friction="viscous")
+    places = [log.joints.index(joint) for joint in cut.joints]
+    phi = np.vstack([cut.phi, log.phi[[1 + k for k in places]]])
+    drives = np.column_stack([log.Ia[places], log.fv[places]])
+    assert problem.base.names[-6:] == tuple(f"{part}0_{cut.name}" for part in WRENCH)
+    assert off(problem, np.concatenate([phi.ravel(), drives.ravel(), bias])) < 1e-6
+
+
+def test_a_plate_under_an_arm_is_held_where_its_bias_is_a_weight(tmp_path):
+    log = made("ur5", "swing", 3.0)
+    robot = robot_of(log)
+    plate = replace(robot.contacts[0], estimate=("bias",))
+    robot = replace(robot, contacts=(plate,))
+    recording = read(log, robot, tmp_path, Floating(equations="base", base="fixed"))
+    problem = Problem(robot, exact(recording), friction="viscous")
+    held = {f"{part}0_{plate.name}" for part in ("fz", "mx", "my")}
+    assert held <= set(problem.idim.held)
+    fit = di.identify(problem, "wls", doctor=False)
+    assert any("so they are held at what [[contact]] states" in note for note in fit.warnings)
 
 
 def test_logs_with_other_joints_locked_make_one_fit(tmp_path):
@@ -266,12 +298,13 @@ def test_the_motion_of_a_carried_frame_is_pinocchios():
 
 
 def test_a_constrained_answer_is_certified_and_knows_the_total_mass(tmp_path):
-    log = legged.noisy(made("solo12", "trot", 8.0), 1)
+    log = legged.noisy(made("solo12", "trot", 3.0), 1)
     robot = robot_of(log)
+    recording = read(log, robot, tmp_path, Floating())
     for kind in ("full", "base"):
-        recording = read(log, robot, tmp_path, Floating(equations=kind))
-        samples = di.prepare(recording, bandwidth=15.0)
-        fit = di.identify(Problem(robot, samples, friction="viscous"), doctor=False)
+        samples = di.prepare(replace(recording, equations=kind), bandwidth=15.0)
+        problem = Problem(robot, samples, friction="viscous")
+        fit = di.identify(problem, doctor=False, bootstrap=0)
         assert fit.consistent
         assert fit.estimate.certificate is not None
         mass, truth = fit.phi[:, 0].sum(), log.phi[:, 0].sum()

@@ -213,7 +213,7 @@ def test_joints_may_stand_for_longer_than_a_stretch_of_rows():
 
 
 def test_base_wrenches_have_noise_of_joints_and_of_measured_forces():
-    made = floating.solo(seconds=4.0)
+    made = floating.solo(seconds=2.0)
     clean, rng = made.recording, np.random.default_rng(3)
     force = 1.0
     wrenches = {k: w + force * rng.normal(size=w.shape) for k, w in clean.wrenches.items()}

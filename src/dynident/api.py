@@ -55,6 +55,7 @@ from dynident.estimators.ranges import Region
 from dynident.estimators.shape_search import EXACT, begun
 from dynident.estimators.shapes import with_shapes
 from dynident.friction.energy import check_passive
+from dynident.recording.floating import from_rpy, rotation, to_rpy
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
 from dynident.regression.factors import UNEXCITED, System
@@ -84,6 +85,8 @@ DISBELIEVED = 1.7
 NO_TORQUE = 1e-200
 """Sum of squared torques that is none: its square roots and quotients are no longer numbers."""
 CONSTRAINTS = "constraints"
+LINEAR = 0.03
+"""Turn of a sensor whose square is no longer left out [rad]."""
 
 
 EVERY_METHOD: tuple[type[Options], ...] = (RowKind, Scoring, Doctor)
@@ -223,6 +226,7 @@ def identify(
         *stiff,
         *(() if found.fitted is not None else excitation_warnings(fitted, system, found)),
         *disbelief_warnings(problem, found),
+        *sensor_warnings(problem, theta),
         *passivity_warnings(problem, theta),
     ]
     return Identification(
@@ -568,6 +572,30 @@ def without_known(
         read.append(log.driven(tau))
     bare = build_idim(idim.robot, idim.friction, idim.rotor, idim.shape, rest)
     return base_parameters(bare), tuple(read)
+
+
+def sensor_warnings(problem: Problem, theta: Array) -> list[str]:
+    """Errors of force sensors that nothing tells from the bodies, or that are large."""
+    idim, notes = problem.idim, []
+    if idim.held:
+        notes.append(
+            f"{', '.join(idim.held)}: no motion of these logs can tell them from other parameters, "
+            "so they are held at what [[contact]] states; let the base turn"
+        )
+    angles: dict[str, Array] = {}
+    for value, column in zip(idim.sensor_values(theta), idim.sensor_columns, strict=True):
+        if column.tilted:
+            angles.setdefault(column.sensor.contact, np.zeros(3))[column.axis] = value
+    for name, turned in angles.items():
+        contact = next(each for each in idim.robot.contacts if each.name == name)
+        if np.linalg.norm(turned) > LINEAR:
+            rpy = to_rpy(from_rpy(contact.rpy) @ rotation(turned))
+            notes.append(
+                f"{name}: its sensor is turned by {np.degrees(np.linalg.norm(turned)):.2g} "
+                "degrees, beyond what small angles hold for; identify again with rpy = "
+                f"[{', '.join(f'{angle:.5g}' for angle in rpy)}] in [[contact]]"
+            )
+    return notes
 
 
 def passivity_warnings(problem: Problem, theta: Array) -> list[str]:

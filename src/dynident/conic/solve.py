@@ -272,8 +272,7 @@ class Repeated:
         self.A, self.b, self.cones, self.x = A, b, cones, x
         self.Q, self.R = np.linalg.qr(A)
         self.form = Form(self.R, self.Q.T @ b, cones, x)
-        self.unit, careful = ATTEMPTS[0]
-        self.solver = self.form.solver(self.unit, careful, MODERATE)
+        self.solver = self.form.solver(*ATTEMPTS[0], MODERATE)
 
     def minimiser(self, change: Array) -> Array:
         """The answer after a change of b.
@@ -285,11 +284,13 @@ class Repeated:
         """
         g = self.R @ self.x - self.Q.T @ (self.b + change)
         self.form.g = g / self.form.precision
-        self.solver.update(q=self.form.linear(self.unit))
+        # without constraints the step would be as long: in its unit the solver seldom falls short
+        unit = max(ATTEMPTS[0][0], float(np.linalg.norm(self.Q.T @ change)))
+        self.solver.update(q=self.form.linear(unit), b=self.form.b / unit)
         outcome = attempted(self.solver.solve)
         if outcome is None or str(outcome.status) != "Solved":
             return solve_cone_problem(self.A, self.b + change, self.cones).x
-        return self.x + self.unit * np.array(outcome.x[: self.form.unknowns])
+        return self.x + unit * np.array(outcome.x[: self.form.unknowns])
 
 
 __all__ = [

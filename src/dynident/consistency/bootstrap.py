@@ -1,12 +1,14 @@
-"""Block bootstrap of a constrained estimate: what its error bars are on a boundary.
+"""Bootstrap of a constrained estimate: what its error bars are on a boundary.
 
 Where constraints are active the estimate is no smooth function of the data and its
-distribution no normal one. Each replicate redraws the scores of the rows in blocks, as
-long as their correlation lasts, and solves the cone problem anew.
+distribution no normal one. Each replicate redraws the sum of the rows' scores, in blocks as
+long as their correlation lasts or from a normal distribution where they have none, and solves
+the cone problem anew.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -49,20 +51,60 @@ class Bootstrap(Options):
     seed: Seed = 0
 
 
+Redraw = Callable[[np.random.Generator], Array]
+"""An error of ``A^T b``, shape (base parameters,), anew at each call."""
+
+
+def normal_sums(root: Array) -> Redraw:
+    """Sums of scores whose covariance is ``root^T root``, shape (any, base parameters)."""
+    return lambda generator: np.asarray(generator.normal(size=len(root)) @ root)
+
+
+def block_sums(series: tuple[Array, ...], rows: int, length: int) -> Redraw:
+    """Sums of blocks of scores about their mean (moving blocks: Kuensch 1989).
+
+    Parameters
+    ----------
+    series : tuple of ndarray, shapes (instants, base parameters)
+        Scores of the rows, one log each.
+    rows : int
+        Fitted, of all joints.
+    length : int
+        Of a block, in instants.
+    """
+    # residuals are smaller than errors, and windows share their mean
+    instants = sum(len(scores) for scores in series)
+    share = series[0].shape[1] / rows
+    shrunk = np.sqrt((1.0 - share) * (1.0 - min(0.5, length / instants)))
+    windows = []
+    for scores in series:
+        span = min(length, len(scores))
+        sums = np.vstack([np.zeros(scores.shape[1]), np.cumsum(scores, axis=0)])
+        sums = sums[span:] - sums[:-span]
+        windows.append((sums - np.mean(sums, axis=0), round(len(scores) / span)))
+
+    def redraw(generator: np.random.Generator) -> Array:
+        drawn = sum(
+            np.bincount(generator.integers(len(sums), size=count), minlength=len(sums)) @ sums
+            for sums, count in windows
+        )
+        return np.asarray(drawn / shrunk)
+
+    return redraw
+
+
 def bootstrap_covariance(
     admitted: FeasibleSet,
     point: FeasiblePoint,
     system: System,
-    series: tuple[Array, ...],
+    redraw: Redraw,
     rows: int,
-    length: int,
     options: Bootstrap,
 ) -> Array:
-    """Covariance of the base parameters over replicates (moving blocks: Kuensch 1989).
+    """Covariance of the base parameters over replicates.
 
-    ``A^T b* = A^T b + sum over drawn blocks of (their score - the mean one)``: the rows'
-    regressor stays, their errors are redrawn. The prior's targets move by their own
-    standard deviation.
+    ``A^T b* = A^T b + a sum of scores that is redrawn``: the rows' regressor stays, their errors
+    are others. The prior's targets move by their own standard deviation.
 
     Parameters
     ----------
@@ -70,12 +112,9 @@ def bootstrap_covariance(
     point : FeasiblePoint
     system : System
         ``||A beta - b||^2``.
-    series : tuple of ndarray, shapes (instants, base parameters)
-        Scores of the rows, one log each.
+    redraw : callable
     rows : int
         Fitted, of all joints.
-    length : int
-        Of a block, in instants.
     options : Bootstrap
 
     Returns
@@ -94,24 +133,11 @@ def bootstrap_covariance(
         )
     generator = np.random.default_rng(options.seed)
     inverse = system.inverse()
-    # residuals are smaller than errors, and windows share their mean
-    instants = sum(len(scores) for scores in series)
-    shrunk = np.sqrt((1.0 - len(point.beta) / rows) * (1.0 - min(0.5, length / instants)))
-    windows = []
-    for scores in series:
-        span = min(length, len(scores))
-        sums = np.vstack([np.zeros(scores.shape[1]), np.cumsum(scores, axis=0)])
-        sums = sums[span:] - sums[:-span]
-        windows.append((sums - np.mean(sums, axis=0), round(len(scores) / span)))
     betas = np.empty((options.bootstrap, len(point.beta)))
     repeated = Repeated(point.A, point.b, admitted.cones, point.x)
     for k in range(options.bootstrap):
-        drawn = sum(
-            np.bincount(generator.integers(len(sums), size=count), minlength=len(sums)) @ sums
-            for sums, count in windows
-        )
         change = np.zeros(len(point.b))
-        change[: point.data] = inverse.T @ drawn / shrunk
+        change[: point.data] = inverse.T @ redraw(generator)
         extra = len(change) - point.data - len(admitted.open)
         change[point.data : point.data + extra] = admitted.kappa * generator.normal(size=extra)
         betas[k] = admitted.space.matrix @ repeated.minimiser(change)

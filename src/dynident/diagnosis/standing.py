@@ -295,7 +295,7 @@ def weighed(idim: Idim, log: GeneralisedSamples, base: BaseMotion) -> tuple[str,
     total = np.sum(forces, axis=0) if forces else np.zeros(3)
     size, known = float(np.linalg.norm(total)), float(np.sum(robot.nominal[:, 0]))
     least = 0.1 * known * pull if robot.has_nominal else 0.0
-    if size <= least:
+    if size <= least and not any(contact.estimate for contact in measured):
         raise InputError(f"{log.name}: {words} {borne_by_nothing(idim, log, measured)}")
     angle = angle_between(total, lift)
     begun = f"{log.name}: {words} its contacts together"
@@ -310,6 +310,8 @@ def weighed(idim: Idim, log: GeneralisedSamples, base: BaseMotion) -> tuple[str,
             f"{begun} pull it down by {size:.4g} N: the log has what acts on the ground; set "
             f"sign = -1 in [[contact]]{also}"
         )
+    if any(contact.estimate for contact in measured):
+        return ()  # what they bear is not known to a sensor's error
     if angle > TILTED:
         raise InputError(
             f"{begun} push {angle:.0f} degrees off against its weight; "
@@ -344,6 +346,8 @@ def weight_borne(idim: Idim, log: GeneralisedSamples) -> float | None:
         return None
     some, _ = calm(log, inside(log))
     if len(measured) < len(robot.contacts) or not len(some):
+        return None
+    if any(contact.estimate for contact in measured):
         return None
     lift = specific(log.base, robot.gravity, some)
     force = np.sum([world_force(idim, log, contact, some) for contact in measured], axis=0)

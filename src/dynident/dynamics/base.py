@@ -15,7 +15,7 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import ComputationError
 from dynident.core.text import combination
-from dynident.dynamics.equations import PLAIN, Observed, shown
+from dynident.dynamics.equations import PLAIN, Observed, Sensor, shown
 from dynident.dynamics.idim import Conditions, Idim, Parameter
 from dynident.friction.model import Trace
 
@@ -133,7 +133,8 @@ class BaseParameters:
 def keep_order(idim: Idim) -> list[int]:
     """Standard parameters in the order in which they are tried for keeping.
 
-    A floating base link's own come first: all ten are independent.
+    A floating base link's own come first: all ten are independent. What is wrong with sensors
+    comes last.
     """
     models = (friction.model for friction in idim.frictions)
     friction = list(dict.fromkeys(each.symbol for model in models for each in model.parameters))
@@ -143,7 +144,7 @@ def keep_order(idim: Idim) -> list[int]:
         range(len(idim.parameters)),
         key=lambda k: (
             idim.parameters[k].number > 0,
-            rank[idim.parameters[k].symbol],
+            rank.get(idim.parameters[k].symbol, len(rank)),
             idim.parameters[k].number,
         ),
     )
@@ -175,8 +176,13 @@ def random_states(
     return q, dq, ddq
 
 
-def random_conditions(idim: Idim, samples: int, seed: int) -> Conditions:
-    """States, loads and temperatures that excite all friction, whatever moves it there."""
+def random_conditions(
+    idim: Idim, samples: int, seed: int, sensors: Sequence[Sensor] | None = None
+) -> Conditions:
+    """States, loads, temperatures and wrenches that excite all, whatever moves it there.
+
+    Of some of the model's sensors, all by default.
+    """
     rng = np.random.default_rng([seed, 1])  # another stream than the motion's
     load, temperature, known = rng.normal(size=(3, samples, len(idim.gears)))
     time = rng.uniform(size=samples)
@@ -184,7 +190,13 @@ def random_conditions(idim: Idim, samples: int, seed: int) -> Conditions:
     for friction in idim.frictions:
         m, shapes = len(friction.model.state), len(friction.model.shape)
         traces.append(Trace(rng.normal(size=(samples, m)), np.zeros((samples, m, shapes))))
-    return Conditions(tuple(traces), load, temperature, time, known)
+    measured = {contact.name: contact.components for contact in idim.robot.contacts}
+    wrenches = {
+        sensor: rng.normal(size=(samples, measured[sensor.contact]))
+        for sensor in idim.sensors
+        if sensors is None or sensor in sensors
+    }
+    return Conditions(tuple(traces), load, temperature, time, known, wrenches=wrenches)
 
 
 def base_parameters(
@@ -261,11 +273,34 @@ def base_of_rows(idim: Idim, W: Array, observed: Sequence[Observed] = (PLAIN,)) 
     )
 
 
+def observed_base(idim: Idim, observed: Sequence[Observed]) -> BaseParameters:
+    """Base parameters of a model with what its logs leave open of their sensors.
+
+    What no motion could tell from other parameters is known then: it is as it was stated.
+
+    Raises
+    ------
+    ComputationError
+        As `base_parameters`.
+    """
+    sensors = dict.fromkeys(sensor for each in observed for sensor in each.sensors)
+    if not sensors:
+        return base_parameters(idim, observed=observed)
+    model = replace(idim, sensors=tuple(sensors), held=())
+    found = base_parameters(model, observed=observed)
+    own = {column.parameter.name for column in model.sensor_columns}
+    held = tuple(name for name in (model.names[k] for k in found.dropped) if name in own)
+    if not held:
+        return found
+    return base_parameters(replace(model, held=held), observed=observed)
+
+
 def random_rows(idim: Idim, seed: int, observed: Observed) -> Array:
     """Rows of the regressor at random states, as a log shows them, shape (rows, parameters)."""
     columns = len(idim.parameters)
     shows = max(1, int(np.sum(observed.rows(idim.robot))))
     samples = 10 + int(np.ceil(1.5 * columns / shows))
     states = random_states(idim, samples, seed, observed)
-    W = idim.regressor(*states, random_conditions(idim, samples, seed))
+    met = random_conditions(idim, samples, seed, observed.sensors)
+    W = idim.regressor(*states, met)
     return shown(idim.tree, idim.robot, observed, states[0], W)

@@ -175,12 +175,37 @@ def pulled(tree: Tree, robot: Robot, contact: Contact, q: Array, wrench: Array) 
     wrench : ndarray, shape (samples, 3 or 6)
         In the contact's `axes` [N, Nm].
     """
+    J = levers(tree, robot, contact, q)
+    return np.asarray(np.einsum("tij,ti->tj", J, wrench - contact.bias[: contact.components]))
+
+
+def levers(tree: Tree, robot: Robot, contact: Contact, q: Array) -> Array:
+    """What units of a contact's components, as they are logged, do, (samples, components, dof)."""
     motion = contact_motion(tree, robot, contact, q)
-    parts = (contact.sign * (wrench - contact.bias[: wrench.shape[1]])).reshape(len(wrench), -1, 3)
+    J = contact.sign * motion.jacobian[:, : contact.components]
     if contact.axes == "world":
-        parts = np.einsum("tij,tki->tkj", motion.turn, parts)
-    J = motion.jacobian[:, : wrench.shape[1]]
-    return np.asarray(np.einsum("tij,ti->tj", J, parts.reshape(wrench.shape)))
+        parts = J.reshape(len(q), -1, 3, tree.dof)
+        J = (motion.turn[:, None] @ parts).reshape(J.shape)
+    return np.asarray(J)
+
+
+def tilts(J: Array, contact: Contact, wrench: Array) -> Array:
+    """What a sensor that is turned by a small angle misses, per axis, shape (samples, 3, dof).
+
+    The wrench in the stated axes is ``f + r x f``, force and moment alike: ``J^T [f]_x`` per angle
+    on the side of the parameters [Nm/rad, N/rad].
+
+    Parameters
+    ----------
+    J : ndarray, shape (samples, components, dof)
+        From `levers`.
+    contact : Contact
+    wrench : ndarray, shape (samples, components)
+        As it was logged [N, Nm].
+    """
+    parts = (wrench - contact.bias[: contact.components]).reshape(len(wrench), 1, -1, 3)
+    turned = np.cross(np.eye(3)[None, :, None], parts).reshape(len(wrench), 3, -1)
+    return np.asarray(-turned @ J)
 
 
 @jit

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,20 @@ SINGULAR = 1e-6
 """Singular value of a contact Jacobian, over its largest, below which it is none."""
 FAR = 0.05
 """Smallest squared cosine between a null space and the basis that it is described by."""
+
+
+class Sensor(NamedTuple):
+    """A sensor of forces of which something is estimated.
+
+    Attributes
+    ----------
+    contact : str
+    log : str
+        Whose own it is, as the sensor was tared before; empty of all others.
+    """
+
+    contact: str
+    log: str = ""
 
 
 @dataclass(frozen=True)
@@ -37,12 +52,15 @@ class Observed:
         Joints that stay at a value, and whose torque says nothing: index [rad or m].
     free : tuple of tuple of str
         Sets of contacts that bear and that nothing measures.
+    sensors : tuple of Sensor
+        Measured contacts of whose sensors something is estimated.
     """
 
     equations: Equations = "full"
     still: bool = False
     locked: tuple[tuple[int, float], ...] = ()
     free: tuple[tuple[str, ...], ...] = ()
+    sensors: tuple[Sensor, ...] = ()
 
     def rows(self, robot: Robot) -> Booleans:
         """Which of the equations hold without any projection, shape (dof,)."""

@@ -7,8 +7,8 @@ then the drives' rotor inertia and friction. Packed rows hold only the entries o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,12 +19,14 @@ from dynident.core.errors import InputError
 from dynident.core.inertia import INERTIAL, is_consistent
 from dynident.core.text import nearest
 from dynident.dynamics import build_tree, inverse_dynamics
+from dynident.dynamics.contacts import levers, tilts
+from dynident.dynamics.equations import Sensor
 from dynident.dynamics.regressor import fill_regressor
 from dynident.dynamics.tree import Tree
 from dynident.friction.kernel import VALUE
 from dynident.friction.model import FrictionModel, Shape, Signals, Trace
 from dynident.friction.models import FRICTIONS
-from dynident.robot.model import Robot
+from dynident.robot.model import WRENCH, Robot
 
 ROTOR = "Ia"
 STRETCH = 4096
@@ -154,8 +156,38 @@ class DriveColumn:
 
 
 @dataclass(frozen=True)
+class SensorParameter(Parameter):
+    """What is not known of a sensor of forces; its number is behind all joints'."""
+
+    @property
+    def name(self) -> str:
+        """``fz0_FL``, ``rx_FL``; of a log of its own ``fz0_FL@sway``."""
+        return self.symbol
+
+
+NOBODYS = Sensor("")
+
+
+@dataclass(frozen=True)
+class SensorColumn(DriveColumn):
+    """Such a parameter and how it acts: through the lever of its contact, and no drive.
+
+    ``axis`` is the component that is biased, or that about which the sensor is ``tilted``.
+    """
+
+    sensor: Sensor = NOBODYS
+    axis: int = 0
+    tilted: bool = False
+
+    @property
+    def unit(self) -> str:
+        """Of the parameter."""
+        return "rad" if self.tilted else "N" if self.axis < 3 else "Nm"
+
+
+@dataclass(frozen=True)
 class Conditions:
-    """What acts on the friction of the drives beside their motion, along that motion.
+    """What acts on columns beside the motion, along that motion.
 
     Attributes
     ----------
@@ -171,6 +203,8 @@ class Conditions:
         Known torques on the joints of the drives [Nm or N].
     bend : ndarray, shape (samples, drives), optional
         Derivative of each drive's friction by its load, where loads are linearised about.
+    wrenches : mapping of Sensor to ndarray, shapes (samples, 3 or 6)
+        What sensors measured of which something is not known, as logged [N, Nm].
     """
 
     traces: tuple[Trace, ...] | None = None
@@ -179,6 +213,7 @@ class Conditions:
     time: Array | None = None
     known: Array | None = None
     bend: Array | None = None
+    wrenches: Mapping[Sensor, Array] = field(default_factory=dict)
 
     def rows(self, some: slice) -> Conditions:
         """Those of some of the samples."""
@@ -186,7 +221,11 @@ class Conditions:
         if traces is not None:
             traces = tuple(Trace(each.z[some], each.by_shape[some]) for each in traces)
         signals = (self.load, self.temperature, self.time, self.known, self.bend)
-        return Conditions(traces, *(None if each is None else each[some] for each in signals))
+        load, temperature, time, known, bend = (
+            None if each is None else each[some] for each in signals
+        )
+        wrenches = {sensor: wrench[some] for sensor, wrench in self.wrenches.items()}
+        return Conditions(traces, load, temperature, time, known, bend, wrenches)
 
 
 FREE = Conditions()
@@ -249,6 +288,10 @@ class Idim:
     blur : tuple of float
         Loads of each joint that are as good as zero [Nm or N]: the slope of the friction by its
         load is that between two of them, where there are loads to be linearised about.
+    sensors : tuple of Sensor
+        Of which something is not known: parameters after the drives'.
+    held : tuple of str
+        Names of such parameters that are none, as nothing tells them from others.
 
     Raises
     ------
@@ -265,6 +308,8 @@ class Idim:
     limits: tuple[tuple[float, float], ...] = ()
     elements: tuple[Attached, ...] = ()
     blur: tuple[float, ...] = ()
+    sensors: tuple[Sensor, ...] = ()
+    held: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         known = self.shape_parameters
@@ -454,7 +499,7 @@ class Idim:
 
     @cached_property
     def linear_columns(self) -> tuple[DriveColumn, ...]:
-        """Rotor inertia and friction, joint by joint; a coupled drive's own after them."""
+        """Rotor inertia and friction, joint by joint, a coupled drive's own last; then sensors'."""
         columns = []
         moved = {gear.number for gear in self.gears if gear.coupled}
         for g, gear in sorted(enumerate(self.gears), key=lambda item: item[1].number):
@@ -466,7 +511,43 @@ class Idim:
                     each = friction.model.parameters[term]
                     own = Parameter(gear.symbol(each.symbol), gear.number, each.positive)
                     columns.append(DriveColumn(own, g, gear.turns, k, term))
-        return tuple(columns)
+        return (*columns, *self.sensor_columns)
+
+    @cached_property
+    def sensor_columns(self) -> tuple[SensorColumn, ...]:
+        """Those of what is not known of sensors, the last of `linear_columns`."""
+        contacts = {contact.name: contact for contact in self.robot.contacts}
+        still, number = np.zeros(self.robot.n), self.robot.n + 1
+        found = []
+        for sensor in self.sensors:
+            contact = contacts[sensor.contact]
+            end = sensor.contact + f"@{sensor.log}" * bool(sensor.log)
+            every = []
+            if "bias" in contact.estimate:
+                parts = enumerate(WRENCH[: contact.components])
+                every += [(f"{part}0_{end}", axis, False) for axis, part in parts]
+            if "orientation" in contact.estimate:
+                every += [(f"r{part}_{end}", axis, True) for axis, part in enumerate("xyz")]
+            found += [
+                SensorColumn(
+                    SensorParameter(symbol, number), -1, still,
+                    sensor=sensor, axis=axis, tilted=tilted,
+                )
+                for symbol, axis, tilted in every
+                if symbol not in self.held
+            ]  # fmt: skip
+        return tuple(found)
+
+    def without_sensors(self, theta: Array) -> tuple[Idim, Array]:
+        """The model of the robot alone, and a full set without what is not known of sensors."""
+        if not self.sensors:
+            return self, theta
+        kept = np.ones(len(theta), dtype=bool)
+        kept[self.plain - len(self.sensor_columns) : self.plain] = False
+        model = replace(self, sensors=(), held=())
+        if self.about:
+            model = replace(model, about=tuple(np.array(self.about)[kept[: self.plain]].tolist()))
+        return model, theta[kept]
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -587,6 +668,8 @@ class Idim:
         first = tree.dof - self.robot.n
         for d, column in enumerate(self.drive_columns):
             if self.inertial + d in position:
+                for reached in self._reached(column):
+                    entries[reached].append((position[self.inertial + d], (d, reached)))
                 for j in np.flatnonzero(column.turns):
                     entries[first + int(j)].append((position[self.inertial + d], (d, int(j))))
         pairs = self.levers if self.free else {}
@@ -621,6 +704,34 @@ class Idim:
         return Packing(
             slot, tuple(drive), tuple(joints), width, tuple(bent), np.array(empty, dtype=np.int64)
         )
+
+    def _reached(self, column: DriveColumn) -> list[int]:
+        """Rows in which what is wrong with a sensor acts, of other columns none."""
+        if not isinstance(column, SensorColumn):
+            return []
+        contact = next(c for c in self.robot.contacts if c.name == column.sensor.contact)
+        body = self.robot.body_index(contact.body)
+        found: list[int] = self.tree.path[body, : self.tree.path_length[body]].tolist()
+        return found
+
+    def sensed(self, q: Array, conditions: Conditions) -> dict[tuple[Sensor, bool], Array]:
+        """What units of what is not known of sensors do along a motion.
+
+        Returns
+        -------
+        dict of ndarray, shapes (samples, axes, dof)
+            Of the bias and, with True beside it, of the orientation of each sensor that the
+            conditions have.
+        """
+        found = {}
+        for sensor, wrench in conditions.wrenches.items():
+            if sensor in self.sensors:
+                contact = next(c for c in self.robot.contacts if c.name == sensor.contact)
+                J = levers(self.tree, self.robot, contact, q)
+                found[sensor, False] = J
+                if "orientation" in contact.estimate:
+                    found[sensor, True] = tilts(J, contact, wrench)
+        return found
 
     def fill(
         self,
@@ -657,8 +768,13 @@ class Idim:
         seen: dict[int, Signals] = {}
         tables: dict[int, Array] = {}
         slopes: dict[int, Array] = {}
+        sensed = self.sensed(q, conditions)
         for column, joint, slot in packing.drive:
             k = column.friction
+            if isinstance(column, SensorColumn):
+                J = sensed.get((column.sensor, column.tilted))
+                out[:, slot] = 0.0 if J is None else J[:, column.axis, joint]
+                continue
             if k is None:
                 np.multiply(ddq[:, first:] @ column.turns, column.turns[joint], out=out[:, slot])
                 continue
@@ -851,7 +967,7 @@ class Idim:
         width: Array | None = None,
         conditions: Conditions = FREE,
     ) -> Array:
-        """The drives' share of the torque: rotors and friction, shape (samples, dof).
+        """The drives' share of the torque, and that of sensors' errors, shape (samples, dof).
 
         Parameters
         ----------
@@ -872,7 +988,15 @@ class Idim:
                 signals = self.signals(k, q, dq, width, conditions)
                 signal = friction.model.columns(signals, self._shape_of(k)) @ linear
                 pass_on(signal, self.gears[friction.gear].turns, tau[:, first:])
+        sensed = self.sensed(q, conditions)
+        for value, own in zip(self.sensor_values(theta), self.sensor_columns, strict=True):
+            if (own.sensor, own.tilted) in sensed:
+                tau += value * sensed[own.sensor, own.tilted][:, own.axis]
         return tau
+
+    def sensor_values(self, theta: Array) -> Array:
+        """What is not known of sensors, of a full set; a view of it."""
+        return theta[self.plain - len(self.sensor_columns) : self.plain]
 
 
 def pass_on(signal: Array, turns: Array, tau: Array) -> None:

@@ -40,6 +40,8 @@ class Model:
 
     def __post_init__(self) -> None:
         idim, theta = self.idim.settled(np.asarray(self.theta, dtype=float))
+        if theta.shape == (len(idim.parameters),):  # of the robot alone
+            idim, theta = idim.without_sensors(theta)
         count = len(idim.parameters)
         if theta.shape != (count,) or not np.all(np.isfinite(theta)):
             raise InputError(f"{idim.robot.name}: needs {count} finite parameter values")

@@ -28,12 +28,11 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.estimators.closed_loop import Auxiliary, Simulation, auxiliary_model
 from dynident.estimators.covariance import (
-    Draws,
     ErrorBars,
     Scores,
     Spread,
-    draws_of,
     named,
+    redraw_of,
     spread_of,
 )
 from dynident.estimators.didim import DIDIM_ADVICE, direct_inverse
@@ -324,17 +323,18 @@ def spread_on_faces(
     gain = image @ admitted.space.matrix.T
     if Pi is not None:
         gain = gain @ Pi.T
-    spread = spread_of(scores, gain, given.bars, white="robust")
+    spread = spread_of(scores, gain, given.bars)
     pull = admitted.kappa * image @ point.A[point.data :].T
     return replace(spread, matrix=spread.matrix + pull @ pull.T)
 
 
-def bootstrapped(given: Setting, point: FeasiblePoint, found: Fitted, draws: Draws) -> Array:
+def bootstrapped(given: Setting, point: FeasiblePoint, found: Fitted, scores: Scores) -> Spread:
     """The covariance over replicates of the cone problem."""
-    series = draws.series if found.Pi is None else tuple(u @ found.Pi for u in draws.series)
+    redraw, words = redraw_of(scores, given.bars, found.Pi)
     rows = found.rows.factors.rows
-    return bootstrap_covariance(
-        given.admitted, point, found.system, series, rows, draws.length, given.bootstrap
+    return Spread(
+        words,
+        bootstrap_covariance(given.admitted, point, found.system, redraw, rows, given.bootstrap),
     )
 
 
@@ -354,8 +354,7 @@ def concluded(given: Setting, point: FeasiblePoint, found: Fitted) -> Estimate:
             f", bootstrap of the cone problem, {given.bootstrap.bootstrap} replicates "
             f"({len(active)} active constraints)"
         )
-        draws = draws_of(scores, given.bars)
-        spread = Spread(draws.words, bootstrapped(given, point, found, draws))
+        spread = bootstrapped(given, point, found, scores)
     else:
         if active:
             kind += f" on the faces of {len(active)} active constraints"

@@ -14,6 +14,7 @@ from typing import Annotated
 
 import numpy as np
 
+from dynident.consistency.bootstrap import Redraw, block_sums, normal_sums
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.options import Options
@@ -79,21 +80,28 @@ class Spread:
     matrix: Array
 
 
+WHITE = "white errors, a sigma per group"
+
+
 def sandwich(scores: Scores, gain: Array) -> Spread:
     """Errors that are white, with a sigma per group: ``S = sum_g (sigma_g / w_g^2)^2 Z_g^T Z_g``.
 
     Weighted by these very sigmas it is ``(X^T Omega^-1 X)^-1`` of ardiani2024, eq. (9), and
     ``(Z^T X)^-1 Z^T Omega Z (X^T Z)^-1`` of instruments, eq. (12) where Pi is the identity.
     """
+    half = gain @ white_root(scores).T
+    return Spread(WHITE, half @ half.T)
+
+
+def white_root(scores: Scores) -> Array:
+    """F of ``S = F^T F`` where errors are white with a sigma per group."""
     rows = scores.rows
     factors = rows.instrument_factors if rows.instrumented else rows.factors
     z = rows.scores
-    factor = np.vstack([
+    return np.vstack([
         g.factor[:, :z] * (s / w**2)
         for g, s, w in zip(factors.groups, scores.sigma, scores.weights, strict=True)
     ])  # fmt: skip
-    half = gain @ factor.T
-    return Spread("white errors, a sigma per group", half @ half.T)
 
 
 def robust(scores: Scores, gain: Array) -> Spread:
@@ -185,34 +193,37 @@ def spread_of(scores: Scores, gain: Array, bars: ErrorBars, white: str = "sandwi
     return Spread(f"{found.words} (residuals are not white)", found.matrix)
 
 
-@dataclass(frozen=True)
-class Draws:
-    """What a bootstrap redraws: blocks of a series of scores.
+def redraw_of(scores: Scores, bars: ErrorBars, Pi: Array | None) -> tuple[Redraw, str]:
+    """Sums of scores anew, as the covariance takes their errors to be, and that in words.
 
-    Attributes
+    Of white errors the sum is that of all rows, and normal: drawn again from few residuals it
+    would be too small by what the fit has taken from those that it leans on.
+
+    Parameters
     ----------
-    words : str
-    series : tuple of ndarray, shapes (instants, scores)
-        One of each log.
-    length : int
-        Of a block, in instants.
+    scores : Scores
+    bars : ErrorBars
+    Pi : ndarray, shape (scores, base parameters), or None
+        From instruments to parameters.
     """
 
-    words: str
-    series: tuple[Array, ...]
-    length: int
+    def of(u: Array) -> Array:
+        return u if Pi is None else u @ Pi
 
-
-def draws_of(scores: Scores, bars: ErrorBars) -> Draws:
-    """Scores in blocks that are independent of each other, as the covariance takes them."""
     chosen = bars.covariance
     if chosen is None:
-        chosen = "hac" if whiteness_rejected(scores.residuals.error) else "robust"
+        chosen = "hac" if whiteness_rejected(scores.residuals.error) else "sandwich"
+    if chosen == "sandwich":
+        return normal_sums(of(white_root(scores))), WHITE
     if chosen == "hac":
-        series, words = prewhitened_series(scores.stream)
-        return Draws(f"scores prewhitened by {words}", stacked(series), 1)
-    length = 1 + (automatic_lag(scores.residuals.error) if chosen == "bartlett" else 0)
-    return Draws(f"blocks of {length} instants", stacked(score_series(scores.stream)), length)
+        stream, words = prewhitened_series(scores.stream)
+        length, words = 1, f"scores prewhitened by {words}"
+    else:
+        stream = score_series(scores.stream)
+        length = 1 + (automatic_lag(scores.residuals.error) if chosen == "bartlett" else 0)
+        words = f"blocks of {length} instants"
+    series = tuple(of(u) for u in stacked(stream))
+    return block_sums(series, scores.rows.factors.rows, length), words
 
 
 def stacked(series: Iterator[Iterator[tuple[int, Array]]]) -> tuple[Array, ...]:

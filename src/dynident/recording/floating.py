@@ -20,7 +20,7 @@ from dynident.core.errors import InputError
 from dynident.core.options import Options
 from dynident.core.schema import Name, Number, Vector3
 from dynident.recording.filters import differences, zero_phase_lowpass
-from dynident.robot.model import Contact, Equations, Robot
+from dynident.robot.model import WRENCH, Contact, Equations, Robot
 
 BASE: dict[str, tuple[str, ...]] = {
     "base_position": ("base_px", "base_py", "base_pz"),
@@ -30,8 +30,6 @@ BASE: dict[str, tuple[str, ...]] = {
     "imu": ("imu_wx", "imu_wy", "imu_wz", "imu_ax", "imu_ay", "imu_az"),
 }
 """Signals of a base and the columns that hold them by themselves."""
-FORCE = ("fx", "fy", "fz", "mx", "my", "mz")
-"""Beginnings of the columns of a wrench."""
 UNNORMALISED = 0.02
 """Length of a quaternion beside one from which it is no rounding."""
 TURNS = np.radians(1.0)
@@ -77,6 +75,11 @@ class Floating(Options):
         Annotated[Number, Field(gt=0.0)],
         "a contact whose measured force is larger touches, where it is measured [N]",
     ] = 5.0
+    tared: Annotated[
+        bool,
+        "whether sensors of forces were tared before the log: what of them is estimated is its "
+        "own then, and else that of all logs",
+    ] = False
 
 
 @dataclass(frozen=True)
@@ -197,7 +200,7 @@ def matrices(quaternion: Array) -> Array:
     return np.asarray(np.moveaxis(np.array(rows), 2, 0))
 
 
-def from_rpy(rpy: Vector3) -> Array:
+def from_rpy(rpy: tuple[float, float, float]) -> Array:
     """Rotation matrix of roll, pitch and yaw about fixed axes."""
     return np.asarray(pin.rpy.rpyToMatrix(*rpy))
 
@@ -360,6 +363,11 @@ def base_motion(
     )
 
 
+def rotation(turn: Array) -> Array:
+    """Rotation matrix of an angle [rad] times the axis that it is about."""
+    return np.asarray(pin.exp3(turn))
+
+
 def to_rpy(R: Array) -> tuple[float, float, float]:
     """Roll, pitch and yaw about fixed axes of a rotation matrix."""
     roll, pitch, yaw = pin.rpy.matrixToRpy(R).tolist()
@@ -385,7 +393,7 @@ def turning(motion: BaseMotion, runs: tuple[tuple[int, int], ...]) -> float:
 
 def wrench_columns(contact: Contact) -> tuple[str, ...]:
     """Columns of a contact's wrench."""
-    return tuple(f"{part}_{contact.name}" for part in FORCE[: contact.components])
+    return tuple(f"{part}_{contact.name}" for part in WRENCH[: contact.components])
 
 
 def logged_robot(robot: Robot) -> Robot:

@@ -178,6 +178,7 @@ class Samples:
     touching: Mapping[str, Booleans] = field(default_factory=dict)
     equations: Equations | None = None
     contact_speed: float = 0.02
+    tared: bool = False
     locked: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -443,6 +444,7 @@ def prepared(recording: Recording, wanted: Preparation) -> Samples:
         touching=recording.touching,
         equations=recording.equations,
         contact_speed=recording.contact_speed,
+        tared=recording.tared,
         locked=recording.locked,
     )
 

@@ -97,6 +97,7 @@ class Recording:
     touching: Mapping[str, Booleans] = field(default_factory=dict)
     equations: Equations | None = None
     contact_speed: float = 0.02
+    tared: bool = False
     locked: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

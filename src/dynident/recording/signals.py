@@ -184,6 +184,7 @@ def recorded(pieces: Sequence[Piece], request: Request) -> Recording:
         touching=touching,
         equations=request.floating.equations,
         contact_speed=request.floating.contact_speed,
+        tared=request.floating.tared,
         locked=held(label, q, request),
     )
 

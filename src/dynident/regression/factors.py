@@ -7,7 +7,7 @@ QR and never through a normal matrix. Factors of logs add by stacking.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,15 +42,18 @@ class GroupFactor:
         ``factor^T factor = [X y]^T [X y]``.
     rows : int
         How many rows it stands for.
+    noise : str, optional
+        Whatever has the same here has the same sigma: the group alone where it is empty.
     """
 
     name: str
     factor: Array
     rows: int
+    noise: str = ""
 
     def of(self, factor: Array) -> GroupFactor:
         """The same rows with another factor."""
-        return GroupFactor(self.name, factor, self.rows)
+        return replace(self, factor=factor)
 
     def squared_residual(self, beta: Array) -> float:
         """``||y - X beta||^2``."""
@@ -74,6 +77,11 @@ class Factors:
         return tuple(group.name for group in self.groups)
 
     @property
+    def shared(self) -> tuple[str, ...]:
+        """What the groups of each sigma have in common."""
+        return tuple(group.noise or group.name for group in self.groups)
+
+    @property
     def counts(self) -> Array:
         """Rows of each group."""
         return np.array([group.rows for group in self.groups], dtype=float)
@@ -92,7 +100,7 @@ class Factors:
         """Factors of both sets of rows together."""
         return Factors(
             tuple(
-                GroupFactor(a.name, triangular(np.vstack([a.factor, b.factor])), a.rows + b.rows)
+                replace(a, factor=triangular(np.vstack([a.factor, b.factor])), rows=a.rows + b.rows)
                 for a, b in zip(self.groups, other.groups, strict=True)
             )
         )

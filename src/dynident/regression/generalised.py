@@ -24,6 +24,7 @@ from dynident.dynamics.equations import (
     PLAIN,
     NullSpace,
     Observed,
+    Sensor,
     contact_jacobian,
     null_space,
     touched,
@@ -133,7 +134,12 @@ def generalised(idim: Idim, log: Samples) -> Samples:
                 tau[s] += pulled(tree, robot, contact, q[s], log.wrenches[contact.name][s])
     numbers = {name: j for j, name in enumerate(robot.joint_names)}
     held = tuple((numbers[name], value) for name, value in log.locked.items())
-    observed = Observed(kind, still, held)
+    sensors = tuple(
+        Sensor(contact.name, log.name if log.tared else "")
+        for contact in robot.contacts
+        if contact.estimate and contact.name in log.wrenches
+    )
+    observed = Observed(kind, still, held, sensors=sensors)
     segments = log.segments
     sets: tuple[tuple[str, ...], ...] = ((),) * len(log.segments)
     rows = observed.rows(robot)

@@ -10,7 +10,7 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
-from dynident.dynamics.base import BaseParameters, base_parameters
+from dynident.dynamics.base import BaseParameters, observed_base
 from dynident.dynamics.equations import PLAIN, Observed
 from dynident.dynamics.idim import Attached, Idim, build_idim
 from dynident.recording.prepare import Samples
@@ -137,7 +137,9 @@ class Regression:
     ) -> tuple[GroupFactor, ...]:
         """Factors of each group's own columns, put where they stand among all."""
         names = [group.name for group in self.groups]
-        return spread(compress(blocks, names, [len(place) for place in places]), places, width)
+        found = spread(compress(blocks, names, [len(place) for place in places]), places, width)
+        pairs = zip(found, self.groups, strict=True)
+        return tuple(replace(factor, noise=group.noise) for factor, group in pairs)
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -176,7 +178,7 @@ class Problem(Regression):
     ) -> None:
         idim = build_idim(robot, friction, rotor, elements=elements)
         logs = checked_logs(idim, samples)
-        base = base_parameters(idim, observed=shown_by(logs))
+        base = observed_base(idim, shown_by(logs))
         super().__init__(base, logs, MotionRows(base, logs, progress=progress))
 
     @classmethod

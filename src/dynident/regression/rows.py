@@ -28,12 +28,10 @@ from dynident.regression.generalised import (
     free_groups,
     null_spaces,
 )
-from dynident.robot.model import Robot
+from dynident.robot.model import WRENCH, Robot
 
 CHUNK, SHORTEST_CHUNK, CHUNK_BYTES = 4096, 128, 2**24
 """Samples that are turned into rows at a time: fewer where there are many columns."""
-WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")
-"""Components of the base's wrench, in its link's axes about its origin."""
 FREE_OF = "free of "
 """Beginning of the names of combinations: then contacts, and a number."""
 KEEP_BYTES = 256 * 2**20
@@ -50,10 +48,14 @@ class RowGroup:
         ``joint_1``.
     unit : str
         Of y: ``Nm``, ``N``, ``rad`` or ``m``; ``1`` of combinations of scaled equations.
+    noise : str, optional
+        Whatever has the same here has the same sigma, as orthonormal combinations of equations
+        have; the group alone where it is empty.
     """
 
     name: str
     unit: str
+    noise: str = ""
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,10 @@ class RowSource(Protocol):
 
 
 def torque_groups(robot: Robot) -> tuple[RowGroup, ...]:
-    """The groups of a robot's equations of motion: its base's wrench, then its joints."""
+    """The groups of a robot's equations of motion: its base's wrench, then its joints.
+
+    The wrench is in the base link's axes about its origin.
+    """
     base = [RowGroup(f"base {part}", "N" if part[0] == "f" else "Nm") for part in WRENCH]
     joints = [
         RowGroup(joint.name, "N" if joint.kind == "prismatic" else "Nm") for joint in robot.joints
@@ -157,7 +162,9 @@ class MotionRows:
     def groups(self) -> tuple[RowGroup, ...]:
         """The equations of motion, then combinations of them that are free of contacts."""
         combined = [
-            RowGroup(f"{FREE_OF}{'+'.join(each.names)} {k + 1}", "1")
+            RowGroup(
+                f"{FREE_OF}{'+'.join(each.names)} {k + 1}", "1", FREE_OF + "+".join(each.names)
+            )
             for each in self.free
             for k in range(each.count)
         ]
@@ -325,16 +332,19 @@ class MotionRows:
 
 
 def beside(idim: Idim, log: Samples, some: slice | Integers) -> Conditions:
-    """What a log has at some of its samples that the friction depends on beside the motion."""
+    """What a log has at some of its samples that columns depend on beside the motion."""
+    wrenches = {}
+    if idim.sensors and isinstance(log, GeneralisedSamples):
+        wrenches = {each: log.wrenches[each.contact][some] for each in log.observed.sensors}
     if not idim.needs - {"load"}:
-        return FREE
+        return Conditions(wrenches=wrenches) if wrenches else FREE
     joints = [gear.number - 1 for gear in idim.gears]
     temperature, known = (
         signal[some][:, joints] if signal is not None and need in idim.needs else None
         for need, signal in (("temperature", log.temp), ("known", log.known))
     )
     time = np.arange(len(log.q))[some] / log.rate if "time" in idim.needs else None
-    return Conditions(temperature=temperature, time=time, known=known)
+    return Conditions(temperature=temperature, time=time, known=known, wrenches=wrenches)
 
 
 def split_rows(rows: Sequence[Array], sample: tuple[np.ndarray, ...]) -> Rows:

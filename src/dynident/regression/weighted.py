@@ -41,16 +41,21 @@ def group_sigma(factors: Factors, beta: Array, weights: Array) -> Array:
     """Standard deviation of each group's error.
 
     ``sigma_j^2 = ||e_j||^2 / (r_j - h_j)`` with the leverage ``h_j`` of the group's rows
-    under the weights that gave beta: the share of the parameters spent on them.
+    under the weights that gave beta: the share of the parameters spent on them. Sums over all
+    groups of one noise.
     """
     system = factors.weighted(weights)
     inverse = system.inverse()
-    sigma = np.empty(len(factors.groups))
+    kinds = {noise: k for k, noise in enumerate(dict.fromkeys(factors.shared))}
+    place = [kinds[noise] for noise in factors.shared]
+    squares, freedom, rows = np.zeros((3, len(kinds)))
     largest = np.sqrt(np.max(factors.squared_torques / np.maximum(1.0, factors.counts)))
-    for j, (group, weight) in enumerate(zip(factors.groups, weights, strict=True)):
+    for k, group, weight in zip(place, factors.groups, weights, strict=True):
         leverage = float(np.sum((group.factor[:, :-1] @ inverse / weight) ** 2))
-        freedom = max(group.rows - leverage, 0.1 * group.rows, 1.0)
-        sigma[j] = np.sqrt(group.squared_residual(beta) / freedom)
+        squares[k] += group.squared_residual(beta)
+        freedom[k] += group.rows - leverage
+        rows[k] += group.rows
+    sigma = np.sqrt(squares / np.maximum.reduce([freedom, 0.1 * rows, np.ones(len(rows))]))[place]
     # a noise-free simulation must neither divide by zero nor drown a prior in rounding
     return np.asarray(np.maximum(sigma, RESOLUTION * max(largest, np.finfo(float).tiny)))
 

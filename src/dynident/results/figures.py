@@ -320,9 +320,11 @@ def torque_series(
         q, dq, ddq = log.q[start:stop], log.dq[start:stop], log.ddq[start:stop]
         zero = np.broadcast_to(still, dq.shape)
         rotor_free = np.array([p.symbol.startswith("Ia") for p in idim.parameters])
-        gravity_only, rotors = theta.copy(), theta.copy()
+        gravity_only, rotors, sensors = theta.copy(), theta.copy(), np.zeros_like(theta)
         gravity_only[idim.inertial :] = 0.0
         rotors[: idim.inertial] = 0.0
+        idim.sensor_values(sensors)[:] = idim.sensor_values(theta)
+        idim.sensor_values(rotors)[:] = 0.0
         friction = np.where(rotor_free, 0.0, rotors)
         rotors = np.where(rotor_free, rotors, 0.0)
         gravity = idim.torque(gravity_only, q, zero, zero)
@@ -332,7 +334,8 @@ def torque_series(
         around = idim.follow(q, dq, log.rate, conditions=around)
         conditions = replace(around, load=idim.borne(body))
         values = {
-            "measured": log.tau[start:stop],
+            "measured": log.tau[start:stop]
+            - idim.drive_torque(sensors, q, dq, ddq, conditions=conditions),
             "inertia": body - moving + idim.drive_torque(rotors, q, dq, ddq),
             "velocity": moving - gravity,
             "gravity": gravity,

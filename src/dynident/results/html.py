@@ -30,9 +30,12 @@ from dynident.results.comparison import (
     with_error,
 )
 from dynident.results.figures import Series
-from dynident.results.parameters import BaseRow, base_rows
+from dynident.results.ground import ground
+from dynident.results.parameters import BaseRow, base_rows, sensor_rows
 from dynident.results.plots import (
     autocorrelation_figure,
+    foothold_figure,
+    force_figure,
     friction_figure,
     precision_figure,
     torque_figures,
@@ -58,6 +61,8 @@ from dynident.results.words import common, counted, number, percent
 
 GENERALISES = 1.5
 """Held-out error over fitted error up to which the page does not raise a doubt."""
+POINTS = 2000
+"""Samples of contact forces that are drawn."""
 ROUNDING = 1e-15
 INERTIA_ENTRIES = {
     "xx": (0, 0),
@@ -129,6 +134,7 @@ def html_report(result: Result, series: Sequence[Series]) -> str:
             fitted=fitted_table(result),
             facts=facts(result),
             errors=error_table(result),
+            ground=ground_plots(result),
             torques=[(log_title(result, s.name), torque_figures(result.robot, s)) for s in series],
             friction_plot=friction_figure(result.robot, fitted) if fitted else "",
             residual_plot=autocorrelation_figure(*plotted_residuals(result)),
@@ -140,6 +146,7 @@ def html_report(result: Result, series: Sequence[Series]) -> str:
             unidentifiable=result.base.unidentifiable,
             standard=standard_table(result),
             drives=drives(result),
+            sensors=sensor_table(result),
             certificate=certificate_words(result),
             active=result.estimate.active,
             settings=tuple(flattened(result.settings)),
@@ -533,6 +540,27 @@ def drives(result: Result) -> Table | None:
         return None
     rows = zip(result.robot.joint_names, cells, strict=True)
     return Table(("joint", *symbols), tuple(Row((n, *c)) for n, c in rows), ("joint",))
+
+
+def ground_plots(result: Result) -> list[tuple[str, str, str]]:
+    """Of each log of a floating robot its title, forces, and footholds; empty what is unknown."""
+    found = []
+    for log in (*result.samples, *result.held_out):
+        own = ground(result.idim, result.theta, log, result.lowpass_hz, POINTS)
+        if own is not None and (own.forces or own.stances):
+            forces = force_figure(own) if own.forces else ""
+            footholds = foothold_figure(own) if own.stances else ""
+            found.append((log_title(result, log.name), forces, footholds))
+    return found
+
+
+def sensor_table(result: Result) -> Table | None:
+    """What was estimated of sensors of forces."""
+    rows = sensor_rows(result)
+    if not rows:
+        return None
+    cells = ((row.name, number(row.value, 4), number(row.std, 2), row.unit) for row in rows)
+    return Table(("sensor", "value", "std", "unit"), tuple(map(Row, cells)), ("sensor", "unit"))
 
 
 def flattened(value: Any, path: str = "") -> Iterator[tuple[str, str]]:

@@ -19,7 +19,7 @@ from dynident.estimators.closed_loop import FreeError, SimulatedFigure
 from dynident.estimators.estimate import Estimate, Fitted, Shape, Track
 from dynident.regression.statistics import whiteness
 from dynident.results.figures import FitFigure
-from dynident.results.parameters import about_com, base_rows
+from dynident.results.parameters import about_com, base_rows, sensor_rows
 from dynident.results.result import Result, ValidationFigures
 
 SCHEMA = "dynident.result/1"
@@ -67,6 +67,7 @@ def result_dict(result: Result) -> dict[str, Any]:
         "borne_kg": dict(result.borne),
         "parameters": parameter_rows(result),
         "shape": shape_rows(estimate.shape),
+        "sensors": [row._asdict() for row in sensor_rows(result)],
         "fitted": fitted_rows(estimate.fitted),
         "track": track_dict(estimate.track),
         "standard": standard_rows(result),

@@ -37,6 +37,31 @@ class BaseRow(NamedTuple):
         return self.essential and self.low <= 0.0 <= self.high
 
 
+class SensorRow(NamedTuple):
+    """What was estimated of a sensor of forces, with its error bar."""
+
+    name: str
+    unit: str
+    value: float
+    std: float
+
+
+def sensor_rows(result: Result) -> tuple[SensorRow, ...]:
+    """Biases and orientations of sensors, where they were estimated."""
+    columns = result.idim.sensor_columns
+    places = {name: k for k, name in enumerate(result.base.names)}
+    std = result.estimate.covariance.std
+    return tuple(
+        SensorRow(
+            column.parameter.name,
+            column.unit,
+            float(value),
+            float(std[places[column.parameter.name]]),
+        )
+        for column, value in zip(columns, result.idim.sensor_values(result.theta), strict=True)
+    )
+
+
 def base_rows(result: Result) -> tuple[BaseRow, ...]:
     """The base parameters with standard deviations and 95 % intervals."""
     estimate, base = result.estimate, result.base

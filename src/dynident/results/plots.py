@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from dynident.core.arrays import Array
 from dynident.regression.rows import torque_groups
 from dynident.regression.statistics import autocorrelation
 from dynident.results.figures import Series
+from dynident.results.ground import Ground
 from dynident.results.parameters import BaseRow
 from dynident.robot.model import Robot
 
@@ -45,7 +47,8 @@ GREY, BLUE, ORANGE, GREEN, PINK, RED = (
     "#D55E00",
 )
 PALE = "#A9B0B7"
-LINES: tuple[tuple[str, str | tuple[int, tuple[int, ...]]], ...] = (
+Line = tuple[str, str | tuple[int, tuple[int, ...]]]
+LINES: tuple[Line, ...] = (
     ("#111111", "-"),
     (RED, "-"),
     (GREEN, "-"),
@@ -55,6 +58,12 @@ LINES: tuple[tuple[str, str | tuple[int, tuple[int, ...]]], ...] = (
     (PINK, (0, (4, 2))),
 )
 """Colours and dashes of models' friction curves."""
+FEET: list[Line] = [
+    (colour, dashes)
+    for dashes in (LINES[0][1], LINES[-1][1])
+    for colour in (BLUE, ORANGE, GREEN, PINK, RED, GREY)
+]
+"""Colours and dashes of contacts."""
 PARTS = {"inertia": BLUE, "velocity": ORANGE, "gravity": GREEN, "friction": PINK}
 
 STYLE: dict[str, Any] = {
@@ -152,6 +161,87 @@ def torque_figures(robot: Robot, series: Series) -> tuple[tuple[str, str], ...]:
                 axes.autoscale_view()
             found.append((group.name, drawn(figure, f"torque-{series.name}-{j}")))
         return tuple(found)
+
+
+def force_figure(ground: Ground) -> str:
+    """Contact forces of a floating robot over time, and their sum against its weight.
+
+    Parameters
+    ----------
+    ground : Ground
+
+    Returns
+    -------
+    str
+    """
+    breaks, whole = gaps(ground.time), bool(len(ground.total))
+    time = with_gaps(ground.time, breaks)
+    with styled():
+        figure = new_figure(4.4 if whole else 2.6)
+        grid = figure.add_gridspec(
+            2 if whole else 1, 1, left=0.075, right=0.99, top=0.93, bottom=0.1 if whole else 0.17
+        )
+        panels = grid.subplots(sharex=True, squeeze=False).ravel()
+        styles = styles_of(ground)
+        for name, force in ground.forces.items():
+            colour, dashes = styles[name]
+            panels[0].plot(
+                time, with_gaps(force, breaks), color=colour, ls=dashes, lw=0.9, label=name
+            )
+        if whole:
+            low = panels[1]
+            low.plot(time, with_gaps(ground.total, breaks), color=PALE, lw=2.4, label="measured")
+            low.plot(time, with_gaps(ground.asked, breaks), color=BLUE, lw=0.9, label="model")
+            low.axhline(ground.weight, color=GREY, lw=0.8, ls=(0, (4, 2)), label="weight")
+        for axes, label in zip(panels, ("of each contact [N]", "of all [N]"), strict=False):
+            axes.set_ylabel(label)
+            axes.margins(x=0.0)
+            legend(axes, len(FEET))
+        panels[-1].set_xlabel("time [s]")
+        return drawn(figure, f"forces-{ground.name}")
+
+
+def styles_of(ground: Ground) -> dict[str, Line]:
+    """Colour and dashes of each contact, the same in every figure."""
+    return dict(zip(ground.contacts, cycle(FEET), strict=False))
+
+
+def foothold_figure(ground: Ground) -> str:
+    """Where a floating robot's contacts stood, from above, and the path of its base.
+
+    Parameters
+    ----------
+    ground : Ground
+
+    Returns
+    -------
+    str
+    """
+    stood = {stance.contact for stance in ground.stances}
+    colours = {name: style[0] for name, style in styles_of(ground).items() if name in stood}
+    x, y = (
+        np.concatenate([ground.path[:, k], *(stance.track[:, k] for stance in ground.stances)])
+        for k in (0, 1)
+    )
+    share = (np.ptp(y) + 0.1) / (np.ptp(x) + 0.1)
+    with styled():
+        figure = new_figure(float(np.clip(0.9 + 0.9 * WIDTH * share, 2.4, 0.8 * WIDTH)))
+        axes = figure.add_axes((0.075, 0.12, 0.915, 0.8))
+        breaks = gaps(ground.time)
+        path = [with_gaps(part, breaks) for part in ground.path.T]
+        axes.plot(*path, color=PALE, lw=1.2, label="base")
+        axes.plot(*ground.path[0], "o", ms=5.0, mfc="white", mec=GREY, mew=0.9)
+        for stance in ground.stances:
+            colour = colours[stance.contact]
+            axes.plot(*stance.track.T, color=colour, lw=0.8)
+            axes.plot(*stance.track.mean(axis=0), "o", ms=4.0, color=colour, mew=0.0)
+        for name, colour in colours.items():
+            axes.plot([], [], "o", ms=4.0, color=colour, mew=0.0, label=name)
+        axes.set_aspect("equal", adjustable="datalim")
+        axes.set_xlabel("x [m]")
+        axes.set_ylabel("y [m]")
+        legend(axes, len(FEET))
+        return drawn(figure, f"footholds-{ground.name}")
 
 
 def autocorrelation_figure(errors: Sequence[Array], names: Sequence[str]) -> str:
@@ -363,10 +453,14 @@ def panel_title(joint: int, name: str) -> str:
     return f"{joint + 1}  {short}" if name.isascii() and name.isprintable() else str(joint + 1)
 
 
-def legend(axes: Axes) -> None:
+def legend(axes: Axes, columns: int = 4) -> None:
     """A legend in one line above the axes, clear of the data."""
     axes.legend(
-        loc="lower right", bbox_to_anchor=(1.0, 0.97), ncols=4, borderaxespad=0.0, borderpad=0.1
+        loc="lower right",
+        bbox_to_anchor=(1.0, 0.97),
+        ncols=columns,
+        borderaxespad=0.0,
+        borderpad=0.1,
     )
 
 

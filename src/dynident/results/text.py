@@ -18,7 +18,7 @@ from dynident.recording.prepare import Samples
 from dynident.regression.rows import FREE_OF
 from dynident.regression.statistics import TestResult
 from dynident.results.figures import ALL_SAMPLES, MOVING, FitFigure, JointError
-from dynident.results.parameters import base_rows
+from dynident.results.parameters import base_rows, sensor_rows
 from dynident.results.words import WIDTH, common, counted, entry, number, percent, table
 from dynident.robot.model import Robot
 
@@ -71,6 +71,7 @@ def summary(result: Result, full: bool = False) -> str:
         parameter_lines(result, full),
         drive_lines(result),
         shape_lines(result),
+        sensor_lines(result),
         informed_lines(result),
         error_lines(error_columns(result)),
         quality_lines(result),
@@ -407,6 +408,19 @@ def shape_lines(result: Result) -> list[str]:
         ("unit", units),
     ]
     return table("shape", found.names, columns)
+
+
+def sensor_lines(result: Result) -> list[str]:
+    """What was estimated of sensors of forces."""
+    rows = sensor_rows(result)
+    if not rows:
+        return []
+    columns = [
+        ("value", [number(row.value, 4) for row in rows]),
+        ("std", [number(row.std, 2) for row in rows]),
+        ("unit", [row.unit for row in rows]),
+    ]
+    return table("sensor", [row.name for row in rows], columns)
 
 
 def unit_of(shape: ShapeParameter, result: Result) -> str:

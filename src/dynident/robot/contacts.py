@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
+import pinocchio as pin
 from pydantic import field_validator
 
 from dynident.core.arrays import frozen
@@ -14,7 +15,7 @@ from dynident.core.errors import InputError
 from dynident.core.schema import Name, Number, Spec
 from dynident.core.text import nearest
 from dynident.robot.geometry import joint_placements, moving_joints, urdf_model
-from dynident.robot.model import Contact, Robot
+from dynident.robot.model import Contact, Robot, Unknown
 
 
 class ContactSpec(Spec):
@@ -34,6 +35,11 @@ class ContactSpec(Spec):
         What its sensor reads unloaded [N, Nm].
     sign : {1, -1}
         -1 where the log has what acts on the world, and not on the robot.
+    rpy : tuple of floats
+        How the sensor is turned in the frame: roll, pitch, yaw about its axes [rad].
+    estimate : tuple of {"bias", "orientation"}
+        Of its sensor, beside the bodies: what `bias` misses [N, Nm], by which angles its axes
+        are turned from the stated ones [rad].
     """
 
     name: Name
@@ -42,6 +48,8 @@ class ContactSpec(Spec):
     axes: Literal["frame", "world"] = "frame"
     bias: tuple[Number, ...] = (0.0,) * 6
     sign: Literal[1, -1] = 1
+    rpy: tuple[Number, Number, Number] = (0.0, 0.0, 0.0)
+    estimate: tuple[Unknown, ...] = ()
 
     @field_validator("bias")
     @classmethod
@@ -104,12 +112,14 @@ def with_contacts(robot: Robot, contacts: Sequence[ContactSpec]) -> Robot:
                 name=spec.name,
                 frame=wanted,
                 body=moving.index(carrier) + (0 if robot.floating else 1),
-                rotation=frozen(placement.rotation),
+                rotation=frozen(placement.rotation @ pin.rpy.rpyToMatrix(*spec.rpy)),
                 translation=frozen(placement.translation),
                 surface=spec.kind == "surface",
                 axes=spec.axes,
                 bias=frozen(np.array(spec.bias)),
                 sign=spec.sign,
+                rpy=spec.rpy,
+                estimate=tuple(dict.fromkeys(spec.estimate)),
             )
         )
     return replace(robot, contacts=tuple(found))

@@ -21,6 +21,10 @@ Equations = Literal["full", "joints", "base", "null-space"]
 EQUATIONS: tuple[Equations, ...] = ("full", "joints", "base", "null-space")
 """Of motion, that a log states: base wrench and joint torques; one of both; or what is free of the
 contacts' wrenches."""
+WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")
+"""Components of a wrench."""
+Unknown = Literal["bias", "orientation"]
+"""Of a sensor of forces, that can be estimated."""
 MOST_JOINTS = 100
 """Moving joints: the regressor's columns grow with them, and what it takes with their cube."""
 
@@ -82,7 +86,7 @@ class Contact:
     body : int
         Number of the joint that moves it; 0 is the base.
     rotation, translation : ndarray, shapes (3, 3) and (3,)
-        Placement of the frame in the body's [m].
+        Placement in the body's frame of this one, turned by `rpy` [m].
     surface : bool
         Whether it bears moments (six components), and is no point (three).
     axes : {"frame", "world"}
@@ -91,6 +95,11 @@ class Contact:
         What its sensor reads unloaded: force and moment [N, Nm].
     sign : {1, -1}
         -1 where the log has what acts on the world.
+    rpy : tuple of float
+        How its sensor is turned in the frame: roll, pitch, yaw [rad].
+    estimate : tuple of {"bias", "orientation"}
+        What of its sensor is not known, and estimated beside the bodies: what `bias` misses, and
+        a small turn of its axes.
     """
 
     name: str
@@ -102,6 +111,8 @@ class Contact:
     axes: Literal["frame", "world"] = "frame"
     bias: Array = field(default_factory=lambda: np.zeros(6))
     sign: Literal[1, -1] = 1
+    rpy: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    estimate: tuple[Unknown, ...] = ()
 
     @property
     def components(self) -> int:

@@ -19,9 +19,9 @@ from dynident.core.errors import InputError
 from dynident.core.inertia import from_com, inertia_matrix, smallest_eigenvalue
 from dynident.core.schema import Name, Number, validated
 from dynident.diagnosis.standing import check_bearing
-from dynident.dynamics.base import BaseParameters, base_parameters
-from dynident.dynamics.equations import PLAIN, Observed
-from dynident.dynamics.idim import Idim
+from dynident.dynamics.base import BaseParameters, observed_base
+from dynident.dynamics.equations import PLAIN, Observed, Sensor
+from dynident.dynamics.idim import Idim, SensorParameter
 from dynident.dynamics.whole import Model
 from dynident.estimators.closed_loop import FreeError, Simulation, free_errors
 from dynident.recording.prepare import Samples
@@ -70,6 +70,13 @@ class StoredShape(Part):
     value: Finite
 
 
+class StoredSensor(Part):
+    """What was estimated of a sensor of forces."""
+
+    name: Name
+    value: Finite
+
+
 class StoredLink(Part):
     """A link's inertial parameters about its centre of mass, in its joint frame."""
 
@@ -100,10 +107,12 @@ class StoredObserved(Part):
     still: bool
     locked: tuple[tuple[int, Finite], ...]
     free: tuple[tuple[Name, ...], ...]
+    sensors: tuple[tuple[Name, str], ...] = ()
 
     def observed(self) -> Observed:
         """As the model has it."""
-        return Observed(self.equations, self.still, self.locked, self.free)
+        sensors = tuple(Sensor(*each) for each in self.sensors)
+        return Observed(self.equations, self.still, self.locked, self.free, sensors)
 
 
 class StoredLoop(Part):
@@ -141,6 +150,7 @@ class Document(Part):
     prior_weight: Finite | None = None
     parameters: tuple[StoredParameter, ...]
     shape: tuple[StoredShape, ...] = ()
+    sensors: tuple[StoredSensor, ...] = ()
     fitted: tuple[StoredShape, ...] = ()
     free_simulation: tuple[StoredFree, ...] = ()
     standard: tuple[StoredLink, ...] | None
@@ -244,7 +254,11 @@ class StoredResult:
             theta[self.base.kept] = [row.value for row in document.parameters]
             return theta
         values = [joint.values() for joint in document.joints]
-        drives = [values[p.number - 1][p.symbol] for p in idim.drives]
+        sensors = {sensor.name: sensor.value for sensor in document.sensors}
+        drives = [
+            sensors[p.name] if isinstance(p, SensorParameter) else values[p.number - 1][p.symbol]
+            for p in idim.drives
+        ]
         return idim.join(self.phi(), np.array(drives))
 
     def phi(self) -> Array:
@@ -295,6 +309,9 @@ class StoredResult:
             return
         if tuple(row.link for row in document.standard) != robot.links:
             raise self.changed("its links")
+        own = {p.name for p in self.idim.drives if isinstance(p, SensorParameter)}
+        if {sensor.name for sensor in document.sensors} != own:
+            raise self.changed("what is estimated of its sensors")
         drives = self.idim.drives
         for number, joint in enumerate(document.joints, start=1):
             if set(joint.values()) != {p.symbol for p in drives if p.number == number}:
@@ -404,7 +421,7 @@ def read_result(path: str | Path) -> StoredResult:
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     observed = tuple(each.observed() for each in document.settings.observed) or (PLAIN,)
-    stored = StoredResult(path, document, study, base_parameters(idim, observed=observed))
+    stored = StoredResult(path, document, study, observed_base(idim, observed))
     stored.refuse_other_robot()
     stored.refuse_other_numbers()
     return stored

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from dynident.api import EVERY_METHOD
+from dynident.core.arrays import frozen
 from dynident.core.errors import InputError
 from dynident.core.options import Options, chosen, option_section, table
 from dynident.core.schema import (
@@ -31,7 +32,7 @@ from dynident.estimators.tracker import Alarm, Tracking
 from dynident.excitation.selection import Selecting
 from dynident.friction.models import FRICTIONS
 from dynident.recording.clock import Clocking
-from dynident.recording.floating import Floating
+from dynident.recording.floating import Floating, from_rpy
 from dynident.recording.mend import Mending, mend
 from dynident.recording.prepare import Count, Period, Preparation, Samples, prepare
 from dynident.recording.read import read_log
@@ -361,7 +362,14 @@ def limb(robot: Robot, frame: str, contacts: tuple[ContactSpec, ...]) -> Robot:
     found = beyond(with_contacts(robot, others), frame, own[0].name if own else None)
     if not own:
         return found
-    sensor = replace(found.contacts[0], bias=np.array(own[0].bias), sign=own[0].sign)
+    sensor = replace(
+        found.contacts[0],
+        bias=np.array(own[0].bias),
+        sign=own[0].sign,
+        rpy=own[0].rpy,
+        rotation=frozen(from_rpy(own[0].rpy)),
+        estimate=tuple(dict.fromkeys(own[0].estimate)),
+    )
     return replace(found, contacts=(sensor, *found.contacts[1:]))
 
 

@@ -1,0 +1,156 @@
+"""What bears a floating robot over a log: forces against its weight, and where its feet stood."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.core.arrays import Array, Booleans
+from dynident.dynamics import inverse_dynamics
+from dynident.dynamics.contacts import contact_motion, pulled
+from dynident.dynamics.idim import Idim
+from dynident.recording.filters import zero_phase_lowpass
+from dynident.recording.floating import matrices
+from dynident.recording.prepare import Samples
+from dynident.regression.generalised import GeneralisedSamples
+from dynident.regression.rows import beside
+from dynident.robot.model import Contact
+
+BRIEF = 0.05
+"""A stance that is shorter is none [s]."""
+
+
+@dataclass(frozen=True)
+class Stance:
+    """A contact that bears for a while.
+
+    Attributes
+    ----------
+    contact : str
+    track : ndarray, shape (samples, 2)
+        Where its frame was meanwhile, from above [m].
+    """
+
+    contact: str
+    track: Array
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What bears a floating robot over a log.
+
+    Attributes
+    ----------
+    name : str
+        Of the log.
+    contacts : tuple of str
+        All of the robot.
+    time : ndarray, shape (samples,)
+        [s]
+    forces : mapping of str to ndarray, shapes (samples,)
+        Of each measured contact, upwards on the robot [N]; low-passed.
+    total, asked : ndarray, shape (samples,)
+        Upwards on the base's rows: what sensors measured together, and what the model takes for
+        its motion [N].
+    weight : float
+        Of the model [N].
+    path : ndarray, shape (samples, 2)
+        Of the base from above [m]; empty where nobody knows it.
+    stances : tuple of Stance
+    """
+
+    name: str
+    contacts: tuple[str, ...]
+    time: Array
+    forces: Mapping[str, Array]
+    total: Array
+    asked: Array
+    weight: float
+    path: Array
+    stances: tuple[Stance, ...]
+
+
+def ground(idim: Idim, theta: Array, log: Samples, lowpass_hz: float, points: int) -> Ground | None:
+    """What bears the robot over a log; None where nothing of it is known.
+
+    Parameters
+    ----------
+    idim : Idim
+    theta : ndarray, shape (parameters,)
+    log : Samples
+    lowpass_hz : float
+    points : int
+        About so many samples are kept.
+    """
+    robot = idim.robot
+    level = np.allclose(robot.gravity[:2], 0.0) and robot.gravity[2] < 0.0
+    if not isinstance(log, GeneralisedSamples) or log.base is None or not level:
+        return None
+    if not robot.contacts or not log.base.oriented or log.base.still:
+        return None
+    step = max(1, len(log.q) // points)
+    measured = [contact for contact in robot.contacts if contact.name in log.wrenches]
+    whole = len(measured) == len(robot.contacts)
+    up: dict[str, list[Array]] = {contact.name: [] for contact in measured}
+    total, asked = [np.empty(0)], [np.empty(0)]
+    phi, _ = idim.split(theta)
+    for start, stop in log.runs:
+        run = slice(start, stop)
+        vertical = matrices(log.q[run, 3:7])[:, 2]
+        around = beside(idim, log, run)
+        sensors = np.zeros_like(theta)
+        idim.sensor_values(sensors)[:] = idim.sensor_values(theta)
+        motion = log.q[run], log.dq[run], log.ddq[run]
+        wrong = idim.drive_torque(sensors, *motion, conditions=around)[:, :3]
+
+        def upwards(force: Array, vertical: Array = vertical) -> Array:
+            found = np.einsum("ti,ti->t", vertical, force)
+            return zero_phase_lowpass(found[:, None], lowpass_hz, log.rate)[::step, 0]
+
+        for contact in measured:
+            force = pulled(idim.tree, robot, contact, motion[0], log.wrenches[contact.name][run])
+            up[contact.name].append(upwards(force[:, :3]))
+        if whole:
+            total.append(upwards(log.tau[run, :3] - wrong))
+            asked.append(upwards(inverse_dynamics(idim.tree, phi, *motion)[:, :3]))
+    time = np.concatenate([np.arange(a, b)[::step] / log.rate for a, b in log.runs])
+    return Ground(
+        log.name,
+        tuple(contact.name for contact in robot.contacts),
+        time,
+        {name: np.concatenate(parts) for name, parts in up.items()},
+        np.concatenate(total),
+        np.concatenate(asked),
+        float(np.sum(phi[:, 0]) * np.linalg.norm(robot.gravity)),
+        np.vstack([log.q[a:b:step, :2] for a, b in log.runs])
+        if log.base.placed
+        else np.empty((0, 2)),
+        stances(idim, log, step) if log.base.placed else (),
+    )
+
+
+def stances(idim: Idim, log: GeneralisedSamples, step: int) -> tuple[Stance, ...]:
+    """Where each contact stood, as long as it bore."""
+    found = []
+    for contact in idim.robot.contacts:
+        bears = bearing(log, contact)
+        for start, stop in log.runs:
+            edges = np.flatnonzero(np.diff(np.r_[False, bears[start:stop], False].astype(int)))
+            for a, b in zip(start + edges[::2], start + edges[1::2], strict=True):
+                if b - a >= BRIEF * log.rate:
+                    q = log.q[a : b : min(step, max(1, (b - a) // 4))]
+                    origin = contact_motion(idim.tree, idim.robot, contact, q).origin
+                    found.append(Stance(contact.name, origin[:, :2]))
+    return tuple(found)
+
+
+def bearing(log: GeneralisedSamples, contact: Contact) -> Booleans:
+    """Samples in which a contact bears, by the log or by how it was fitted."""
+    if contact.name in log.touching:
+        return np.asarray(log.touching[contact.name], dtype=bool)
+    bears = np.zeros(len(log.q), dtype=bool)
+    for (start, stop), names in zip(log.segments, log.sets, strict=True):
+        bears[start:stop] = contact.name in names
+    return bears
