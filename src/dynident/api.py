@@ -179,10 +179,10 @@ def identify(
     if SIMULATION in given:
         simulation = fitted_loop(given[SIMULATION], found)
         auxiliary = auxiliary_model(problem, simulation)
-        simulated = simulated_figures(auxiliary, found.beta)
+        simulated = simulated_figures(auxiliary, theta)
         stiff = stiffness_warnings(auxiliary, theta)
         if found.fitted is not None:
-            free = free_errors(problem, simulation, found.beta)
+            free = free_errors(problem, simulation, theta)
             simulated = tuple(
                 replace(each, free=own) for each, own in zip(simulated, free, strict=True)
             )
@@ -191,7 +191,7 @@ def identify(
             ValidationFigures(
                 log.name, *model_figures(problem.on(log), theta, lowpass_hz, scoring.score)
             ),
-            free=() if found.fitted is None else held_out_errors(problem, log, simulation, found),
+            free=() if found.fitted is None else held_out_errors(problem, log, simulation, theta),
         )
         for log in validation
     )
@@ -405,6 +405,8 @@ def position_reasons(
 ) -> list[Reason]:
     """What speaks against drives that were fitted to positions."""
     every = [Reason(DOUBTFUL, f"{name} holds the fit back") for name in found.active]
+    if found.fitted is not None:
+        every += [Reason(DOUBTFUL, words) for words in found.fitted.doubts]
     squares = [each.free[-1].rms ** 2 for each in fitted]
     known = float(np.sqrt(np.mean(squares)))
     for figures in held_out:
@@ -447,15 +449,15 @@ def fitted_loop(simulation: Simulation, found: Estimate) -> Simulation:
     if found.fitted is None:
         return simulation
     own = found.fitted
-    return simulation.of_encoders().tuned(own.gain, own.bias, own.delay)
+    return simulation.of_encoders().tuned(own.gain, own.bias, own.delay, own.mount)
 
 
 def held_out_errors(
-    problem: Problem, log: Samples, simulation: Simulation, found: Estimate
+    problem: Problem, log: Samples, simulation: Simulation, theta: Array
 ) -> tuple[FreeError, ...]:
     """Errors of free simulations of a held-out log."""
     own = replace(simulation, references=None, external=None)
-    return free_errors(problem.on(log), own, found.beta)[0]
+    return free_errors(problem.on(log), own, theta)[0]
 
 
 def plain(value: Any) -> Any:

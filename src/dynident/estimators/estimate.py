@@ -12,6 +12,7 @@ from dynident.core.arrays import Array
 from dynident.regression.covariance import Covariance
 from dynident.regression.essential import Essential
 from dynident.regression.statistics import Residuals, TestResult
+from dynident.simulation.mount import Mount
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,10 @@ class Fitted:
         What they may be, in SI units.
     uneven : tuple of str
         Joints whose errors friction that changes along a turn would take away.
+    mount : Mount or None
+        What the base stands on, where that was fitted.
+    doubts : tuple of str
+        What speaks against the mount.
     """
 
     names: tuple[str, ...]
@@ -77,6 +82,8 @@ class Fitted:
     matrix: Array
     cones: tuple[Cone, ...]
     uneven: tuple[str, ...] = ()
+    mount: Mount | None = None
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -192,6 +192,8 @@ def loop_words(simulation: Simulation) -> tuple[str, ...]:
         found.append("drive gains")
     if simulation.bias is not None and np.any(np.array(simulation.bias) != 0.0):
         found.append("encoder biases")
+    if simulation.mount is not None:
+        found.append("a mount that gives way, rigid in other engines")
     if not found:
         return ()
     return (f"of the law, and no part of the model: {', '.join(found)}",)

@@ -452,9 +452,7 @@ def stored_figures(
     if simulates:
         simulation = stored_loop(stored, samples)
         samples = with_law(samples, simulation)
-        (free,) = free_errors(
-            Problem.of(stored.base, samples), simulation, stored.base.matrix @ theta
-        )
+        (free,) = free_errors(Problem.of(stored.base, samples), simulation, theta)
     problem = Problem.of(stored.base, samples)
     settings = stored.document.settings
     lowpass = lowpass_hz or settings.lowpass_hz
@@ -472,24 +470,20 @@ def stored_figures(
 
 
 def stored_loop(stored: StoredResult, samples: Samples) -> Simulation:
-    """The loop of a stored result on another log, gains, biases and delay as they were fitted.
+    """The loop of a stored result on another log, what was fitted of it as it was found.
 
     Raises
     ------
     InputError
         When its study has no controller any more.
     """
-    study, n = stored.study, stored.idim.robot.n
+    study = stored.study
     if study.controller is None:
         raise InputError(f"{stored.path}: settings.study: has no 'controller'; was it edited?")
     simulation = build_simulation(
         study.controller, study.reference, study.simulation, stored.idim.robot, (samples,)
     ).of_encoders()
-    values = {each.name: each.value for each in stored.document.fitted}
-    gain = [values.get(f"gain{j + 1}", g) for j, g in enumerate(simulation.controller.gain)]
-    bias = [values.get(f"bias{j + 1}", 0.0) for j in range(n)]
-    delay = max(0.0, values.get("delay", simulation.controller.delay))
-    return simulation.tuned(np.array(gain), np.array(bias), delay)
+    return simulation.told({each.name: each.value for each in stored.document.fitted})
 
 
 def relocated(section: LogSection, files: Sequence[str]) -> LogSection:
