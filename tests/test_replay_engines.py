@@ -19,10 +19,10 @@ from dynident.dynamics.whole import Model
 from dynident.simulation.controller import pd, pid
 from dynident.simulation.law import held_targets
 from dynident.simulation.loop import Loop
-from dynident.simulation.reference import Reference
+from dynident.simulation.reference import Reference, held_means
 from dynident.simulation.rollout import rollout
 from dynident.study import engines
-from dynident.study.engines import ENGINES, Drive, drive_of, held
+from dynident.study.engines import ENGINES, Drive, drive_of
 from dynident.study.replay import loop_words
 
 WIDTH = np.full(3, 0.1)
@@ -132,7 +132,7 @@ def test_targets_are_held_as_our_own_simulation_holds_them(late, substeps):
     rng = np.random.default_rng(3)
     reference = rng.normal(size=(3, 12, 2))
     at = np.arange(10 * substeps) / substeps - late + 1
-    found = np.stack([held(signal, at, 1.0 / substeps) for signal in reference], axis=2)
+    found = np.stack([held_means(signal, at, 1.0 / substeps) for signal in reference], axis=2)
     for k, x in enumerate(at):
         w, by = np.zeros((2, 5)), np.zeros((2, 3))
         held_targets(reference, x, 1.0 / substeps, 0.005, w, by)

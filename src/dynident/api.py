@@ -135,6 +135,7 @@ def identify(
     blind = any(lacks_torque(log) for log in (*problem.samples, *validation))
     if blind:
         refuse_torque_methods(problem, method)
+        given[SIMULATION] = given[SIMULATION].of_encoders()
         problem = problem.on([with_law(log, given[SIMULATION]) for log in problem.samples])
         validation = tuple(with_law(log, given[SIMULATION]) for log in validation)
     borne = [
@@ -146,7 +147,8 @@ def identify(
     require_torque(problem)
     rows = ROWS[kind.rows]
 
-    if problem.idim.nonlinear and method not in OWN_SHAPES and not blind:
+    own_shapes = method in OWN_SHAPES or (blind and method == "cloe")
+    if problem.idim.nonlinear and not own_shapes:
         progress("shapes", 0.0)
         problem, found = nonlinear(problem, method, rows, given, progress)
         watch.lap("shapes")
@@ -217,7 +219,7 @@ def identify(
         *borne,
         *check_lowpass(lowpass_hz, logs),
         *unfitted_warnings(fitted),
-        *(() if blind else poor_fit_warnings(identification[0])),
+        *(() if blind and found.fitted is not None else poor_fit_warnings(identification[0])),
         *found.warnings,
         *([] if fit is None else lack_of_fit_warnings(fit, factors.names)),
         *stiff,
@@ -434,8 +436,8 @@ def refuse_torque_methods(problem: Problem, method: str) -> None:
     if method not in TORQUE_FREE:
         called = ", ".join(log.name for log in problem.samples if lacks_torque(log))
         raise InputError(
-            f"{called}: has no torque, which method {method} fits; "
-            f"{' and '.join(TORQUE_FREE)} fits positions under a [controller]"
+            f"{called}: has no torque, which method {method} fits; under a [controller] cloe fits "
+            "positions, and clie the law's torque"
         )
 
 

@@ -27,7 +27,7 @@ from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.loop import MOST_STEPS, Loop
 from dynident.simulation.mount import Mount, mount_of
 from dynident.simulation.plant import mean_inertia
-from dynident.simulation.reference import Reference
+from dynident.simulation.reference import Reference, held_means
 from dynident.simulation.rollout import Stretch, rollout, sensitive_rollout
 from dynident.simulation.stability import check_integration
 
@@ -479,6 +479,8 @@ def windows(log: Samples, horizon: float | None) -> list[tuple[int, int]]:
 def law_driven(log: Samples, simulation: Simulation) -> Samples:
     """A log with the torque of the controllers' law along the measured motion.
 
+    ``gain * sat(kp (qref - q) + kd (dqref - dq))``, or as the law is, its targets as late as told.
+
     Raises
     ------
     InputError
@@ -495,7 +497,13 @@ def law_driven(log: Samples, simulation: Simulation) -> Samples:
             f"{log.name}: has no torque; the law of p, pd and p-p of {log.q.shape[1]} joints "
             "alone can stand for it"
         )
-    w = np.stack([reference.q, reference.dq, reference.ddq, log.measured, log.dq], axis=2)
+    targets = [np.zeros_like(log.q) for _ in range(3)]
+    for start, stop in log.runs:
+        lead = min(start, LEAD)
+        late = np.arange(lead, lead + stop - start, dtype=float) - control.delay * log.rate
+        for own, signal in zip(targets, (reference.q, reference.dq, reference.ddq), strict=True):
+            own[start:stop] = held_means(signal[start - lead : stop], late)
+    w = np.stack([*targets, log.measured, log.dq], axis=2)
     output = np.clip(np.sum(control.D * w, axis=2), -control.limit, control.limit)
     return replace(log, tau=control.gain * output, torque="law")
 

@@ -104,7 +104,8 @@ def cloe(
 def clie(problem: Problem, simulation: Simulation, bars: ErrorBars = ErrorBars()) -> Estimate:
     """Closed-loop input error: the simulated torques fitted to the measured ones.
 
-    Parameters and errors as `cloe`.
+    Parameters and errors as `cloe`. In the place of torque that no log has is the law's, along
+    the measured motion.
 
     Raises
     ------

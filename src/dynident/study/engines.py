@@ -16,6 +16,7 @@ from dynident.results.pinocchio import pinocchio_model
 from dynident.results.terms import joint_terms
 from dynident.simulation.controller import DQ, Q
 from dynident.simulation.loop import Loop
+from dynident.simulation.reference import held_means
 
 LONGEST_STEP = 2.5e-4
 """Of the engines' integration, which is of first order [s]."""
@@ -112,7 +113,7 @@ def drive_of(loop: Loop) -> Drive:
     at = loop.lead + np.arange(count) / substeps - control.delay * loop.rate
     push = np.zeros((count, robot.n))
     for column, signal in enumerate((loop.reference.q, loop.reference.dq, loop.reference.ddq)):
-        push += control.D[:, column] * held(signal, at, 1.0 / substeps)
+        push += control.D[:, column] * held_means(signal, at, 1.0 / substeps)
     bias = np.zeros(robot.n) if loop.bias is None else loop.bias
     push += control.D[:, Q] * bias
     assert loop.q0 is not None
@@ -129,14 +130,6 @@ def drive_of(loop: Loop) -> Drive:
         np.array(loop.dq0),
         loop.width,
     )
-
-
-def held(signal: Array, at: Array, span: float) -> Array:
-    """Means of held signals over steps that begin at samples `at` and are `span` samples long."""
-    cell = np.ceil(at).astype(int) - 1
-    share = np.minimum(1.0, (cell + 1 - at) / span)[:, None]
-    before, after = (np.clip(k, 0, len(signal) - 1) for k in (cell, cell + 1))
-    return np.asarray(share * signal[before] + (1.0 - share) * signal[after])
 
 
 def in_pinocchio(model: Model, drive: Drive) -> Motion:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from dynident.api import with_law
+from dynident.api import lacks_torque, with_law
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.nearest import nearest_to_base
 from dynident.core.arrays import Array
@@ -23,6 +23,7 @@ from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.equations import PLAIN, Observed
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.whole import Model
+from dynident.estimators import TORQUE_FREE
 from dynident.estimators.closed_loop import FreeError, Simulation, free_errors
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples
@@ -169,6 +170,11 @@ class StoredResult:
     def idim(self) -> Idim:
         """The model."""
         return self.base.idim
+
+    @property
+    def needs_torque(self) -> bool:
+        """Whether its method fits measured torque alone."""
+        return self.document.method not in TORQUE_FREE
 
     @property
     def width(self) -> Array | None:
@@ -446,13 +452,14 @@ def stored_figures(
     study, robot = stored.study, stored.idim.robot
     section = relocated(study.log[0], files)
     simulates = bool(stored.document.fitted)
-    samples = study_samples(section, robot, study.prepare, torque=not simulates)
+    samples = study_samples(section, robot, study.prepare, stored.needs_torque)
     theta = stored.theta()
     free: tuple[FreeError, ...] = ()
+    if lacks_torque(samples) and not stored.needs_torque:
+        samples = with_law(samples, stored_loop(stored, samples))
     if simulates:
-        simulation = stored_loop(stored, samples)
-        samples = with_law(samples, simulation)
-        (free,) = free_errors(Problem.of(stored.base, samples), simulation, theta)
+        loop = stored_loop(stored, samples)
+        (free,) = free_errors(Problem.of(stored.base, samples), loop, theta)
     problem = Problem.of(stored.base, samples)
     settings = stored.document.settings
     lowpass = lowpass_hz or settings.lowpass_hz
@@ -578,10 +585,9 @@ def simulable_model(
     model, study = Model(stored.idim, theta), stored.study
     if not joint_terms(model).left:
         return model, said
-    torque = not stored.document.fitted
     try:
         logs = [
-            study_samples(section, stored.idim.robot, study.prepare, torque)
+            study_samples(section, stored.idim.robot, study.prepare, stored.needs_torque)
             for section in study.log
             if section.use == "identify"
         ]
