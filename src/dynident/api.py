@@ -448,10 +448,7 @@ def with_law(log: Samples, simulation: Simulation) -> Samples:
 
 def fitted_loop(simulation: Simulation, found: Estimate) -> Simulation:
     """The loop as an estimate has it, where it was fitted with the drives."""
-    if found.fitted is None:
-        return simulation
-    own = found.fitted
-    return simulation.of_encoders().tuned(own.gain, own.bias, own.delay, own.mount)
+    return simulation if found.fitted is None else found.fitted.loop
 
 
 def held_out_errors(

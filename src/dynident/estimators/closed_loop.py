@@ -7,7 +7,7 @@ built from it is free of the measurement's noise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
@@ -325,9 +325,12 @@ def simulated_figures(auxiliary: Auxiliary, theta: Array) -> tuple[SimulatedFigu
 
 
 def free_errors(
-    problem: Problem, simulation: Simulation, theta: Array
+    problem: Problem,
+    simulation: Simulation,
+    theta: Array,
+    horizons: Sequence[float | None] = HORIZONS,
 ) -> tuple[tuple[FreeError, ...], ...]:
-    """Errors of free simulations of each log over `HORIZONS`, from the first sample on.
+    """Errors of free simulations of each log over horizons, from the first sample on.
 
     A mount, which no encoder reads, does not begin anew.
 
@@ -337,7 +340,7 @@ def free_errors(
     """
     found: list[list[FreeError]] = [[] for _ in problem.samples]
     stands = [] if simulation.mount is None else whole_stands(problem, simulation, theta)
-    for horizon in HORIZONS:
+    for horizon in horizons:
         loops = auxiliary_model(problem, simulation, horizon).loops
         for k, (log, own, errors) in enumerate(zip(problem.samples, loops, found, strict=True)):
             squares, count = np.zeros(log.q.shape[1]), 0

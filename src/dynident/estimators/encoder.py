@@ -858,19 +858,15 @@ def concluded(
     often = "" if step == 1 else f", one sample in {step}"
     steps = len(found.history) - 1
     tuned, asked = unknowns.tuned(x, simulation), unknowns.asked
-    assert tuned.bias is not None
     fitted = Fitted(
         unknowns.names[:asked],
         unknowns.units,
         x[:asked],
         np.sqrt(np.maximum(np.diag(matrix), 0.0))[:asked],
-        tuned.controller.gain,
-        np.array(tuned.bias),
-        tuned.controller.delay,
+        tuned,
         matrix[:asked, :asked],
         cones,
         uneven_joints(problem, simulation, unknowns, x),
-        tuned.mount,
         doubts,
     )
     a, b = unknowns.linear, len(unknowns.columns)

@@ -153,7 +153,7 @@ def replay(stored: StoredResult, files: Sequence[str], engine: str = OURS) -> Re
         here = rollout(loop, model.theta)
         motions = [measured - here.measured]
         if engine != OURS:
-            there = ENGINES[engine](exported, drive_of(loop))
+            there = ENGINES[engine](exported, drive_of(loop), model)
             motions += [measured - bias - there.q, there.q - here.q]
             notes = there.notes
             for words, q in there.otherwise:

@@ -28,6 +28,7 @@ from dynident.estimators.closed_loop import FreeError, Simulation, free_errors
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
+from dynident.results.cost import cost_words, law_words
 from dynident.results.figures import check_lowpass, model_figures
 from dynident.results.json import SCHEMA
 from dynident.results.mjcf import standard_mjcf
@@ -543,7 +544,7 @@ def stored_urdf(
     """
     model, said = simulable_model(stored, repair)
     document, notes = standard_urdf(model.idim, model.theta)
-    return document, (*said, *notes)
+    return document, (*said, *notes, *costs(stored, model, "URDF"))
 
 
 def stored_mjcf(
@@ -566,7 +567,35 @@ def stored_mjcf(
     """
     model, said = simulable_model(stored, repair)
     document, notes = standard_mjcf(model.idim, model.theta, folder, stored.width)
-    return document, (*said, *notes)
+    return document, (*said, *notes, *costs(stored, model, "MJCF"))
+
+
+def costs(stored: StoredResult, near: Model, kind: str) -> tuple[str, ...]:
+    """What is not in a file and what that costs, where positions were fitted."""
+    if not stored.document.fitted:
+        return ()
+    words = law_words(stored.idim, [each.name for each in stored.document.fitted], kind)
+    try:
+        logs = fitted_logs(stored)
+        loop = stored_loop(stored, logs[0])
+    except InputError:  # the log is gone: what is lost is named at least
+        return words
+    return (*words, *cost_words(stored.base, logs, loop, stored.model, near, kind))
+
+
+def fitted_logs(stored: StoredResult) -> list[Samples]:
+    """The logs that a result was made of, read again.
+
+    Raises
+    ------
+    InputError
+    """
+    study = stored.study
+    return [
+        study_samples(section, stored.idim.robot, study.prepare, stored.needs_torque)
+        for section in study.log
+        if section.use == "identify"
+    ]
 
 
 def simulable_model(
@@ -582,15 +611,11 @@ def simulable_model(
         As of `consistent_theta`.
     """
     theta, said = consistent_theta(stored, repair)
-    model, study = Model(stored.idim, theta), stored.study
+    model = Model(stored.idim, theta)
     if not joint_terms(model).left:
         return model, said
     try:
-        logs = [
-            study_samples(section, stored.idim.robot, study.prepare, stored.needs_torque)
-            for section in study.log
-            if section.use == "identify"
-        ]
+        logs = fitted_logs(stored)
     except InputError as error:
         reason = f"fv, fc and off stand alone, for the log cannot be read again: {error}"
         return model, (*said, reason)
