@@ -103,7 +103,9 @@ def emps_tables(lines: list[str]) -> None:
     for method in METHODS:
         simulation = Simulation(controller, width=width, start=START)
         found = fitted(method, problem, simulation)
-        figure = simulated_figures(auxiliary_model(problem, simulation), found.beta)[0]
+        figure = simulated_figures(
+            auxiliary_model(problem, simulation), problem.base.standard(found.beta)
+        )[0]
         cells = [
             f"{v:.4g} ({100 * (v / p - 1):+.2f} %)"
             for v, p in zip(found.beta, PUBLISHED, strict=True)
@@ -206,7 +208,7 @@ def pulses_table(lines: list[str], slide: Slide, beta: Array) -> None:
             external=None if force is None else (np.ascontiguousarray(force),),
         )
         auxiliary = auxiliary_model(on, simulation)
-        motion = auxiliary.motions(beta)[0]
+        motion = auxiliary.motions(on.base.standard(beta))[0]
         error = samples.measured - motion.q
         # the log's voltage holds the pulses, the simulated torque is the controller's
         drive = motion.tau if force is None else motion.tau + force

@@ -359,10 +359,27 @@ def test_what_is_not_fitted_is_refused(tmp_path, fitting, words):
 def test_methods_that_fit_torque_refuse_logs_without(tmp_path):
     robot, loop, theta = twin(tmp_path, 4.0)
     problem = di.Problem(robot, di.prepare(log_of(loop, theta), bandwidth=10.0))
-    with pytest.raises(InputError, match="has no torque, which method wls fits; cloe fits"):
+    with pytest.raises(
+        InputError, match=r"has no torque, which method wls fits; under a \[controller\] cloe"
+    ):
         di.identify(problem, "wls")
     with pytest.raises(InputError, match="the law of p, pd and p-p"):
         di.identify(problem, "cloe", simulation=di.Simulation(pid(9.0, 1.0, 1.0, n=3)))
+
+
+def test_clie_fits_the_torque_of_the_law_where_none_is_measured(tmp_path):
+    """Of targets that come late by no whole number of samples; base parameters, links free."""
+    robot, loop, theta = twin(tmp_path, 5.0, bias=None)
+    problem = di.Problem(robot, di.prepare(log_of(loop, theta), bandwidth=10.0))
+    simulation = di.Simulation(pd(KP, KD, delay=DELAY), width=0.03)
+    found = di.identify(problem, "clie", simulation=simulation)
+    true, std = problem.base.matrix @ theta, np.sqrt(np.diag(found.estimate.covariance.matrix))
+    assert np.all(np.abs(found.estimate.beta - true) < 4.0 * std)
+    assert np.median(std / np.abs(true)) < 0.02
+    assert "torque of the law" in found.summary()
+    assert found.settings["logs"][0]["torque"] == "law"
+    early = di.identify(problem, "clie", simulation=di.Simulation(pd(KP, KD), width=0.03))
+    assert not np.all(np.abs(early.estimate.beta - true) < 4.0 * std)
 
 
 def test_targets_that_never_move_and_chatter_are_refused(tmp_path):
@@ -436,11 +453,17 @@ def test_from_the_command_line_alone(tmp_path, capsys):
     assert run(["validate", stored, str(tmp_path / "test.csv"), "--json"]) == 0
     (log,) = json.loads(capsys.readouterr().out)["validation"]
     assert log["free_simulation"][-1]["overall_rms_mrad"] < 2.0
-    study.write_text(study.read_text().replace('"cloe"', '"wls"'))
+    text = study.read_text()
+    study.write_text(text.replace('"cloe"', '"clie"'))
+    assert run(["identify", str(study), "-o", str(tmp_path / "law"), "--no-report"]) == 0
+    stored = str(tmp_path / "law" / "result.json")
+    assert run(["validate", stored, str(tmp_path / "test.csv")]) == 0
+    assert "torque error" in capsys.readouterr().out
+    study.write_text(text.replace('"cloe"', '"wls"'))
     assert run(["identify", str(study)]) == 2
     words = capsys.readouterr().err
     assert "no column 'tau_j1'" in words
-    assert "without torques method cloe fits the positions" in words
+    assert "without torques cloe fits positions" in words
 
 
 def test_options_are_said_once():

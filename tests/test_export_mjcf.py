@@ -458,3 +458,33 @@ def test_refusals(tmp_path: Path) -> None:
     write(tmp_path, ARM.replace('"b1"', '"c1"'))
     with pytest.raises(InputError, match="its joints are no longer those of the robot"):
         model_mjcf(robot, bodies(2))
+
+
+@pytest.mark.parametrize(("main", "part"), [("", ""), ("meshes", ""), ("", "meshes")])
+def test_meshes_that_an_included_file_names_are_found_from_elsewhere(tmp_path, main, part):
+    """MuJoCo looks for them from the main file's folder, be the setting here or there."""
+    corners = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
+    faces = [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
+    where = tmp_path / (main or part)
+    where.mkdir(exist_ok=True)
+    lines = ["v {} {} {}".format(*c) for c in corners]
+    lines += ["f {} {} {}".format(*(k + 1 for k in f)) for f in faces]
+    (where / "m.obj").write_text("\n".join(lines))
+    setting = '<compiler meshdir="{}"/>'
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "part.xml").write_text(
+        f"<mujoco>{setting.format(part) if part else ''}"
+        '<asset><mesh name="m" file="m.obj"/></asset></mujoco>'
+    )
+    (tmp_path / "robot.xml").write_text(
+        f"<mujoco>{setting.format(main) if main else ''}<include file='parts/part.xml'/>"
+        '<worldbody><body name="b"><joint name="j"/><geom type="mesh" mesh="m"/>'
+        '<inertial pos="0 0 0.1" mass="1" diaginertia="0.01 0.01 0.01"/></body></worldbody>'
+        "</mujoco>"
+    )
+    idim = build_idim(load_robot(tmp_path / "robot.xml"))
+    far = tmp_path / "far" / "away"
+    far.mkdir(parents=True)
+    document, _ = standard_mjcf(idim, idim.nominal, far)
+    (far / "robot.xml").write_bytes(document)
+    assert mujoco.MjModel.from_xml_path(str(far / "robot.xml")).nmesh == 1

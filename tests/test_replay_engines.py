@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -14,15 +15,17 @@ from test_encoder import BIAS, DELAY, DRIVES, KD, KP, RATE, Z1, twin
 import dynident as di
 from dynident.cli import run
 from dynident.core.errors import InputError, RolloutError
-from dynident.dynamics.idim import build_idim
+from dynident.dynamics.idim import Attached, build_idim
 from dynident.dynamics.whole import Model
+from dynident.friction.elements import spring
 from dynident.simulation.controller import pd, pid
 from dynident.simulation.law import held_targets
 from dynident.simulation.loop import Loop
-from dynident.simulation.reference import Reference
+from dynident.simulation.reference import Reference, held_means
+from dynident.simulation.resistance import resistance
 from dynident.simulation.rollout import rollout
 from dynident.study import engines
-from dynident.study.engines import ENGINES, Drive, drive_of, held
+from dynident.study.engines import ENGINES, Drive, drive_of
 from dynident.study.replay import loop_words
 
 WIDTH = np.full(3, 0.1)
@@ -38,14 +41,18 @@ def engine(name: str):
     return ENGINES[name]
 
 
+def simulated(run_in, model: Model, loop: Loop) -> engines.Motion:
+    return run_in(model, drive_of(loop), model)
+
+
 @pytest.mark.parametrize("name", ENGINES)
 @pytest.mark.parametrize("limit", [np.inf, 12.0])
 def test_engines_move_as_we_do(name, limit, tmp_path):
-    _, loop, theta = twin(tmp_path, 4.0, width=WIDTH)
+    _, loop, theta = twin(tmp_path, 2.0, width=WIDTH)
     loop = replace(loop, controller=replace(loop.controller, limit=np.full(3, limit)))
     ours = rollout(loop, theta)
     assert (np.max(np.abs(ours.tau)) > 12.0) == np.isinf(limit)
-    there = engine(name)(Model(loop.idim, theta), drive_of(loop))
+    there = simulated(engine(name), Model(loop.idim, theta), loop)
     assert there.q.shape == ours.q.shape
     moved = rms(ours.q - ours.q[0])
     assert rms(there.q - ours.q) < 5e-3 * moved
@@ -55,14 +62,14 @@ def test_engines_move_as_we_do(name, limit, tmp_path):
     )  # fmt: skip
     without = theta.copy()
     without[loop.idim.inertial :: 4] = 0.05  # other rotors: the bound is not that wide
-    other = engine(name)(Model(loop.idim, without), drive_of(loop))
+    other = simulated(engine(name), Model(loop.idim, without), loop)
     assert rms(other.q - ours.q) > 1e-2 * moved
 
 
 def test_friction_loss_of_mujocos_own_softness_is_another_friction(tmp_path):
-    _, loop, theta = twin(tmp_path, 4.0, width=WIDTH)
+    _, loop, theta = twin(tmp_path, 2.0, width=WIDTH)
     ours = rollout(loop, theta)
-    there = engine("mujoco")(Model(loop.idim, theta), drive_of(loop))
+    there = simulated(engine("mujoco"), Model(loop.idim, theta), loop)
     ((words, plain),) = there.otherwise
     assert "MuJoCo's own softness" in words
     assert rms(plain - ours.q) > 3.0 * rms(there.q - ours.q)
@@ -94,12 +101,12 @@ def test_what_was_held_stays_held_and_meshes_may_be_missing(name, tmp_path):
     loop = Loop(idim, pd((60.0, 40.0), (2.0, 1.5)), Reference(RATE, q, still, still), "sdirk2", 1,
                 WIDTH[:2], q0=q[0], dq0=np.zeros(2), held=True)  # fmt: skip
     ours = rollout(loop, theta)
-    there = engine(name)(Model(idim, theta), drive_of(loop))
+    there = simulated(engine(name), Model(idim, theta), loop)
     assert rms(there.q - ours.q) < 5e-3 * rms(ours.q - ours.q[0])
 
 
 def test_motors_of_coupled_drives_are_tendons_of_mujoco(tmp_path):
-    _, loop, theta = twin(tmp_path, 4.0, width=WIDTH)
+    _, loop, theta = twin(tmp_path, 2.0, width=WIDTH)
     robot = loop.idim.robot
     turns = np.eye(3)
     turns[2, 1] = 1.0
@@ -108,7 +115,7 @@ def test_motors_of_coupled_drives_are_tendons_of_mujoco(tmp_path):
     drives = np.array([values[p.symbol] for p in idim.drives])
     full = idim.join(theta[: idim.inertial].reshape(-1, 10), drives)
     ours = rollout(replace(loop, idim=idim), full)
-    there = {name: engine(name)(Model(idim, full), drive_of(loop)) for name in ENGINES}
+    there = {name: simulated(engine(name), Model(idim, full), loop) for name in ENGINES}
     assert rms(there["mujoco"].q - ours.q) < 5e-3 * rms(ours.q - ours.q[0])
     assert "which has no place for it: fvm3, fcm3" in there["pinocchio"].notes[0]
     assert rms(there["pinocchio"].q - ours.q) > 3.0 * rms(there["mujoco"].q - ours.q)
@@ -121,7 +128,7 @@ def test_pinocchios_steps_are_of_first_order(tmp_path, monkeypatch):
     errors = []
     for step in (1e-3, 5e-4, 2.5e-4):
         monkeypatch.setattr(engines, "LONGEST_STEP", step)
-        errors.append(rms(ENGINES["pinocchio"](model, drive_of(loop)).q - fine))
+        errors.append(rms(simulated(ENGINES["pinocchio"], model, loop).q - fine))
     assert 1.6 < errors[0] / errors[1] < 2.5
     assert 1.6 < errors[1] / errors[2] < 2.5
 
@@ -132,23 +139,43 @@ def test_targets_are_held_as_our_own_simulation_holds_them(late, substeps):
     rng = np.random.default_rng(3)
     reference = rng.normal(size=(3, 12, 2))
     at = np.arange(10 * substeps) / substeps - late + 1
-    found = np.stack([held(signal, at, 1.0 / substeps) for signal in reference], axis=2)
+    found = np.stack([held_means(signal, at, 1.0 / substeps) for signal in reference], axis=2)
     for k, x in enumerate(at):
         w, by = np.zeros((2, 5)), np.zeros((2, 3))
         held_targets(reference, x, 1.0 / substeps, 0.005, w, by)
         np.testing.assert_allclose(found[k], w[:, :3], atol=1e-9)
 
 
-def test_what_an_engine_lacks_shows_in_its_motion(tmp_path):
-    _, loop, theta = twin(tmp_path, 4.0, width=WIDTH)
+@pytest.mark.parametrize("name", ENGINES)
+def test_what_an_engine_lacks_shows_in_its_motion_and_a_plugin_gives_it(name, tmp_path):
+    _, loop, theta = twin(tmp_path, 2.0, width=WIDTH)
     idim = build_idim(loop.idim.robot, "stribeck")
     drives = np.column_stack([DRIVES, [0.0, 6.0, 0.0]]).ravel()
     full = idim.join(theta[: idim.inertial].reshape(-1, 10), drives)
     ours = rollout(replace(loop, idim=idim), full)
-    there = ENGINES["pinocchio"](Model(idim, full), drive_of(loop))
-    assert there.notes == ("not in the model of Pinocchio, which has no place for it: fs2",)
-    plain = ENGINES["pinocchio"](Model(loop.idim, theta), drive_of(loop))
-    assert rms(there.q - ours.q) > 5.0 * rms(plain.q - rollout(loop, theta).q)
+    there = simulated(engine(name), Model(idim, full), loop)
+    assert "which has no place for it: fs2" in there.notes[0]
+    (plugged,) = (q for words, q in there.otherwise if "plugin" in words)
+    assert rms(plugged - ours.q) < 5e-3 * rms(ours.q - ours.q[0])
+    assert rms(there.q - ours.q) > 5.0 * rms(plugged - ours.q)
+
+
+@pytest.mark.parametrize("friction", ["uneven", "stribeck"])
+def test_all_friction_of_a_model_is_one_function_of_the_motion(friction, tmp_path):
+    _, loop, _ = twin(tmp_path, 1.0)
+    idim = build_idim(loop.idim.robot, friction, elements=[Attached(1, spring())])
+    rng = np.random.default_rng(0)
+    theta = idim.join(loop.idim.robot.nominal, rng.uniform(0.1, 1.0, len(idim.drives)))
+    q, dq = rng.normal(size=(2, 3))
+    at = resistance(idim, theta, WIDTH)
+    tau, slope = at(q, dq)
+    true = idim.drive_torque(theta, q[None], dq[None], np.zeros((1, 3)), WIDTH)[0]
+    np.testing.assert_allclose(tau, true, rtol=1e-9)
+    steps = 1e-6 * np.eye(3)
+    quotient = [(at(q, dq + h)[0] - at(q, dq - h)[0])[j] / 2e-6 for j, h in enumerate(steps)]
+    np.testing.assert_allclose(slope, quotient, rtol=1e-6)
+    with pytest.raises(InputError, match="friction with states"):
+        resistance(build_idim(loop.idim.robot, "dahl"), np.zeros(0), WIDTH)
 
 
 def test_laws_that_other_engines_do_not_have_are_refused(tmp_path):
@@ -170,7 +197,7 @@ def test_a_motion_that_runs_away_is_an_error(name, tmp_path):
     away = replace(loop.controller, gain=-np.ones(3))
     drive: Drive = drive_of(replace(loop, controller=away))
     with pytest.raises(RolloutError, match="diverges at t ="):
-        engine(name)(Model(loop.idim, theta), drive)
+        engine(name)(Model(loop.idim, theta), drive, Model(loop.idim, theta))
 
 
 def test_biases_of_encoders_reach_the_law(tmp_path):
@@ -250,6 +277,18 @@ def test_friction_that_engines_lack_is_stood_for_and_said(z1, tmp_path, capfd):
     assert run(command) == 0
     near = json.loads(capfd.readouterr().out)
     assert "nearest along the fitted motion to what is not there (fcs1, fcc1" in near["notes"][0]
+    (plugged,) = (words for words in near["notes"] if "(a plugin)" in words)
+    ours = near["overall_rms_mrad"]["dynident"]
+    assert float(plugged.rsplit(" ", 1)[1]) == pytest.approx(ours, rel=0.1)
+    assert run(["export", str(result), "--mjcf", str(tmp_path / "z1.xml")]) == 0
+    said = capfd.readouterr().err
+    assert "not in the MJCF, but in result.json and in draws as npz or yaml" in said
+    assert "for it is of the loop: delay" in said
+    (cost,) = (line for line in said.splitlines() if "costs in free" in line)
+    found = re.search(r"([+-][0-9.]+) mrad: ([0-9.]+), by all of it ([0-9.]+)", cost)
+    more, theirs, whole = map(float, found.groups())
+    assert more == pytest.approx(theirs - whole, abs=0.1)
+    assert more > 0.0
     log.unlink()
     assert run(command) == 0
     far = json.loads(capfd.readouterr().out)

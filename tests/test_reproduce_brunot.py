@@ -89,9 +89,10 @@ def test_cloe_has_by_far_the_smallest_singular_values(found, kind):
 
 
 def test_positions_hardly_answer_to_the_parameters(found):
-    beta = values(found, "decimated", "clie").estimate.beta
-    auxiliary = auxiliary_model(found.main.problem, found.main.simulation)
-    (before,), (after,) = auxiliary.motions(beta), auxiliary.motions(1.1 * beta)
+    problem = found.main.problem
+    theta = problem.base.standard(values(found, "decimated", "clie").estimate.beta)
+    auxiliary = auxiliary_model(problem, found.main.simulation)
+    (before,), (after,) = auxiliary.motions(theta), auxiliary.motions(1.1 * theta)
     position = np.linalg.norm(after.q - before.q, axis=0) / np.linalg.norm(before.q, axis=0)
     torque = np.linalg.norm(after.tau - before.tau, axis=0) / np.linalg.norm(before.tau, axis=0)
     assert np.all(np.abs(torque - 0.1) < 0.03)

@@ -195,7 +195,7 @@ def test_emps_pulses_are_simulated_with_their_force():
         external = None if force is None else (force,)
         simulation = Simulation(controller, width=5e-4, external=external)
         auxiliary = auxiliary_model(problem, simulation)
-        rms.append(simulated_figures(auxiliary, fit.estimate.beta)[0].position_rms[0])
+        rms.append(simulated_figures(auxiliary, fit.theta)[0].position_rms[0])
     assert rms[1] < 3e-6
     assert rms[0] > 20.0 * rms[1]
 

@@ -138,6 +138,7 @@ def identify(
     blind = any(lacks_torque(log) for log in (*problem.samples, *validation))
     if blind:
         refuse_torque_methods(problem, method)
+        given[SIMULATION] = given[SIMULATION].of_encoders()
         problem = problem.on([with_law(log, given[SIMULATION]) for log in problem.samples])
         validation = tuple(with_law(log, given[SIMULATION]) for log in validation)
     borne = [
@@ -149,7 +150,8 @@ def identify(
     require_torque(problem)
     rows = ROWS[kind.rows]
 
-    if problem.idim.nonlinear and method not in OWN_SHAPES and not blind:
+    own_shapes = method in OWN_SHAPES or (blind and method == "cloe")
+    if problem.idim.nonlinear and not own_shapes:
         progress("shapes", 0.0)
         problem, found = nonlinear(problem, method, rows, given, progress)
         watch.lap("shapes")
@@ -182,10 +184,10 @@ def identify(
     if SIMULATION in given:
         simulation = fitted_loop(given[SIMULATION], found)
         auxiliary = auxiliary_model(problem, simulation)
-        simulated = simulated_figures(auxiliary, found.beta)
+        simulated = simulated_figures(auxiliary, theta)
         stiff = stiffness_warnings(auxiliary, theta)
         if found.fitted is not None:
-            free = free_errors(problem, simulation, found.beta)
+            free = free_errors(problem, simulation, theta)
             simulated = tuple(
                 replace(each, free=own) for each, own in zip(simulated, free, strict=True)
             )
@@ -194,7 +196,7 @@ def identify(
             ValidationFigures(
                 log.name, *model_figures(problem.on(log), theta, lowpass_hz, scoring.score)
             ),
-            free=() if found.fitted is None else held_out_errors(problem, log, simulation, found),
+            free=() if found.fitted is None else held_out_errors(problem, log, simulation, theta),
         )
         for log in validation
     )
@@ -220,7 +222,7 @@ def identify(
         *borne,
         *check_lowpass(lowpass_hz, logs),
         *unfitted_warnings(fitted),
-        *(() if blind else poor_fit_warnings(identification[0])),
+        *(() if blind and found.fitted is not None else poor_fit_warnings(identification[0])),
         *found.warnings,
         *([] if fit is None else lack_of_fit_warnings(fit, factors.names)),
         *stiff,
@@ -409,6 +411,8 @@ def position_reasons(
 ) -> list[Reason]:
     """What speaks against drives that were fitted to positions."""
     every = [Reason(DOUBTFUL, f"{name} holds the fit back") for name in found.active]
+    if found.fitted is not None:
+        every += [Reason(DOUBTFUL, words) for words in found.fitted.doubts]
     squares = [each.free[-1].rms ** 2 for each in fitted]
     known = float(np.sqrt(np.mean(squares)))
     for figures in held_out:
@@ -436,8 +440,8 @@ def refuse_torque_methods(problem: Problem, method: str) -> None:
     if method not in TORQUE_FREE:
         called = ", ".join(log.name for log in problem.samples if lacks_torque(log))
         raise InputError(
-            f"{called}: has no torque, which method {method} fits; "
-            f"{' and '.join(TORQUE_FREE)} fits positions under a [controller]"
+            f"{called}: has no torque, which method {method} fits; under a [controller] cloe fits "
+            "positions, and clie the law's torque"
         )
 
 
@@ -448,18 +452,15 @@ def with_law(log: Samples, simulation: Simulation) -> Samples:
 
 def fitted_loop(simulation: Simulation, found: Estimate) -> Simulation:
     """The loop as an estimate has it, where it was fitted with the drives."""
-    if found.fitted is None:
-        return simulation
-    own = found.fitted
-    return simulation.of_encoders().tuned(own.gain, own.bias, own.delay)
+    return simulation if found.fitted is None else found.fitted.loop
 
 
 def held_out_errors(
-    problem: Problem, log: Samples, simulation: Simulation, found: Estimate
+    problem: Problem, log: Samples, simulation: Simulation, theta: Array
 ) -> tuple[FreeError, ...]:
     """Errors of free simulations of a held-out log."""
     own = replace(simulation, references=None, external=None)
-    return free_errors(problem.on(log), own, found.beta)[0]
+    return free_errors(problem.on(log), own, theta)[0]
 
 
 def plain(value: Any) -> Any:

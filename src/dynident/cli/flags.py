@@ -76,6 +76,13 @@ FLAGS = (
         "between; the delay unless told otherwise.",
     ),
     Flag(
+        "mount",
+        "word",
+        "Of cloe: axes of the base that give way to springs and dampers, which are "
+        "fitted too, links being fixed: of x, y, z, roll, pitch and yaw, with commas "
+        "between.",
+    ),
+    Flag(
         "prior",
         "word",
         "Of nls, ga, pf, pc-*: centre of the prior: the robot file's inertials (nominal, "

@@ -42,7 +42,7 @@ ESTIMATORS: dict[str, Callable[..., Estimate]] = {
 OWN_SHAPES = frozenset({"ekf"})
 """Methods that estimate shapes of friction themselves; others have them linearised."""
 
-TORQUE_FREE = ("cloe",)
-"""Methods that fit positions, and so logs without torque."""
+TORQUE_FREE = ("cloe", "clie")
+"""Methods that know the law, and so fit logs without torque: to positions, or the law's torque."""
 
 __all__ = ["ESTIMATORS", "OWN_SHAPES", "TORQUE_FREE", "Estimate"]

@@ -7,7 +7,7 @@ built from it is free of the measurement's noise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
@@ -25,8 +25,9 @@ from dynident.regression.problem import Problem, Regression
 from dynident.simulation.controller import Controller
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.loop import MOST_STEPS, Loop
+from dynident.simulation.mount import Mount, mount_of
 from dynident.simulation.plant import mean_inertia
-from dynident.simulation.reference import Reference
+from dynident.simulation.reference import Reference, held_means
 from dynident.simulation.rollout import Stretch, rollout, sensitive_rollout
 from dynident.simulation.stability import check_integration
 
@@ -87,6 +88,9 @@ class Simulation(Options):
     bias: Annotated[
         tuple[float, ...] | None, InPython(), "what the encoders read at zero [rad or m]"
     ] = None
+    mount: Annotated[Mount | None, InPython(), "what the base stands on, where that gives way"] = (
+        None
+    )
 
     def loop(self, idim: Idim, reference: Reference, **more: Any) -> Loop:
         """The loop along a reference; `more` is what else a `Loop` has.
@@ -109,6 +113,7 @@ class Simulation(Options):
             given,
             held=self.targets == HELD,
             bias=None if self.bias is None else np.array(self.bias),
+            mount=self.mount,
             **more,
         )
 
@@ -116,12 +121,26 @@ class Simulation(Options):
         """The same for logs without torque: what was not asked for as suits these."""
         return replace(self, integrator=self.integrator or "sdirk2", targets=self.targets or "held")
 
-    def tuned(self, gain: Array, bias: Array, delay: float) -> Simulation:
-        """The same with other drive gains, encoder biases and delay of the targets."""
+    def tuned(
+        self, gain: Array, bias: Array, delay: float, mount: Mount | None = None
+    ) -> Simulation:
+        """The same with other drive gains, encoder biases, delay of the targets, and mount."""
         return replace(
             self,
             controller=replace(self.controller, gain=gain, delay=delay),
             bias=tuple(bias.tolist()),
+            mount=mount,
+        )
+
+    def told(self, values: Mapping[str, float]) -> Simulation:
+        """The same with what was fitted of it, by name; the rest as it is."""
+        control = self.controller
+        bias = (0.0,) * control.n if self.bias is None else self.bias
+        return self.tuned(
+            np.array([values.get(f"gain{j + 1}", g) for j, g in enumerate(control.gain)]),
+            np.array([values.get(f"bias{j + 1}", b) for j, b in enumerate(bias)]),
+            max(0.0, values.get("delay", control.delay)),
+            mount_of(values) or self.mount,
         )
 
     def of_log(self, log: Samples) -> Simulation:
@@ -147,6 +166,7 @@ class Simulation(Options):
             "width": width,
             "targets": self.targets or "smooth",
             "bias": None if self.bias is None else list(self.bias),
+            "mount": None if self.mount is None else self.mount.named,
             "start": self.start if isinstance(self.start, str) else dict(self.start),
             "control_rate_hz": control.rate,
             "delay": control.delay,
@@ -218,12 +238,12 @@ class Auxiliary:
     simulation: Simulation
     loops: tuple[tuple[tuple[int, int, Loop], ...], ...] = field(repr=False)
 
-    def motions(self, beta: Array, scale: Array | None = None) -> tuple[Samples, ...]:
+    def motions(self, theta: Array, scale: Array | None = None) -> tuple[Samples, ...]:
         """Logs with the simulated motion and torque in the place of the measured ones.
 
         Parameters
         ----------
-        beta : ndarray, shape (base parameters,)
+        theta : ndarray, shape (standard parameters,)
         scale : ndarray, shape (n,), optional
             Multiplies the controllers' gains.
 
@@ -231,7 +251,6 @@ class Auxiliary:
         ------
         RolloutError
         """
-        theta = self.problem.base.standard(beta)
         found = []
         for log, loops in zip(self.problem.samples, self.loops, strict=True):
             q, dq, ddq, tau = (np.zeros_like(log.q) for _ in range(4))
@@ -245,7 +264,9 @@ class Auxiliary:
 
     def simulated(self, beta: Array, scale: Array | None = None) -> Regression:
         """The problem's torques on the simulated motion: rows ``[Z | y]``."""
-        motions = [(m.q, m.dq, m.ddq) for m in self.motions(beta, scale)]
+        motions = [
+            (m.q, m.dq, m.ddq) for m in self.motions(self.problem.base.standard(beta), scale)
+        ]
         return self.problem.along(motions, self.loops[0][0][2].width)
 
     def referenced(self) -> Regression:
@@ -279,7 +300,7 @@ class Auxiliary:
         return mean_inertia(problem.idim, problem.base.standard(beta), q)
 
 
-def simulated_figures(auxiliary: Auxiliary, beta: Array) -> tuple[SimulatedFigure, ...]:
+def simulated_figures(auxiliary: Auxiliary, theta: Array) -> tuple[SimulatedFigure, ...]:
     """Direct comparison of measured and simulated positions and torques, log by log.
 
     Raises
@@ -288,7 +309,7 @@ def simulated_figures(auxiliary: Auxiliary, beta: Array) -> tuple[SimulatedFigur
         When the estimate cannot be simulated.
     """
     figures = []
-    for log, motion in zip(auxiliary.problem.samples, auxiliary.motions(beta), strict=True):
+    for log, motion in zip(auxiliary.problem.samples, auxiliary.motions(theta), strict=True):
         used = np.concatenate([np.arange(a, b) for a, b in log.segments])
         position, torque = log.measured[used], log.tau[used]
         error = position - motion.q[used]
@@ -304,26 +325,50 @@ def simulated_figures(auxiliary: Auxiliary, beta: Array) -> tuple[SimulatedFigur
 
 
 def free_errors(
-    problem: Problem, simulation: Simulation, beta: Array
+    problem: Problem,
+    simulation: Simulation,
+    theta: Array,
+    horizons: Sequence[float | None] = HORIZONS,
 ) -> tuple[tuple[FreeError, ...], ...]:
-    """Errors of free simulations of each log over `HORIZONS`, from the first sample on.
+    """Errors of free simulations of each log over horizons, from the first sample on.
+
+    A mount, which no encoder reads, does not begin anew.
 
     Raises
     ------
     InputError, ComputationError
     """
-    theta = problem.base.standard(beta)
     found: list[list[FreeError]] = [[] for _ in problem.samples]
-    for horizon in HORIZONS:
+    stands = [] if simulation.mount is None else whole_stands(problem, simulation, theta)
+    for horizon in horizons:
         loops = auxiliary_model(problem, simulation, horizon).loops
-        for log, own, errors in zip(problem.samples, loops, found, strict=True):
+        for k, (log, own, errors) in enumerate(zip(problem.samples, loops, found, strict=True)):
             squares, count = np.zeros(log.q.shape[1]), 0
             for start, stop, loop in own:
-                error = log.measured[start:stop] - rollout(loop, theta).measured
+                begun = replace(loop, mount=stands[k][start]) if stands else loop
+                error = log.measured[start:stop] - rollout(begun, theta).measured
                 squares += np.sum(error**2, axis=0)
                 count += stop - start
             errors.append(FreeError(horizon, np.sqrt(squares / count)))
     return tuple(tuple(errors) for errors in found)
+
+
+def whole_stands(problem: Problem, simulation: Simulation, theta: Array) -> list[dict[int, Mount]]:
+    """The mount at each sample of each log, as free simulations of whole runs move it."""
+    found: list[dict[int, Mount]] = []
+    for loops in auxiliary_model(problem, simulation).loops:
+        stands: dict[int, Mount] = {}
+        for start, stop, loop in loops:
+            motion = rollout(loop, theta).mount
+            assert motion is not None
+            assert loop.mount is not None
+            level = loop.reference.q[loop.lead]
+            stands.update(
+                (k, replace(loop.mount, level=level, start=motion[k - start]))
+                for k in range(start, stop)
+            )
+        found.append(stands)
+    return found
 
 
 def stiffness_warnings(auxiliary: Auxiliary, theta: Array) -> list[str]:
@@ -437,6 +482,8 @@ def windows(log: Samples, horizon: float | None) -> list[tuple[int, int]]:
 def law_driven(log: Samples, simulation: Simulation) -> Samples:
     """A log with the torque of the controllers' law along the measured motion.
 
+    ``gain * sat(kp (qref - q) + kd (dqref - dq))``, or as the law is, its targets as late as told.
+
     Raises
     ------
     InputError
@@ -453,7 +500,13 @@ def law_driven(log: Samples, simulation: Simulation) -> Samples:
             f"{log.name}: has no torque; the law of p, pd and p-p of {log.q.shape[1]} joints "
             "alone can stand for it"
         )
-    w = np.stack([reference.q, reference.dq, reference.ddq, log.measured, log.dq], axis=2)
+    targets = [np.zeros_like(log.q) for _ in range(3)]
+    for start, stop in log.runs:
+        lead = min(start, LEAD)
+        late = np.arange(lead, lead + stop - start, dtype=float) - control.delay * log.rate
+        for own, signal in zip(targets, (reference.q, reference.dq, reference.ddq), strict=True):
+            own[start:stop] = held_means(signal[start - lead : stop], late)
+    w = np.stack([*targets, log.measured, log.dq], axis=2)
     output = np.clip(np.sum(control.D * w, axis=2), -control.limit, control.limit)
     return replace(log, tau=control.gain * output, torque="law")
 

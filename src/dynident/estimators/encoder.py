@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator
+from scipy.special import chdtri
 
 from dynident.conic.cones import Cone, Definite, Equal, Positive
 from dynident.conic.solve import ConeSolution, solve_cone_problem
@@ -39,6 +40,9 @@ from dynident.regression.rows import GivenRows, RowGroup, Rows, torque_groups
 from dynident.regression.statistics import residuals
 from dynident.regression.weighted import group_sigma
 from dynident.simulation.controller import QREF
+from dynident.simulation.mount import AXES, known_axes, mounted
+from dynident.simulation.mount import names as mount_names
+from dynident.simulation.plant import mean_inertia
 from dynident.simulation.rollout import START_KINDS, LoopColumn, sensitive_rollout
 
 ITERATIONS = 60
@@ -68,11 +72,26 @@ START_DELAY = 1.0
 
 UNITS = {"delay": "s", "bias": "rad", "gain": "Nm per unit"}
 """Of what is fitted of the loop."""
+MOUNT_HZ = (2.0, 4.0, 7.0, 12.0, 20.0)
+"""Natural frequencies of a mount that fits are started from."""
+MOUNT_DAMPING, MOUNT_INERTIA = 0.1, 0.5
+"""Its damping ratio there, and inertia of base and stand as a share of the robot's."""
+MOUNT_RIGID_HZ, MOUNT_HEAVY = 60.0, 20.0
+"""Stands that are stiffer or heavier than these are rigid, by the robot's own inertia."""
+MOUNT_LEVEL = 0.95
+"""Of the test that a mount gives way at all."""
 
 
 def joined(kinds: object) -> object:
     """A list of words as one."""
     return ",".join(map(str, kinds)) if isinstance(kinds, list | tuple) else kinds
+
+
+def each_axis(axes: str) -> str:
+    """Refuse what is no axis of a mount, and order them."""
+    named = [axis.strip() for axis in axes.split(",") if axis.strip()]
+    known_axes(named)
+    return ",".join(axis for axis in AXES if axis in named)
 
 
 def each_known(kinds: str) -> str:
@@ -95,6 +114,11 @@ class Fitting(Options):
         "what is fitted of the loop where links are not free: the `delay` of its targets, each "
         "encoder's `bias`, each drive's `gain`, or several of them with commas between; the delay "
         "unless told otherwise",
+    ] = None
+    mount: Annotated[
+        Annotated[str, BeforeValidator(joined), AfterValidator(each_axis)] | None,
+        "axes of the base that give way to springs and dampers, which are fitted too, links being "
+        "fixed: of `x`, `y`, `z`, `roll`, `pitch` and `yaw`, with commas between",
     ] = None
     constraints: Annotated[
         tuple[Constraint, ...],
@@ -139,7 +163,7 @@ class Unknowns:
         return (
             *idim.names[self.first :],
             *(shape.name for shape in idim.shape_parameters),
-            *(f"{each.kind}{each.joint + 1}" * (each.kind != "delay") or "delay"
+            *(f"{each.kind}{each.joint + 1}" if each.kind in ("gain", "bias") else each.kind
               for each in self.own),
             *(f"{kind} {r + 1} of {name}" for r in range(self.runs)
               for kind in START_KINDS for name in self.idim.robot.joint_names),
@@ -149,7 +173,7 @@ class Unknowns:
     def units(self) -> tuple[str, ...]:
         """As far as they are known: those of the loop."""
         plain = len(self.columns)
-        return ("",) * plain + tuple(UNITS[each.kind] for each in self.own)
+        return ("",) * plain + tuple(UNITS.get(each.kind, "") for each in self.own)
 
     @property
     def asked(self) -> int:
@@ -225,19 +249,10 @@ class Unknowns:
         values = x[self.linear : len(self.columns)]
         return self.idim.shaped(values) if len(values) else self.idim
 
-    def of_loop(self, x: Array, simulation: Simulation) -> tuple[Array, Array, float]:
-        """Gains, biases and delay: fitted ones, and the simulation's where they are not."""
-        control = simulation.controller
-        gain, delay = control.gain.copy(), control.delay
-        bias = np.zeros(control.n) if simulation.bias is None else np.array(simulation.bias)
-        for value, each in zip(x[len(self.columns) : self.asked], self.own, strict=True):
-            if each.kind == "gain":
-                gain[each.joint] = value
-            elif each.kind == "bias":
-                bias[each.joint] = value
-            else:
-                delay = max(0.0, float(value))
-        return gain, bias, delay
+    def tuned(self, x: Array, simulation: Simulation) -> Simulation:
+        """The loop as it is fitted, and as it was where it is not."""
+        plain = slice(len(self.columns), self.asked)
+        return simulation.told(dict(zip(self.names[plain], x[plain].tolist(), strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,11 +304,37 @@ def drives_output_error(
     refuse_loop(problem, simulation)
     if not idim.drives:
         raise InputError(f"{robot.name}: friction 'none' leaves nothing to fit")
+    if fitting.mount and fitting.links == "prior":
+        raise InputError("a mount is fitted under fixed links; leave links = 'prior' out")
     own = loop_columns(fitting, simulation, robot.n)
     first = 0 if fitting.links == "prior" else idim.inertial
     starts = starts_of(problem, simulation)
     x = np.concatenate([start_of(problem, simulation, own, first), starts.ravel()])
     unknowns = Unknowns(idim, own, np.ones(len(x)), first, len(starts))
+    found, free, unknowns = settled(problem, simulation, unknowns, fitting, x)
+    doubts: tuple[str, ...] = ()
+    if fitting.mount:
+        rigid = found
+        axes = tuple(fitting.mount.split(","))
+        unknowns, fitting, x = on_mount(problem, simulation, unknowns, fitting, axes, found.x)
+        found, free, unknowns = settled(problem, simulation, unknowns, fitting, x)
+        doubts = mount_doubts(rigid.here, found.here, axes)
+    refuse_chatter(problem, simulation, unknowns, found.x)
+    asked = replace(unknowns, unit=np.ones(unknowns.asked), runs=0)
+    cones = admitted(asked, fitting.constraints).cones
+    return concluded(problem, simulation, unknowns, free, found, bars, cones, doubts)
+
+
+def settled(
+    problem: Problem, simulation: Simulation, unknowns: Unknowns, fitting: Fitting, x: Array
+) -> tuple[Minimum, Admitted, Unknowns]:
+    """The minimum that is reached from x, and the unknowns in the units of the start.
+
+    Raises
+    ------
+    ComputationError
+        When the loop cannot be simulated there, or the iterations do not settle.
+    """
     x = projected(admitted(unknowns, fitting.constraints), x)
     try:
         here = linearised(problem, simulation, unknowns, x)
@@ -306,15 +347,76 @@ def drives_output_error(
     kept = held_readings(unknowns, x)
     near = minimised(problem, simulation, unknowns, replace(free, cones=(*free.cones, *kept)), x,
                      here)  # fmt: skip
-    found = near
-    if kept:
-        found = minimised(problem, simulation, unknowns, free, near.x, near.here, near=True)
-        history = np.vstack([near.history, found.history[1:]])
-        found = replace(found, history=history, rollouts=near.rollouts + found.rollouts)
-    refuse_chatter(problem, simulation, unknowns, found.x)
-    asked = replace(unknowns, unit=np.ones(unknowns.asked), runs=0)
-    cones = admitted(asked, fitting.constraints).cones
-    return concluded(problem, simulation, unknowns, free, found, bars, cones)
+    if not kept:
+        return near, free, unknowns
+    found = minimised(problem, simulation, unknowns, free, near.x, near.here, near=True)
+    history = np.vstack([near.history, found.history[1:]])
+    rollouts = near.rollouts + found.rollouts
+    return replace(found, history=history, rollouts=rollouts), free, unknowns
+
+
+def on_mount(
+    problem: Problem,
+    simulation: Simulation,
+    unknowns: Unknowns,
+    fitting: Fitting,
+    axes: tuple[str, ...],
+    x: Array,
+) -> tuple[Unknowns, Fitting, Array]:
+    """The unknowns with those of a mount, what bounds these, and what leaves the least errors.
+
+    Raises
+    ------
+    ComputationError
+        When the robot cannot be simulated on any such mount.
+    """
+    k, carried = unknowns.asked, mounted(problem.idim, axes)
+    log = problem.samples[0]
+    robot = np.hstack([np.zeros((1, len(axes))), log.q[:1]])
+    bodies = carried.idim.join(carried.idim.robot.nominal)
+    inertia = mean_inertia(carried.idim, bodies, robot)[: len(axes)]
+    mine = tuple(LoopColumn(name) for name in mount_names(axes))
+    whole = (1.0 + MOUNT_INERTIA) * inertia
+    fastest = 2.0 * np.pi * MOUNT_RIGID_HZ
+    most = np.column_stack([MOUNT_HEAVY * inertia, 2.0 * fastest * whole, fastest**2 * whole])
+    bounds = [
+        Bounds((c.kind,), upper=float(high)) for c, high in zip(mine, most.ravel(), strict=True)
+    ]
+    wider = replace(unknowns, own=(*unknowns.own, *mine), unit=np.ones(len(x) + len(mine)))
+    best, least = None, np.inf
+    for hertz in MOUNT_HZ:
+        speed = 2.0 * np.pi * hertz
+        values = np.column_stack([
+            MOUNT_INERTIA * inertia, 2.0 * MOUNT_DAMPING * speed * whole, speed**2 * whole,
+        ])  # fmt: skip
+        start = np.concatenate([x[:k], values.ravel(), x[k:]])
+        try:
+            here = linearised(problem, simulation, wider, start)
+        except RolloutError:
+            continue
+        left = float(np.sum(np.log(here.rms())))
+        if left < least:
+            best, least = start, left
+    if best is None:
+        raise ComputationError(f"the robot cannot be simulated on a mount of {', '.join(axes)}")
+    return wider, replace(fitting, constraints=(*fitting.constraints, *bounds)), best
+
+
+def mount_doubts(rigid: Linearised, soft: Linearised, axes: Sequence[str]) -> tuple[str, ...]:
+    """What speaks against a mount: errors that fall no further than by chance.
+
+    The likelihood ratio of errors that count as many as are independent.
+    """
+    rows = np.array([group.rows for group in rigid.factors]) / rigid.memory
+    ratio = float(np.sum(rows * np.log(rigid.squares() / soft.squares())))
+    added = len(mount_names(axes))
+    if ratio > chdtri(added, 1.0 - MOUNT_LEVEL):
+        return ()
+    before, after = (float(np.sqrt(np.mean(each.rms() ** 2))) for each in (rigid, soft))
+    return (
+        f"no compliance of the mount is visible: with it the errors are {1e3 * after:.4g} mrad, "
+        f"without it {1e3 * before:.4g}",
+    )
 
 
 def refuse_loop(problem: Problem, simulation: Simulation) -> None:
@@ -413,7 +515,11 @@ def admitted(unknowns: Unknowns, constraints: Sequence[Constraint]) -> Admitted:
     idim, names = unknowns.idim, unknowns.names
     every: list[Constraint] = [Bounds((p.name,), lower=SMALLEST) for p in idim.drives if p.positive]
     every += [Bounds((s.name,), s.bounds.lower, s.bounds.upper) for s in idim.shape_parameters]
-    every += [Bounds((name,), lower=SMALLEST) for name in names if name.startswith("gain")]
+    every += [
+        Bounds((name,), lower=SMALLEST)
+        for name, each in zip(names[len(unknowns.columns) :], unknowns.own, strict=False)
+        if each.kind not in ("bias", "delay")
+    ]
     bounded = {
         name
         for c in constraints
@@ -512,7 +618,7 @@ def stretches(
     ------
     RolloutError
     """
-    tuned = simulation.tuned(*unknowns.of_loop(x, simulation))
+    tuned = unknowns.tuned(x, simulation)
     auxiliary = auxiliary_model(
         Problem.of(shaped_base(problem, unknowns, x), problem.samples), tuned
     )
@@ -659,7 +765,7 @@ def refuse_chatter(problem: Problem, simulation: Simulation, unknowns: Unknowns,
     ------
     ComputationError
     """
-    tuned = simulation.tuned(*unknowns.of_loop(x, simulation))
+    tuned = unknowns.tuned(x, simulation)
     here = Problem.of(shaped_base(problem, unknowns, x), problem.samples)
     chatter = stiffness_warnings(auxiliary_model(here, tuned), unknowns.theta(x))
     if chatter:
@@ -713,6 +819,7 @@ def concluded(
     found: Minimum,
     bars: ErrorBars,
     cones: tuple[Cone, ...],
+    doubts: tuple[str, ...],
 ) -> Estimate:
     """Error bars on the face of the active constraints, and all that a result has."""
     x, base = found.x, shaped_base(problem, unknowns, found.x)
@@ -750,19 +857,17 @@ def concluded(
     step = max(1, round(problem.samples[0].rate / INSTANTS_HZ))
     often = "" if step == 1 else f", one sample in {step}"
     steps = len(found.history) - 1
-    gains, biases, delay = unknowns.of_loop(x, simulation)
-    asked = unknowns.asked
+    tuned, asked = unknowns.tuned(x, simulation), unknowns.asked
     fitted = Fitted(
         unknowns.names[:asked],
         unknowns.units,
         x[:asked],
         np.sqrt(np.maximum(np.diag(matrix), 0.0))[:asked],
-        gains,
-        biases,
-        delay,
+        tuned,
         matrix[:asked, :asked],
         cones,
         uneven_joints(problem, simulation, unknowns, x),
+        doubts,
     )
     a, b = unknowns.linear, len(unknowns.columns)
     shape = Shape(unknowns.names[a:b], x[a:b], fitted.std[a:b])

@@ -9,6 +9,7 @@ from dynident.conic.cones import Cone
 from dynident.consistency.active import Restriction
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
+from dynident.estimators.closed_loop import Simulation
 from dynident.regression.covariance import Covariance
 from dynident.regression.essential import Essential
 from dynident.regression.statistics import Residuals, TestResult
@@ -55,28 +56,27 @@ class Fitted:
     names, units : tuple of str
         ``fv3``, ``bias2``, ``delay``.
     values, std : ndarray, shape (k,)
-    gain, bias : ndarray, shape (n,)
-        Of the loop, fitted or not.
-    delay : float
-        Of its targets [s].
+    loop : Simulation
+        As it was fitted, or told.
     matrix : ndarray, shape (k, k)
         Covariance of the values.
     cones : tuple of Cone
         What they may be, in SI units.
     uneven : tuple of str
         Joints whose errors friction that changes along a turn would take away.
+    doubts : tuple of str
+        What speaks against the mount.
     """
 
     names: tuple[str, ...]
     units: tuple[str, ...]
     values: Array
     std: Array
-    gain: Array
-    bias: Array
-    delay: float
+    loop: Simulation
     matrix: Array
     cones: tuple[Cone, ...]
     uneven: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -84,10 +84,10 @@ def cloe(
     """
     if fits_drives(problem, fitting):
         return drives_output_error(problem, simulation, fitting, bars)
-    if fitting.loop or fitting.constraints:
+    if fitting.loop or fitting.mount or fitting.constraints:
         raise InputError(
-            "loop and constraints are of cloe with links = 'fixed'; pc-clie takes constraints on "
-            "links"
+            "loop, mount and constraints are of cloe with links = 'fixed'; pc-clie takes "
+            "constraints on links"
         )
     estimate = free_output_error(problem, simulation, POSITION, bars)
     # the position hardly moves with a torque that chatters: its fit looks precise and is not
@@ -104,7 +104,8 @@ def cloe(
 def clie(problem: Problem, simulation: Simulation, bars: ErrorBars = ErrorBars()) -> Estimate:
     """Closed-loop input error: the simulated torques fitted to the measured ones.
 
-    Parameters and errors as `cloe`.
+    Parameters and errors as `cloe`. In the place of torque that no log has is the law's, along
+    the measured motion.
 
     Raises
     ------

@@ -66,6 +66,11 @@ BAND = (0.025, 0.975)
 STEPS, SETTLED = 50, 1e-9
 KNOWN = 1e-4
 """Of a mass that is known."""
+DOUBTED = 0.1
+"""Share of a model's correlations that its weights leave aside: they are estimates, too, and where
+they err towards certainty weights that believe them would go."""
+TOLD = 1e-9
+"""Eigenvalue of a correlation of which something is told."""
 GAIN_STD = 0.5
 """Of drive gains about one, before the log tells more."""
 
@@ -134,7 +139,8 @@ class Rest:
     r : ndarray, shape (rows,)
         ``b - A beta_hat``.
     V : ndarray, shape (rows, rows)
-        Covariance of r that weighs it: of the model, and of errors as few as are independent.
+        Covariance of r that weighs it: of the model (`doubted`), and of errors as few as are
+        independent.
     noise : ndarray, shape (rows, rows)
         Covariance of the errors alone, as their correlation has it.
     model : ndarray, shape (rows, rows)
@@ -166,9 +172,27 @@ def rest_of(problem: Problem, beta: Array, covariance: Array) -> tuple[Rest, Arr
     inverse = system.inverse()
     # scores are A^T times the errors of the compressed rows
     noise = inverse.T @ total @ inverse
+    # where motion and errors are slow alike the fit has taken part of these away: in the mean
+    # they are no smaller than all frequencies together tell
+    noise *= max(1.0, kappa**2 * len(noise) / float(np.trace(noise)))
     model = system.A @ covariance @ system.A.T
-    V = model + kappa**2 * np.eye(len(model))
+    V = system.A @ doubted(covariance) @ system.A.T + kappa**2 * np.eye(len(model))
     return Rest(system.A, system.b - system.A @ beta, V, noise, model), sigma, float(kappa)
+
+
+def doubted(covariance: Array) -> Array:
+    """A covariance that weighs, its correlations not believed altogether.
+
+    One of fewer replicates than parameters has directions without any variance; of that only the
+    diagonal weighs. What a fit with such weights errs is told by the covariance itself, without
+    bias, for they hardly depend on how it errs.
+    """
+    variance = np.diag(covariance)
+    std = np.sqrt(np.where(variance > 0.0, variance, 1.0))
+    values = np.linalg.eigvalsh(covariance / np.outer(std, std))
+    untold = int(np.sum(variance > 0.0)) - int(np.sum(values > TOLD * len(values)))
+    share = 1.0 if untold > 0 else DOUBTED
+    return np.asarray((1.0 - share) * covariance + share * np.diag(variance))
 
 
 @dataclass(frozen=True)
@@ -411,7 +435,8 @@ def moving(
             row += length
         slight = np.full(wide.shape[1], np.inf)
         slight[: 10 * count] = np.tile(UNTOLD * unit, count)
-        rest = Rest(np.eye(len(A)), b - A @ beta, model + noise, noise, model)
+        V = A @ doubted(covariance) @ A.T + noise
+        rest = Rest(np.eye(len(A)), b - A @ beta, V, noise, model)
         fit = fitted(rest, wide, slight)
         # differences from the first part, of mass and first moment
         T = np.zeros((4 * (count - 1), wide.shape[1]))

@@ -220,7 +220,7 @@ def refuse_missing(
         )
     near = get_close_matches(column, names, n=3, cutoff=0.5) or names[:6]
     blind = signal == "tau" and any(name.startswith("qref_") for name in names)
-    hint = "; without torques method cloe fits the positions" if blind else ""
+    hint = "; without torques cloe fits positions, and clie the law's torque" if blind else ""
     raise InputError(
         f"{called(tables)}: no column {column!r} for {signal}; the nearest are "
         f"{', '.join(map(repr, near))}; columns = {{ {signal} = [...] }} maps other names"

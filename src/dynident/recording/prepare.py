@@ -291,6 +291,7 @@ class Samples:
             "median": self.median,
             "derivatives": self.derivatives,
             "mended": list(self.mended),
+            "torque": self.torque,
             "averaging": None if self.averaging is None else self.averaging.settings(),
         }
 

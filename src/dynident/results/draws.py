@@ -93,15 +93,8 @@ class Draws:
         return replace(self.base, idim=self.base.idim.shaped(self.values[k, :count]))
 
     def of_loop(self, k: int, simulation: Simulation) -> Simulation:
-        """The loop of a draw: gains, biases and delay that were drawn, else the loop's own."""
-        control = simulation.controller
-        found = dict(zip(self.loop, self.values[k], strict=True))
-        bias = (0.0,) * control.n if simulation.bias is None else simulation.bias
-        return simulation.tuned(
-            np.array([found.get(f"gain{j + 1}", g) for j, g in enumerate(control.gain)]),
-            np.array([found.get(f"bias{j + 1}", b) for j, b in enumerate(bias)]),
-            max(0.0, found.get("delay", control.delay)),
-        )
+        """The loop of a draw: what of it was drawn, else the loop's own."""
+        return simulation.told(dict(zip(self.loop, self.values[k].tolist(), strict=True)))
 
     def write(self, directory: str | Path, format: str | None = None) -> tuple[str, ...]:
         """Write them beside a `draws.yaml` that lists them, all or none; notes on the files.

@@ -26,6 +26,7 @@ from dynident.recording.prepare import Samples, prepared
 from dynident.recording.recording import Recording
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.results.c_code import c_code
+from dynident.results.cost import cost_words, law_words
 from dynident.results.figures import FitFigure, Series, torque_series
 from dynident.results.mjcf import standard_mjcf
 from dynident.results.mujoco import mujoco_model
@@ -236,7 +237,7 @@ class Result:
         self._refuse_unreal("URDF")
         model, said = self.simulable
         document, notes = standard_urdf(model.idim, model.theta)
-        return document, (*said, *notes)
+        return document, (*said, *notes, *self._costs("URDF"))
 
     def model_mjcf(self, folder: Path | None = None) -> tuple[bytes, tuple[str, ...]]:
         """The identified model as an MJCF, and notes on what has no place in one.
@@ -255,7 +256,18 @@ class Result:
         self._refuse_unreal("MJCF")
         model, said = self.simulable
         document, notes = standard_mjcf(model.idim, model.theta, folder, self.width)
-        return document, (*said, *notes)
+        return document, (*said, *notes, *self._costs("MJCF"))
+
+    def _costs(self, kind: str) -> tuple[str, ...]:
+        """What is not in a file and what that costs, where positions were fitted."""
+        fitted = self.estimate.fitted
+        if fitted is None:
+            return ()
+        near, _ = self.simulable
+        return (
+            *law_words(self.idim, fitted.names, kind),
+            *cost_words(self.base, self.samples, fitted.loop, self.model, near, kind),
+        )
 
     def _refuse_unreal(self, kind: str) -> None:
         """Refuse what no model file can hold, or no simulator should be given."""

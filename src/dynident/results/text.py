@@ -116,7 +116,8 @@ def log_words(samples: Samples) -> str:
     if samples.averaging is not None:
         return f"{samples.name} ({samples.averaging.words})"
     seconds = sum(stop - start for start, stop in samples.runs) / samples.rate
-    return f"{samples.name} ({seconds:.4g} s at {samples.rate:g} Hz)"
+    derived = ", torque of the law" if samples.torque == "law" else ""
+    return f"{samples.name} ({seconds:.4g} s at {samples.rate:g} Hz{derived})"
 
 
 def cutoff_words(samples: Samples) -> str:

@@ -12,6 +12,7 @@ from dynident.core.text import nearest
 from dynident.dynamics.idim import Idim
 from dynident.simulation.controller import MOST_LATE, Controller
 from dynident.simulation.integrators import INTEGRATORS
+from dynident.simulation.mount import Mount
 from dynident.simulation.plant import Element
 from dynident.simulation.reference import Reference
 
@@ -58,6 +59,8 @@ class Loop:
         What the encoders read where the robot's positions are zero [rad or m].
     lead : int
         Rows of the reference from before the start, for targets that come late.
+    mount : Mount, optional
+        What the base stands on, where that gives way.
     """
 
     idim: Idim
@@ -76,6 +79,7 @@ class Loop:
     held: bool = False
     bias: Array | None = None
     lead: int = 0
+    mount: Mount | None = None
 
     def __post_init__(self) -> None:
         idim, n = self.idim, self.idim.robot.n
@@ -125,6 +129,8 @@ class Loop:
                 )
             if idim.robot.floating:
                 raise InputError("model compensation needs a fixed base")
+        if self.mount is not None and self.controller.compensation != "none":
+            raise InputError("a mount that gives way needs a controller without compensation")
         _ = self.steps
 
     @property

@@ -126,6 +126,27 @@ class Move:
         )
 
 
+def held_means(signal: Array, at: Array, span: float = 1.0) -> Array:
+    """Means of signals that are held from sample to sample.
+
+    Parameters
+    ----------
+    signal : ndarray, shape (samples, n)
+    at : ndarray, shape (k,)
+        Where the steps begin [samples].
+    span : float
+        Their length [samples].
+
+    Returns
+    -------
+    ndarray, shape (k, n)
+    """
+    cell = np.ceil(at).astype(int) - 1
+    share = np.minimum(1.0, (cell + 1 - at) / span)[:, None]
+    before, after = (np.clip(k, 0, len(signal) - 1) for k in (cell, cell + 1))
+    return np.asarray(share * signal[before] + (1.0 - share) * signal[after])
+
+
 def _ramp(u: Array, smoothing: float) -> tuple[Array, Array, Array]:
     """A quantity that climbs from 0 at u = 0 to 1 at u = 1: its integral, itself, its slope."""
     half = 0.5 * smoothing

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError, RolloutError
 from dynident.core.text import nearest
+from dynident.dynamics.idim import Idim
 from dynident.simulation.controller import Controller
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.kernel import advance
@@ -25,6 +26,7 @@ from dynident.simulation.law import (
     Law,
 )
 from dynident.simulation.loop import Loop
+from dynident.simulation.mount import mounted
 from dynident.simulation.plant import Plant, build_plant
 from dynident.simulation.ports import (
     DIVERGED,
@@ -58,12 +60,13 @@ class LoopColumn:
 
     Attributes
     ----------
-    kind : {"gain", "bias", "delay", "speed", "place"}
-        The drive's torque per unit of output; what the encoder reads at zero [rad or m]; by how
-        much all held targets come late [s]; the joint's speed at the start [rad/s or m/s], and
-        what its encoder reads there [rad or m].
+    kind : str
+        ``"gain"``: the drive's torque per unit of output; ``"bias"``: what the encoder reads at
+        zero [rad or m]; ``"delay"``: by how much all held targets come late [s]; ``"speed"``: the
+        joint's speed at the start [rad/s or m/s], and ``"place"``: what its encoder reads there
+        [rad or m]; ``"ks_pitch"`` and such are of the loop's mount.
     joint : int
-        Index of the joint; of a delay any.
+        Index of the joint; of a delay and of a mount any.
     """
 
     kind: str
@@ -84,6 +87,8 @@ class Motion:
         Torque of the drives [Nm or N].
     measured : ndarray, shape (samples, n)
         Positions as the encoders give them.
+    mount : ndarray, shape (samples, 2, axes), optional
+        Positions and speeds of what the base stands on.
     """
 
     rate: float
@@ -92,6 +97,7 @@ class Motion:
     ddq: Array
     tau: Array
     measured: Array
+    mount: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -141,7 +147,7 @@ def rollout(
         if progress is not None:
             done = loop.lead + part.start + len(part.motion.q)
             progress("simulation", done / loop.samples)
-    names = ("q", "dq", "ddq", "tau", "measured")
+    names = ("q", "dq", "ddq", "tau", "measured", *(["mount"] if loop.mount is not None else []))
     return Motion(loop.rate, *(np.concatenate([getattr(p, n) for p in parts]) for n in names))
 
 
@@ -179,6 +185,9 @@ def sensitive_rollout(
     ------
     RolloutError
     """
+    if loop.mount is not None:
+        yield from mounted_rollout(loop, theta, columns, wanted, own)
+        return
     idim, robot = loop.idim, loop.idim.robot
     if len(columns) and robot.floating:
         raise InputError("sensitivities need a fixed base")
@@ -228,6 +237,96 @@ def sensitive_rollout(
             )
         motion = Motion(loop.rate, out.q, out.dq, out.ddq, out.tau, out.measured)
         yield Stretch(start - loop.lead, motion, out.by_q, out.by_dq, out.by_ddq, out.by_tau)
+
+
+def mounted_rollout(
+    loop: Loop,
+    theta: Array,
+    columns: Sequence[int] | Integers,
+    wanted: Sequence[str],
+    own: Sequence[LoopColumn],
+) -> Iterator[Stretch]:
+    """`sensitive_rollout` of a loop with a mount: of its robot's joints alone.
+
+    The mount's joints are the robot's first ones, without a law: springs and dampers are
+    parameters of the model.
+    """
+    mount = loop.mount
+    assert mount is not None
+    model, m = mounted(loop.idim, mount.axes), len(mount.axes)
+    # where targets begin, not where encoders read: no parameter moves that
+    level = loop.reference.q[loop.lead] if mount.level is None else mount.level
+    every = model.theta(mount, theta, level)
+    count, shapes = len(loop.idim.parameters), len(every)
+    of_mount = [k for k, each in enumerate(own) if each.kind not in KINDS]
+    of_loop = [k for k, each in enumerate(own) if each.kind in KINDS]
+    chosen = [int(model.own[c]) if c < count else shapes + int(c) - count for c in columns]
+    chosen += [model.place(own[k].kind) for k in of_mount]
+    others = [replace(own[k], joint=own[k].joint + m) for k in of_loop]
+    order = np.argsort([*range(len(columns)), *(len(columns) + k for k in of_mount + of_loop)])
+    for part in sensitive_rollout(with_mount(loop, model.idim, m), every, chosen, wanted, others):
+        motion = part.motion
+        seen = Motion(
+            motion.rate,
+            motion.q[:, m:],
+            motion.dq[:, m:],
+            motion.ddq[:, m:],
+            motion.tau[:, m:],
+            motion.measured[:, m:],
+            np.stack([motion.q[:, :m], motion.dq[:, :m]], axis=1),
+        )
+        by = (getattr(part, f"by_{name}")[:, m:, order] for name in SENSITIVITIES)
+        yield Stretch(part.start, seen, *by)
+
+
+def with_mount(loop: Loop, idim: Idim, m: int) -> Loop:
+    """The same loop of a model with m joints more in front, on which nothing acts."""
+    begin = None if loop.mount is None else loop.mount.start
+    q, dq = np.zeros((2, m)) if begin is None else begin
+    q0 = loop.reference.q[0] if loop.q0 is None else loop.q0
+    dq0 = loop.reference.dq[0] if loop.dq0 is None else loop.dq0
+
+    def wider(signal: Array | None, fill: float = 0.0) -> Array | None:
+        return None if signal is None else before(signal, m, fill, -1)
+
+    control, reference = loop.controller, loop.reference
+    return replace(
+        loop,
+        idim=idim,
+        controller=replace(
+            control,
+            A=before(control.A, m),
+            B=before(control.B, m),
+            C=before(control.C, m),
+            D=before(control.D, m),
+            antiwindup=before(control.antiwindup, m),
+            gain=before(control.gain, m, 1.0),
+            limit=before(control.limit, m, np.inf),
+        ),
+        reference=replace(
+            reference,
+            q=before(reference.q, m, axis=1),
+            dq=before(reference.dq, m, axis=1),
+            ddq=before(reference.ddq, m, axis=1),
+        ),
+        width=wider(loop.width, 1.0),
+        external=wider(loop.external),
+        noise=wider(loop.noise),
+        count=wider(loop.count),
+        elements=tuple(replace(each, joint=each.joint + m) for each in loop.elements),
+        q0=np.concatenate([q, q0]),
+        dq0=np.concatenate([dq, dq0]),
+        bias=wider(loop.bias),
+        model=None,  # of a compensation, which is refused
+        mount=None,
+    )
+
+
+def before(values: Array, m: int, fill: float = 0.0, axis: int = 0) -> Array:
+    """Values with m more in front along an axis."""
+    shape = list(np.shape(values))
+    shape[axis] = m
+    return np.concatenate([np.full(shape, fill), values], axis=axis)
 
 
 def clocked(loop: Loop, own: Sequence[LoopColumn] = (), first: int = 0) -> Law:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +17,13 @@ from dynident.results.pinocchio import pinocchio_model
 from dynident.results.terms import joint_terms
 from dynident.simulation.controller import DQ, Q
 from dynident.simulation.loop import Loop
+from dynident.simulation.reference import held_means
+from dynident.simulation.resistance import Resistance, resistance
 
 LONGEST_STEP = 2.5e-4
 """Of the engines' integration, which is of first order [s]."""
 OWN_SOFTNESS = "with MuJoCo's own softness of friction loss (no solreffriction, solimpfriction)"
+PLUGGED = "with all friction as torques that are applied at each step (a plugin)"
 IMMOVABLE = 1e12
 """Armature that holds what is no joint of the robot: a free joint, or one that is locked."""
 HUGE = 1e6
@@ -112,7 +116,7 @@ def drive_of(loop: Loop) -> Drive:
     at = loop.lead + np.arange(count) / substeps - control.delay * loop.rate
     push = np.zeros((count, robot.n))
     for column, signal in enumerate((loop.reference.q, loop.reference.dq, loop.reference.ddq)):
-        push += control.D[:, column] * held(signal, at, 1.0 / substeps)
+        push += control.D[:, column] * held_means(signal, at, 1.0 / substeps)
     bias = np.zeros(robot.n) if loop.bias is None else loop.bias
     push += control.D[:, Q] * bias
     assert loop.q0 is not None
@@ -131,19 +135,19 @@ def drive_of(loop: Loop) -> Drive:
     )
 
 
-def held(signal: Array, at: Array, span: float) -> Array:
-    """Means of held signals over steps that begin at samples `at` and are `span` samples long."""
-    cell = np.ceil(at).astype(int) - 1
-    share = np.minimum(1.0, (cell + 1 - at) / span)[:, None]
-    before, after = (np.clip(k, 0, len(signal) - 1) for k in (cell, cell + 1))
-    return np.asarray(share * signal[before] + (1.0 - share) * signal[after])
-
-
-def in_pinocchio(model: Model, drive: Drive) -> Motion:
+def in_pinocchio(model: Model, drive: Drive, whole: Model) -> Motion:
     """The motion of a model under a law by ``pin.aba``.
 
     Semi-implicit Euler steps whose damping and friction are linearly implicit: their slopes times
     the step stand beside the armature. Coulomb friction is ``fc tanh(v / width)``.
+
+    Parameters
+    ----------
+    model : Model
+        As engines are given it.
+    drive : Drive
+    whole : Model
+        As it was identified.
 
     Raises
     ------
@@ -158,36 +162,71 @@ def in_pinocchio(model: Model, drive: Drive) -> Motion:
     rows = np.array([int(other.joints[other.getJointId(name)].idx_v) for name in names])
     armature, offset = other.armature[rows], there.offset[rows]
     damping, friction = other.damping[rows], other.upperDryFrictionLimit[rows]
-    turned = np.zeros(other.nv)
-    turned[rows] = drive.q
-    at = pin.integrate(other, pin.neutral(other), turned)
-    q, dq = drive.q.copy(), drive.dq.copy()
-    found = np.empty((drive.samples, len(q)))
-    v, tau, beside = np.zeros(other.nv), np.zeros(other.nv), np.zeros(other.nv)
-    for k in range(len(drive.push)):
-        if k % drive.substeps == 0:
-            found[k // drive.substeps] = q
-            refuse_failed(drive, k, dq, names)
+
+    def usual(q: Array, dq: Array) -> tuple[Array, Array]:
         sign = np.tanh(dq / drive.width)
-        u = drive.torque(k, q, dq)
-        free = np.abs(u) < drive.limit
-        slope = damping + friction * (1.0 - sign**2) / drive.width - drive.kd * free
-        tau[rows] = u - damping * dq - friction * sign - offset
-        beside[rows] = armature + h * slope
-        other.armature = beside
-        v[rows] = dq
-        dq = dq + h * pin.aba(other, data, at, v, tau)[rows]
-        v[rows] = dq
-        at = pin.integrate(other, at, h * v)
-        q = q + h * dq
-    return Motion(found, there.notes)
+        torque = damping * dq + friction * sign + offset
+        return torque, damping + friction * (1.0 - sign**2) / drive.width
+
+    def moved(resist: Resistance) -> Array:
+        turned = np.zeros(other.nv)
+        turned[rows] = drive.q
+        at = pin.integrate(other, pin.neutral(other), turned)
+        q, dq = drive.q.copy(), drive.dq.copy()
+        found = np.empty((drive.samples, len(q)))
+        v, tau, beside = np.zeros(other.nv), np.zeros(other.nv), np.zeros(other.nv)
+        for k in range(len(drive.push)):
+            if k % drive.substeps == 0:
+                found[k // drive.substeps] = q
+                refuse_failed(drive, k, dq, names)
+            u = drive.torque(k, q, dq)
+            free = np.abs(u) < drive.limit
+            torque, slope = resist(q, dq)
+            tau[rows] = u - torque
+            beside[rows] = armature + h * (slope - drive.kd * free)
+            other.armature = beside
+            v[rows] = dq
+            dq = dq + h * pin.aba(other, data, at, v, tau)[rows]
+            v[rows] = dq
+            at = pin.integrate(other, at, h * v)
+            q = q + h * dq
+        return found
+
+    resist = plugged(whole, drive)
+    otherwise = () if resist is None else ((PLUGGED, moved(resist)),)
+    return Motion(moved(usual), there.notes, otherwise)
 
 
-def in_mujoco(model: Model, drive: Drive) -> Motion:
+def plugged(whole: Model, drive: Drive) -> Resistance | None:
+    """All friction of a model where engines have no place for some of it, or None."""
+    left = joint_terms(whole).left
+    if not left or whole.idim.has_states or whole.idim.needs:
+        return None
+    return resistance(whole.idim, whole.theta, drive.width)
+
+
+def without_friction(model: Model) -> Model:
+    """Bodies and rotors alone."""
+    theta = model.theta.copy()
+    for k, parameter in enumerate(model.idim.parameters):
+        if k >= model.idim.inertial and parameter.symbol not in ("Ia", "Iam"):
+            theta[k] = 0.0
+    return Model(model.idim, theta)
+
+
+def in_mujoco(model: Model, drive: Drive, whole: Model) -> Motion:
     """The motion of a model under a law by MuJoCo's ``implicitfast`` steps.
 
     Contacts, limits of joints, equalities and actuators of the file are off, for the identified
     robot has none; what was held stays where it is.
+
+    Parameters
+    ----------
+    model : Model
+        As engines are given it.
+    drive : Drive
+    whole : Model
+        As it was identified: friction that MuJoCo has no place for is applied as a torque.
 
     Raises
     ------
@@ -196,24 +235,28 @@ def in_mujoco(model: Model, drive: Drive) -> Motion:
     RolloutError
     """
     mujoco = mujoco_library()
-    other, names = mujoco_model(model, meshes=False), model.idim.robot.joint_names
-    rows = velocities(other, names)
-    places = [int(other.joint(name).qposadr[0]) for name in names]
-    off = mujoco.mjtDisableBit
-    for name in ("CONTACT", "LIMIT", "EQUALITY", "ACTUATION", "AUTORESET"):
-        other.opt.disableflags |= int(getattr(off, f"mjDSBL_{name}"))
-    other.opt.timestep = drive.step
-    other.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    other.dof_armature[np.setdiff1d(np.arange(other.nv), rows)] = IMMOVABLE
-    there_too = {other.joint(k).name for k in range(other.njnt)}
-    locked = {k: v for k, v in model.idim.robot.locked.items() if k in there_too}
-    taken = np.where(np.isinf(drive.limit), drive.kd, 0.0)
-    other.dof_damping[rows] -= taken  # implicit there
+    names = model.idim.robot.joint_names
+    taken = np.where(np.isinf(drive.limit), drive.kd, 0.0)  # implicit there
 
-    def moved() -> Array:
+    def made(model: Model) -> Any:
+        other = mujoco_model(model, meshes=False)
+        for name in ("CONTACT", "LIMIT", "EQUALITY", "ACTUATION", "AUTORESET"):
+            other.opt.disableflags |= int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{name}"))
+        other.opt.timestep = drive.step
+        other.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+        rows = velocities(other, names)
+        other.dof_armature[np.setdiff1d(np.arange(other.nv), rows)] = IMMOVABLE
+        other.dof_damping[rows] -= taken
+        return other
+
+    def moved(other: Any, resist: Resistance | None = None) -> Array:
+        rows = velocities(other, names)
+        places = [int(other.joint(name).qposadr[0]) for name in names]
         data = mujoco.MjData(other)
-        for name, value in locked.items():
-            data.qpos[other.joint(name).qposadr[0]] = value
+        there_too = {other.joint(k).name for k in range(other.njnt)}
+        for name, value in model.idim.robot.locked.items():
+            if name in there_too:
+                data.qpos[other.joint(name).qposadr[0]] = value
         data.qpos[places], data.qvel[rows] = drive.q, drive.dq
         found = np.empty((drive.samples, len(rows)))
         for k in range(len(drive.push)):
@@ -221,23 +264,32 @@ def in_mujoco(model: Model, drive: Drive) -> Motion:
             if k % drive.substeps == 0:
                 found[k // drive.substeps] = q
                 refuse_failed(drive, k, dq, names)
-            data.qfrc_applied[rows] = drive.torque(k, q, dq) - taken * dq
+            u = drive.torque(k, q, dq) - taken * dq
+            if resist is not None:
+                torque, slope = resist(q, dq)
+                other.dof_damping[rows] = slope - taken  # its slope is implicit, too
+                u += slope * dq - torque
+            data.qfrc_applied[rows] = u
             mujoco.mj_step(other, data)
         return found
 
+    resist = plugged(whole, drive)
     warned = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(lambda text: None)  # else it writes a file where one happens to be
     try:
-        hard = moved()
+        other = made(model)
+        otherwise = [(OWN_SOFTNESS, moved(other))]
         soften(other, model, drive.width)
-        soft = moved()
+        soft = moved(other)
+        if resist is not None:
+            otherwise.append((PLUGGED, moved(made(without_friction(model)), resist)))
     finally:
         mujoco.set_mju_user_warning(warned)
     terms = joint_terms(model)
     notes = left_out(terms.left, "model of MuJoCo")
     if np.any(terms.offset):
         notes += ("offsets have no place in an MJCF: here springs that are far away give them",)
-    return Motion(soft, notes, ((OWN_SOFTNESS, hard),))
+    return Motion(soft, notes, tuple(otherwise))
 
 
 def refuse_failed(drive: Drive, k: int, dq: Array, names: tuple[str, ...]) -> None:
@@ -254,7 +306,7 @@ def refuse_failed(drive: Drive, k: int, dq: Array, names: tuple[str, ...]) -> No
         )
 
 
-ENGINES: dict[str, Callable[[Model, Drive], Motion]] = {
+ENGINES: dict[str, Callable[[Model, Drive, Model], Motion]] = {
     "mujoco": in_mujoco,
     "pinocchio": in_pinocchio,
 }

@@ -153,7 +153,7 @@ def replay(stored: StoredResult, files: Sequence[str], engine: str = OURS) -> Re
         here = rollout(loop, model.theta)
         motions = [measured - here.measured]
         if engine != OURS:
-            there = ENGINES[engine](exported, drive_of(loop))
+            there = ENGINES[engine](exported, drive_of(loop), model)
             motions += [measured - bias - there.q, there.q - here.q]
             notes = there.notes
             for words, q in there.otherwise:
@@ -192,6 +192,8 @@ def loop_words(simulation: Simulation) -> tuple[str, ...]:
         found.append("drive gains")
     if simulation.bias is not None and np.any(np.array(simulation.bias) != 0.0):
         found.append("encoder biases")
+    if simulation.mount is not None:
+        found.append("a mount that gives way, rigid in other engines")
     if not found:
         return ()
     return (f"of the law, and no part of the model: {', '.join(found)}",)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from dynident.api import with_law
+from dynident.api import lacks_torque, with_law
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.nearest import nearest_to_base
 from dynident.core.arrays import Array
@@ -23,10 +23,12 @@ from dynident.dynamics.base import BaseParameters, observed_base
 from dynident.dynamics.equations import PLAIN, Observed, Sensor
 from dynident.dynamics.idim import Idim, SensorParameter
 from dynident.dynamics.whole import Model
+from dynident.estimators import TORQUE_FREE
 from dynident.estimators.closed_loop import FreeError, Simulation, free_errors
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
+from dynident.results.cost import cost_words, law_words
 from dynident.results.figures import check_lowpass, model_figures
 from dynident.results.json import SCHEMA
 from dynident.results.mjcf import standard_mjcf
@@ -179,6 +181,11 @@ class StoredResult:
     def idim(self) -> Idim:
         """The model."""
         return self.base.idim
+
+    @property
+    def needs_torque(self) -> bool:
+        """Whether its method fits measured torque alone."""
+        return self.document.method not in TORQUE_FREE
 
     @property
     def width(self) -> Array | None:
@@ -463,15 +470,14 @@ def stored_figures(
     study, robot = stored.study, stored.idim.robot
     section = relocated(study.log[0], files)
     simulates = bool(stored.document.fitted)
-    samples = study_samples(section, robot, study.prepare, torque=not simulates)
+    samples = study_samples(section, robot, study.prepare, stored.needs_torque)
     theta = stored.theta()
     free: tuple[FreeError, ...] = ()
+    if lacks_torque(samples) and not stored.needs_torque:
+        samples = with_law(samples, stored_loop(stored, samples))
     if simulates:
-        simulation = stored_loop(stored, samples)
-        samples = with_law(samples, simulation)
-        (free,) = free_errors(
-            Problem.of(stored.base, samples), simulation, stored.base.matrix @ theta
-        )
+        loop = stored_loop(stored, samples)
+        (free,) = free_errors(Problem.of(stored.base, samples), loop, theta)
     problem = Problem.of(stored.base, samples)
     settings = stored.document.settings
     lowpass = lowpass_hz or settings.lowpass_hz
@@ -489,24 +495,20 @@ def stored_figures(
 
 
 def stored_loop(stored: StoredResult, samples: Samples) -> Simulation:
-    """The loop of a stored result on another log, gains, biases and delay as they were fitted.
+    """The loop of a stored result on another log, what was fitted of it as it was found.
 
     Raises
     ------
     InputError
         When its study has no controller any more.
     """
-    study, n = stored.study, stored.idim.robot.n
+    study = stored.study
     if study.controller is None:
         raise InputError(f"{stored.path}: settings.study: has no 'controller'; was it edited?")
     simulation = build_simulation(
         study.controller, study.reference, study.simulation, stored.idim.robot, (samples,)
     ).of_encoders()
-    values = {each.name: each.value for each in stored.document.fitted}
-    gain = [values.get(f"gain{j + 1}", g) for j, g in enumerate(simulation.controller.gain)]
-    bias = [values.get(f"bias{j + 1}", 0.0) for j in range(n)]
-    delay = max(0.0, values.get("delay", simulation.controller.delay))
-    return simulation.tuned(np.array(gain), np.array(bias), delay)
+    return simulation.told({each.name: each.value for each in stored.document.fitted})
 
 
 def relocated(section: LogSection, files: Sequence[str]) -> LogSection:
@@ -559,7 +561,7 @@ def stored_urdf(
     """
     model, said = simulable_model(stored, repair)
     document, notes = standard_urdf(model.idim, model.theta)
-    return document, (*said, *notes)
+    return document, (*said, *notes, *costs(stored, model, "URDF"))
 
 
 def stored_mjcf(
@@ -582,7 +584,35 @@ def stored_mjcf(
     """
     model, said = simulable_model(stored, repair)
     document, notes = standard_mjcf(model.idim, model.theta, folder, stored.width)
-    return document, (*said, *notes)
+    return document, (*said, *notes, *costs(stored, model, "MJCF"))
+
+
+def costs(stored: StoredResult, near: Model, kind: str) -> tuple[str, ...]:
+    """What is not in a file and what that costs, where positions were fitted."""
+    if not stored.document.fitted:
+        return ()
+    words = law_words(stored.idim, [each.name for each in stored.document.fitted], kind)
+    try:
+        logs = fitted_logs(stored)
+        loop = stored_loop(stored, logs[0])
+    except InputError:  # the log is gone: what is lost is named at least
+        return words
+    return (*words, *cost_words(stored.base, logs, loop, stored.model, near, kind))
+
+
+def fitted_logs(stored: StoredResult) -> list[Samples]:
+    """The logs that a result was made of, read again.
+
+    Raises
+    ------
+    InputError
+    """
+    study = stored.study
+    return [
+        study_samples(section, stored.idim.robot, study.prepare, stored.needs_torque)
+        for section in study.log
+        if section.use == "identify"
+    ]
 
 
 def simulable_model(
@@ -598,16 +628,11 @@ def simulable_model(
         As of `consistent_theta`.
     """
     theta, said = consistent_theta(stored, repair)
-    model, study = Model(stored.idim, theta), stored.study
+    model = Model(stored.idim, theta)
     if not joint_terms(model).left:
         return model, said
-    torque = not stored.document.fitted
     try:
-        logs = [
-            study_samples(section, stored.idim.robot, study.prepare, torque)
-            for section in study.log
-            if section.use == "identify"
-        ]
+        logs = fitted_logs(stored)
     except InputError as error:
         reason = f"fv, fc and off stand alone, for the log cannot be read again: {error}"
         return model, (*said, reason)

@@ -195,7 +195,7 @@ def estimate_case(case: Case, kind: str, method: str, start: str = "rotors") -> 
             return in_paper_terms(estimate, problem.factors.weighted(estimate.sigma))
         estimate = ESTIMATORS[method](problem, simulation)
         auxiliary = auxiliary_model(problem, simulation)
-        figure = simulated_figures(auxiliary, estimate.beta)[0]
+        figure = simulated_figures(auxiliary, auxiliary.problem.base.standard(estimate.beta))[0]
     except ComputationError as error:
         return str(error)
     found = in_paper_terms(estimate, inverted_system(auxiliary, method, estimate))

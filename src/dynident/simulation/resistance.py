@@ -1,0 +1,63 @@
+"""All friction of a model as a force of its own, for simulators of others to add."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.jit import jit
+from dynident.dynamics.idim import Idim
+from dynident.friction.kernel import BY_STATE
+from dynident.simulation.plant import build_plant
+from dynident.simulation.state import act, act_slope, resist, resist_slope, turn
+
+Resistance = Callable[[Array, Array], tuple[Array, Array]]
+"""Torque and its slope by each joint's own speed, of positions and speeds."""
+
+
+@jit
+def resistance_at(plant, q, dq, table):  # type: ignore[no-untyped-def]
+    """Torque of all friction and elements, and the diagonal of its slope by the speeds."""
+    gears, width, each = plant.gears, plant.width, plant.elements
+    drives, n = gears.shape
+    speed, sign, tau = np.zeros(drives), np.zeros(drives), np.zeros(n)
+    K, D = np.zeros((n, n)), np.zeros((n, n))
+    turn(gears, width, plant.rough, dq, speed, sign)
+    resist(gears, plant.friction, speed, sign, tau)
+    resist_slope(gears, plant.friction, width, sign, D)
+    act(gears, width, each, speed, sign, q, each.rest, table, tau)
+    act_slope(gears, each, table, K, D)
+    return tau, np.diag(D).copy()
+
+
+def resistance(idim: Idim, theta: Array, width: Array) -> Resistance:
+    """Friction, offsets and elements of a model on a fixed base, as a function of the motion.
+
+    Parameters
+    ----------
+    idim : Idim
+    theta : ndarray, shape (standard parameters,)
+    width : ndarray, shape (n,)
+        Of the smoothed sign [rad/s or m/s].
+
+    Raises
+    ------
+    InputError
+        For friction that remembers, or reads more than the motion.
+    """
+    if idim.has_states:
+        raise InputError("friction with states is no function of one instant")
+    plant = build_plant(idim, theta, width)
+    elements = plant.elements
+    most = elements.values.shape[1]
+    shape = (len(elements.gear), most, BY_STATE + elements.rest.shape[1] + elements.shape.shape[1])
+    table = np.zeros(shape)
+
+    def at(q: Array, dq: Array) -> tuple[Array, Array]:
+        tau, slope = resistance_at(plant, q, dq, table)
+        return tau, slope
+
+    return at
