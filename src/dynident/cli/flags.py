@@ -119,20 +119,20 @@ FLAGS = (
     Flag(
         "memory",
         "number",
-        "Of rls: time after which a sample weighs 1/e; nothing is forgotten unless it is "
-        "given [s].",
+        "Of rls, ekf: time after which a sample weighs 1/e; nothing is forgotten unless "
+        "it is given [s].",
     ),
     Flag(
         "memory_friction",
         "number",
-        "Of rls: the same for the drives' friction alone, whose parameters then forget "
-        "otherwise than the bodies' and rotors' [s].",
+        "Of rls, ekf: the same for the drives' friction alone, whose parameters then "
+        "forget otherwise than the bodies' and rotors' [s].",
     ),
     Flag(
         "directional",
         "switch",
-        "Of rls: forget only along the directions in parameter space that new rows see; "
-        "all of them together are then forgotten about as many times more slowly as "
+        "Of rls, ekf: forget only along the directions in parameter space that new rows "
+        "see; all of them together are then forgotten about as many times more slowly as "
         "there are parameters.",
     ),
     Flag(
