@@ -185,6 +185,12 @@ FLAGS = (
         "Of ga: of the genetic algorithm, at most.",
     ),
     Flag(
+        "search_state",
+        "word",
+        "Of ga, pf: file of a search's state: it goes on from there where the file "
+        "exists, and writes it every 10 s, when it is stopped and at its end.",
+    ),
+    Flag(
         "particles",
         "whole number",
         "Of pf: of the particle filter.",
