@@ -82,6 +82,7 @@ EXPLAINED = {
     "generations": "choosing-a-method.md#searching-ranges",
     "particles": "choosing-a-method.md#searching-ranges",
     "steps": "choosing-a-method.md#searching-ranges",
+    "search_state": "choosing-a-method.md#searching-ranges",
     "rows": "closed-loop.md#rows",
     "lowpass_hz": "conventions.md#relative-error",
     "score": "conventions.md#relative-error",

@@ -282,6 +282,31 @@ def test_the_extended_filter_finds_shapes_and_keeps_their_bounds(coupled):
     assert held.shape.values[0] == 0.13
 
 
+def test_the_extended_filter_forgets():
+    robot = toy.arm(2)
+    idim = build_idim(robot, "stribeck")
+    recording, _ = toy.log(robot, seconds=30.0)
+    samples = toy.on_its_motion(recording, 40.0)
+    theta = values(idim)
+    tau = idim.torque(theta, samples.q, samples.dq, samples.ddq)
+    tau = tau + 0.02 * np.random.default_rng(0).normal(size=tau.shape)
+    # viscous friction is half as large until the middle
+    late = np.arange(len(tau)) > len(tau) // 2
+    fv = np.array([theta[idim.names.index(f"fv{j}")] for j in (1, 2)])
+    tau -= np.where(late, 0.0, 0.5)[:, None] * fv * samples.dq
+    problem = Problem(robot, samples.driven(tau), "stribeck")
+    columns = [problem.base.names.index(f"fv{j}") for j in (1, 2)]
+    plain, quick = (ekf(problem, forgetting=Forgetting(memory_friction=m)) for m in (None, 3.0))
+    assert np.all(np.abs(quick.beta[columns] - fv) < 0.1 * fv)
+    assert np.all(np.abs(plain.beta[columns] - fv) > 0.1 * fv)
+    assert np.all(quick.covariance.std[columns] > plain.covariance.std[columns])
+    assert "forgetting" in quick.covariance.name
+    # without shapes it is the recursion itself
+    linear = Problem(robot, samples.driven(tau))
+    same = [f(linear, forgetting=Forgetting(memory=5.0)).beta for f in (ekf, rls)]
+    np.testing.assert_array_equal(*same)
+
+
 @pytest.mark.usefixtures("registered")
 def test_what_the_extended_filter_does_not_follow():
     recording, _ = toy.log(toy.arm(1), seconds=4.0, noise=0.1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -12,6 +13,7 @@ from dynident.core.progress import silent
 from dynident_papers.published import (
     ZHANG,
     ZHANG_ERRORS,
+    ZHANG_MODELS,
     ZHANG_NAMES,
     ZHANG_POSITIONS,
     ZHANG_STRIBECK,
@@ -21,6 +23,7 @@ from dynident_papers.published import (
 from dynident_papers.report import WIDTH
 from dynident_papers.zhang2018 import report
 from dynident_papers.zhang2018.estimated import Results, estimate_all, letter, link_row
+from dynident_papers.zhang2018.instance import METHOD, MODELS, QUICK, fit_all
 from dynident_papers.zhang2018.simulated import (
     COULOMB,
     JOINT,
@@ -94,10 +97,10 @@ def test_constraints_and_a_belief_give_the_standard_parameters():
 
 def test_nonlinear_friction_is_found_with_its_shape():
     truth = np.array([COULOMB, STATIC, SPEED, VISCOUS])
-    for method in ("ekf", "wls", "pc-idim-ls"):
+    for method in ("ekf", "forgetting", "wls", "pc-idim-ls"):
         clean, noisy = results().clean_stribeck[method], results().noisy_stribeck[method]
         assert noisy.friction < 0.1
-        if method != "ekf":
+        if method not in ("ekf", "forgetting"):
             np.testing.assert_allclose(clean.friction_values, truth, rtol=1e-4)
     inertial = {m: found.inertial for m, found in results().clean_stribeck.items()}
     assert inertial["ekf"] > 10.0
@@ -110,6 +113,23 @@ def test_instruments_do_not_mind_noisy_positions():
     assert change["ols"] > 1.0
     assert abs(change["iv"]) < 0.2 * change["ols"]
     assert found["iv", False].friction < 0.2 * found["ols", False].friction
+
+
+def test_the_survey_s_models_on_a_measured_log():
+    assert set(MODELS.values()) == set(ZHANG_MODELS)
+    usual, root = (results().instance.fitted[name, METHOD] for name in QUICK)
+    assert root.parameters == usual.parameters + 13  # six offsets, and one root a drive
+    assert root.std < 0.8 * usual.std
+    assert root.relative < 0.8 * usual.relative
+    assert abs(root.mean) < 1e-6 < abs(usual.mean)
+
+
+def test_without_the_measured_log_the_report_says_so(tmp_path):
+    missing = fit_all(reduced=True, folder=tmp_path)
+    assert not missing.fitted
+    text = report(replace(results(), instance=missing)).text()
+    assert "Table 12 is left out" in text
+    assert "Table 12, friction" not in text
 
 
 @pytest.mark.parametrize("k", [0, 1])
@@ -136,6 +156,7 @@ def test_the_report_fits_its_page_and_has_both_bodies():
         "Table 9",
         "Table 10",
         "Table 11",
+        "Table 12, friction",
         "Figure 4",
         "-0.0158",
     ):

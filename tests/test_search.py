@@ -17,11 +17,13 @@ from dynident.cli.options import read
 from dynident.consistency.constraints import TotalMass
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import InfeasibleError, InputError
+from dynident.core.kept import Origin, packed, read_kept
 from dynident.dynamics.idim import build_idim
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.options import estimate
-from dynident.estimators.ranges import MEAN_AND_SPREAD, Region, task
+from dynident.estimators.ranges import MEAN_AND_SPREAD, Region, Task, task
+from dynident.estimators.search import SCHEMA
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
@@ -243,3 +245,111 @@ def test_a_table_is_a_flag():
     assert read(flag, "{fc1 = [0, 10]}") == {"fc1": [0, 10]}
     with pytest.raises(typer.BadParameter, match="--ranges is 'fc1', but has to be a table"):
         read(flag, "fc1")
+
+
+def rubbing(seconds=8.0):
+    robot = toy.arm(1)
+    samples = toy.on_its_motion(toy.log(robot, seconds, 0.1)[0])
+    return Problem(robot, samples, "stribeck")
+
+
+SHORT = {"ga": "generations", "pf": "steps"}
+
+
+@pytest.mark.parametrize("method", ["ga", "pf"])
+@pytest.mark.parametrize("rubs", [False, True], ids=["linear", "shapes"])
+def test_a_search_goes_on_from_its_state(method, rubs, tmp_path):
+    rows = rubbing() if rubs else problem(2)
+    file = str(tmp_path / "s.npz")
+    few, more = (3, 6) if rubs else (10, 25)
+    size = {"ga": "population", "pf": "particles"}[method]
+    options = {"seed": 3, "doctor": False, size: 10} if rubs else {"seed": 3}
+
+    def found(most, **other):
+        if rubs:
+            return identify(rows, method, **{SHORT[method]: most}, **options, **other).estimate
+        return estimate(rows, method, **{SHORT[method]: most}, **options, **other)
+
+    found(few, search_state=file)
+    resumed, whole = found(more, search_state=file), found(more)
+    np.testing.assert_array_equal(resumed.beta, whole.beta)
+    np.testing.assert_array_equal(resumed.covariance.matrix, whole.covariance.matrix)
+    assert resumed.message == whole.message
+    # one that has ended is at its end
+    np.testing.assert_array_equal(found(more, search_state=file).beta, whole.beta)
+
+
+@pytest.mark.parametrize("method", ["ga", "pf"])
+def test_an_interrupted_search_keeps_its_last_whole_step(method, tmp_path, monkeypatch):
+    file = tmp_path / "s.npz"
+    calls = []
+
+    def stage(name, share):
+        calls.append(share)
+        if len(calls) == 8:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        estimate(problem(2), method, stage, search_state=str(file))
+    assert file.is_file()
+    assert calls == sorted(calls)
+    assert calls[-1] > 0.0
+    resumed = estimate(problem(2), method, search_state=str(file))
+    np.testing.assert_array_equal(resumed.beta, estimate(problem(2), method).beta)
+    # in the middle of a step, too
+    file.unlink()
+    cost, seen = Task.cost, []
+
+    def costly(self, sets):
+        seen.append(1)
+        if len(seen) == 30:
+            raise KeyboardInterrupt
+        return cost(self, sets)
+
+    monkeypatch.setattr(Task, "cost", costly)
+    with pytest.raises(KeyboardInterrupt):
+        estimate(problem(2), method, search_state=str(file))
+    again = estimate(problem(2), method, search_state=str(file))
+    np.testing.assert_array_equal(again.beta, resumed.beta)
+
+
+def test_the_state_of_another_search_is_refused(tmp_path):
+    file = tmp_path / "s.npz"
+
+    def run(rows=None, method="ga", **options):
+        options = {"generations": 2, "search_state": str(file), **options}
+        if method == "pf":
+            del options["generations"]
+        return estimate(problem(2) if rows is None else rows, method, **options)
+
+    run()
+    before = file.read_bytes()
+    for other in (
+        {"seed": 1},
+        {"population": 50},
+        {"method": "pf"},
+        {"ranges": {"fc1": (0.0, 3.0)}},
+        {"objective": MEAN_AND_SPREAD},
+        {"rows": problem(2, noise=0.4)},
+    ):
+        with pytest.raises(InputError, match="other options"):
+            run(**other)
+    with pytest.raises(InputError, match="with 14 parameters, not of toy with 4"):
+        run(problem(1))
+    assert file.read_bytes() == before
+    file.write_bytes(before[: len(before) // 2])
+    with pytest.raises(InputError, match="no state file of a search"):
+        run()
+    kept = read_kept(tmp_path / "none.npz", SCHEMA, (), "a search")
+    assert kept is None
+    file.write_bytes(before)
+    kept = read_kept(file, SCHEMA, (), "a search")
+    del kept.arrays["costs"]
+    about = {"generator": kept.about["generator"]}
+    names = tuple(kept.about["parameters"])
+    origin = Origin(kept.about["robot"], names, kept.about["fingerprint"])
+    file.write_bytes(packed(SCHEMA, origin, about, kept.arrays))
+    with pytest.raises(InputError, match="damaged"):
+        run()
+    with pytest.raises(InputError, match="cannot be written"):
+        run(search_state=str(file / "below" / "s.npz"))

@@ -160,7 +160,7 @@ def identify(
         _ = fitted.factors
         watch.lap("rows")
         progress("estimate", 0.0)
-        found = estimate(fitted, method, **given)
+        found = estimate(fitted, method, progress, **given)
         if found.shape is not None:
             problem = problem.shaped(found.shape.values)
         watch.lap("estimate")

@@ -104,7 +104,8 @@ FLAGS = (
     Flag(
         "consistency",
         "word",
-        "Of nls, ga, pf, pc-*: what consistency means (pseudo-inertia, inertia, base, none).",
+        "Of nls, ga, pf, pc-*: what consistency means (pseudo-inertia, inertia, base, "
+        "none).",
     ),
     Flag(
         "parametrisation",
@@ -126,20 +127,20 @@ FLAGS = (
     Flag(
         "memory",
         "number",
-        "Of rls: time after which a sample weighs 1/e; nothing is forgotten unless it is "
-        "given [s].",
+        "Of rls, ekf: time after which a sample weighs 1/e; nothing is forgotten unless "
+        "it is given [s].",
     ),
     Flag(
         "memory_friction",
         "number",
-        "Of rls: the same for the drives' friction alone, whose parameters then forget "
-        "otherwise than the bodies' and rotors' [s].",
+        "Of rls, ekf: the same for the drives' friction alone, whose parameters then "
+        "forget otherwise than the bodies' and rotors' [s].",
     ),
     Flag(
         "directional",
         "switch",
-        "Of rls: forget only along the directions in parameter space that new rows see; "
-        "all of them together are then forgotten about as many times more slowly as "
+        "Of rls, ekf: forget only along the directions in parameter space that new rows "
+        "see; all of them together are then forgotten about as many times more slowly as "
         "there are parameters.",
     ),
     Flag(
@@ -156,7 +157,8 @@ FLAGS = (
     Flag(
         "shape_std",
         "number",
-        "Of ekf: standard deviation of each shape parameter before the log, over its usual value.",
+        "Of ekf: standard deviation of each shape parameter before the log, over its "
+        "usual value.",
     ),
     Flag(
         "ranges",
@@ -190,6 +192,12 @@ FLAGS = (
         "generations",
         "whole number",
         "Of ga: of the genetic algorithm, at most.",
+    ),
+    Flag(
+        "search_state",
+        "word",
+        "Of ga, pf: file of a search's state: it goes on from there where the file "
+        "exists, and writes it every 10 s, when it is stopped and at its end.",
     ),
     Flag(
         "particles",
@@ -320,7 +328,8 @@ EXCITE_FLAGS = (
     Flag(
         "base_wrench",
         "numbers",
-        "Three forces and three moments that the base, a table or a vehicle, bears [N, Nm].",
+        "Three forces and three moments that the base, a table or a vehicle, bears [N, "
+        "Nm].",
     ),
     Flag(
         "lower",
@@ -335,7 +344,8 @@ EXCITE_FLAGS = (
     Flag(
         "margin",
         "number",
-        "Share of the torques kept back because the nominal model may be wrong by it; 0.2.",
+        "Share of the torques kept back because the nominal model may be wrong by it; "
+        "0.2.",
     ),
     Flag(
         "share",

@@ -21,15 +21,15 @@ import numpy as np
 from pydantic import Field
 from scipy import linalg, optimize
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
 from dynident.core.options import Options
 from dynident.core.schema import Number
 from dynident.dynamics.base import BaseParameters
 from dynident.estimators.covariance import ErrorBars, Spread, named
 from dynident.estimators.estimate import Estimate, Shape, Track
-from dynident.estimators.recursion import Recursion, follow, natural_size, rule
-from dynident.estimators.recursive import Weights, kf, weighed
+from dynident.estimators.recursion import Recursion, follow, friction_columns, natural_size
+from dynident.estimators.recursive import INSTANTS, Forgetting, Weights, rls, weighed
 from dynident.recording.prepare import Samples
 from dynident.regression.decimate import GroupDecimator
 from dynident.regression.problem import Problem
@@ -57,17 +57,19 @@ class Belief(Options):
 def ekf(
     problem: Problem,
     belief: Belief = Belief(),
+    forgetting: Forgetting = Forgetting(),
     weights: Weights = Weights(),
     bars: ErrorBars = ErrorBars(),
 ) -> Estimate:
-    """The extended Kalman filter on linear and shape parameters (zhang2018, eq. 21).
+    """The extended Kalman filter on linear and shape parameters (zhang2018, eq. 21 and 24).
 
-    Without shape parameters it is `kf` without a walk.
+    Shapes forget as the friction does. Without shape parameters it is `rls`.
 
     Parameters
     ----------
     problem : Problem
     belief : Belief
+    forgetting : Forgetting
     weights : Weights
         By default sigma is that of wls at the friction's usual shape.
     bars : ErrorBars
@@ -75,14 +77,14 @@ def ekf(
     Raises
     ------
     InputError
-        When the friction has a memory or depends on load or temperature, or another covariance
-        than the filter's own is asked for.
+        When the friction has a memory or depends on load or temperature, another covariance than
+        the filter's own is asked for, or options contradict each other.
     ComputationError
         When the log does not excite all base parameters or sigma does not settle.
     """
     idim, p = problem.idim, problem.base.count
     if not idim.shape_parameters:
-        return kf(problem, weights=weights, bars=bars)
+        return rls(problem, forgetting, weights, bars)
     for friction in idim.frictions:
         if friction.model.state or friction.model.needs:
             raise InputError(
@@ -96,7 +98,9 @@ def ekf(
     lower = np.array([each.bounds.lower for each in idim.shape_parameters])
     upper = np.array([each.bounds.upper for each in idim.shape_parameters])
     std = belief.shape_std * np.maximum(np.abs(shape), 1e-3 * (upper - lower))
-    ageing = rule(np.concatenate([natural_size(problem.base, sigma), std]))
+    size = np.concatenate([natural_size(problem.base, sigma), std])
+    rubs = np.concatenate([friction_columns(problem.base), np.ones(len(std), dtype=bool)])
+    ageing = forgetting.rule(size, rubs, 0)
     # a tangent at parameters that mean nothing yet would tell nonsense of the shapes, and for good:
     # the linear ones start where least squares ends at the usual shape, each within its own size
     system = problem.factors.weighted(sigma)
@@ -106,15 +110,18 @@ def ekf(
     times, betas, stds = [], [], []
     count, now = 0, 0.0
     for log in problem.samples:
+        last = 0
         for segment, length in stretches(log):
             base = replace(problem.base, idim=idim.shaped(state.beta[p:]))
-            rows, group, last = tangents(base, log, segment, length, state.beta, sigma)
+            rows, group, sample = tangents(base, log, segment, length, state.beta, sigma)
             if not len(rows):
                 continue
+            elapsed = np.maximum(np.diff(sample, prepend=last), 0) / log.rate
+            last = int(sample[-1])
             first = np.zeros(len(rows), dtype=np.int64)
             follow(
                 ageing, state.R, state.beta, state.due, state.place, state.row, rows, first,
-                group, len(sigma), np.zeros(len(rows)), np.empty(len(rows)),
+                group, len(sigma), elapsed, np.empty(len(rows)),
             )  # fmt: skip
             bounded(state, lower, upper)
             count += len(rows)
@@ -129,10 +136,11 @@ def ekf(
         covariance = covariance * long_run_ratio(errors.error)
         words = "long-run variance of the residuals (they are not white)"
     literature = literature_std(shaped.factors.weighted(sigma))
-    spread = named("extended Kalman filter", Spread(words, covariance[:p, :p]), literature)
+    kind = "extended Kalman filter" + (" with forgetting" if forgetting.forgets else "")
+    spread = named(kind, Spread(words, covariance[:p, :p]), literature)
     names = tuple(each.name for each in idim.shape_parameters)
     found = Shape(names, state.beta[p:].copy(), np.sqrt(np.diag(covariance)[p:]))
-    every = max(1, len(times) // 400)
+    every = max(1, -(-len(times) // INSTANTS))
     track = Track(np.array(times)[::every], np.array(betas)[::every], np.array(stds)[::every])
     return Estimate(
         state.beta[:p].copy(), None, sigma, spread, errors, count,
@@ -158,8 +166,11 @@ def tangents(
     length: int,
     known: Array,
     sigma: Array,
-) -> tuple[Array, np.ndarray, int]:
-    """Rows ``[x | g | y + g s]`` of a stretch in order of time, of unit variance."""
+) -> tuple[Array, Integers, Integers]:
+    """Rows ``[x | g | y + g s]`` of a stretch in order of time, of unit variance.
+
+    With the group and the sample of each.
+    """
     start, stop = segment
     linear = base.linearised(base.standard(known[: base.count]))
     packing = linear.idim.packing(linear.kept)
@@ -186,8 +197,7 @@ def tangents(
     at = np.concatenate(times)
     group = np.array(groups, dtype=np.int64)
     order = np.lexsort((group, at))
-    last = int(at[order[-1]]) if len(at) else start
-    return np.vstack(rows)[order], group[order], last
+    return np.vstack(rows)[order], group[order], at[order]
 
 
 def bounded(state: Recursion, lower: Array, upper: Array) -> None:

@@ -11,12 +11,13 @@ from scipy.linalg import solve_triangular
 
 from dynident.consistency.bootstrap import Seed
 from dynident.consistency.knowledge import Knowledge
-from dynident.core.arrays import Array
 from dynident.core.options import Options
+from dynident.core.progress import Progress, silent
 from dynident.core.threads import one_thread
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.ranges import Region, Searchable, task
+from dynident.estimators.search import Keeping, Place, Run, searched
 from dynident.regression.problem import Problem
 
 ALIKE = 5.0
@@ -47,8 +48,10 @@ def ga(
     problem: Problem,
     region: Region = Region(),
     breeding: Breeding = Breeding(),
+    keeping: Keeping = Keeping(),
     knowledge: Knowledge = Knowledge(),
     bars: ErrorBars = ErrorBars(),
+    progress: Progress = silent,
 ) -> Estimate:
     """The best set of a real-coded genetic algorithm (zhang2018, eq. 16 or 25).
 
@@ -57,25 +60,30 @@ def ga(
     problem : Problem
     region : Region
     breeding : Breeding
+    keeping : Keeping
     knowledge : Knowledge
         Consistency, constraints and prior: the set that wins is repaired by them.
     bars : ErrorBars
+    progress : callable
+        See `Progress`.
 
     Raises
     ------
     InputError
-        For ranges and starts that do not fit the robot or each other.
+        For ranges and starts that do not fit the robot or each other, and a state file of another
+        search.
     ComputationError
         When nothing in the ranges is admitted.
     """
-    searched = task(problem, region, knowledge, bars)
-    beta, count, why = bred(searched, breeding)
-    words = f"{why} after {count} generations of {breeding.population}"
-    return searched.repaired(beta, count, words)
+    found = task(problem, region, knowledge, bars)
+    run = Run(breeding.generations, PATIENCE, keeping, "estimate", progress)
+    place, why = bred(found, breeding, run)
+    words = f"{why} after {place.count} generations of {breeding.population}"
+    return found.repaired(place.best, place.count, words)
 
 
-def bred(task: Searchable, breeding: Breeding, patience: int = PATIENCE) -> tuple[Array, int, str]:
-    """The best set, the generations, and why there were no more.
+def bred(task: Searchable, breeding: Breeding, run: Run) -> tuple[Place, str]:
+    """Where the generations end, and why there were no more.
 
     Parents are winners of tournaments of two, children come of simulated binary crossover (Deb
     and Agrawal 1995) and mutation, and the best of parents and children go on. Both act in the
@@ -84,19 +92,24 @@ def bred(task: Searchable, breeding: Breeding, patience: int = PATIENCE) -> tupl
     """
     rng = np.random.default_rng(breeding.seed)
     R, size = task.triangle, breeding.population
-    sets = rng.uniform(task.low, task.high, (size, len(R)))
-    sets[0] = task.begin
-    costs = task.cost(sets)
-    best, since = float(np.min(costs)), 0
-    for count in range(1, breeding.generations + 1):
+
+    def first() -> Place:
+        sets = rng.uniform(task.low, task.high, (size, len(R)))
+        sets[0] = task.begin
+        costs = task.cost(sets)
+        least = int(np.argmin(costs))
+        return Place(sets, costs, sets[least], float(costs[least]), 0, 0)
+
+    def generation(now: Place) -> Place:
+        sets, costs = now.sets, now.costs
         rivals = rng.integers(size, size=(2, size))
         parents = np.where(costs[rivals[0]] < costs[rivals[1]], *rivals)
         genes = sets[parents] @ R.T
         spread = np.std(genes, axis=0)
-        first, second = genes[: size // 2], genes[size // 2 : 2 * (size // 2)]
-        u = rng.uniform(size=first.shape)
+        left, right = genes[: size // 2], genes[size // 2 : 2 * (size // 2)]
+        u = rng.uniform(size=left.shape)
         beta = np.where(u < 0.5, 2.0 * u, 0.5 / (1.0 - u)) ** (1.0 / (1.0 + ALIKE))
-        middle, half = 0.5 * (first + second), 0.5 * beta * (first - second)
+        middle, half = 0.5 * (left + right), 0.5 * beta * (left - right)
         half *= np.where(rng.uniform(size=half.shape) < 0.5, 1.0, -1.0)
         children = np.vstack([middle + half, middle - half])
         mutants = rng.uniform(size=children.shape) < MUTATED
@@ -105,10 +118,14 @@ def bred(task: Searchable, breeding: Breeding, patience: int = PATIENCE) -> tupl
         sets, costs = np.vstack([sets, new]), np.concatenate([costs, task.cost(new)])
         order = np.argsort(costs, kind="stable")[:size]
         sets, costs = sets[order], costs[order]
-        if best - costs[0] > STAGNANT:
-            best, since = float(costs[0]), 0
-        else:
-            since += 1
-        if since >= patience:
-            return sets[0], count, "stagnated"
-    return sets[0], breeding.generations, "stopped"
+        gained = now.least - costs[0] > STAGNANT
+        return Place(
+            sets,
+            costs,
+            sets[0],
+            float(costs[0]) if gained else now.least,
+            0 if gained else now.since + 1,
+            now.count + 1,
+        )
+
+    return searched(task, f"ga {size} {breeding.seed}", rng, Place, first, generation, run)

@@ -1,7 +1,7 @@
 """What each method can be told, read off its signature, and the call with it.
 
 An estimator's parameters after the problem are families of options; a field of a family is an
-option of the method. The simulation is one option as a whole.
+option of the method. The simulation is one option as a whole. Searches are given the progress.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, get_type_hints
 
 from dynident.core.errors import InputError
 from dynident.core.options import Option, chosen, table
+from dynident.core.progress import Progress, silent
 from dynident.core.text import nearest
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.closed_loop import Simulation
@@ -21,13 +22,15 @@ from dynident.regression.problem import Problem
 
 SIMULATION = "simulation"
 """The option that holds a whole `Simulation`."""
+PROGRESS = "progress"
 
 
 def families(method: str) -> dict[str, type]:
     """Families of a method's options, by the parameters that take them."""
     estimator = ESTIMATORS[method]
     hints = get_type_hints(estimator)
-    return {name: hints[name] for name in list(inspect.signature(estimator).parameters)[1:]}
+    names = list(inspect.signature(estimator).parameters)[1:]
+    return {name: hints[name] for name in names if name != PROGRESS}
 
 
 @cache
@@ -91,7 +94,9 @@ def in_effect(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def estimate(problem: Problem, method: str, **options: Any) -> Estimate:
+def estimate(
+    problem: Problem, method: str, progress: Progress = silent, /, **options: Any
+) -> Estimate:
     """The estimate of a method, its options as plain keywords.
 
     Parameters
@@ -99,6 +104,8 @@ def estimate(problem: Problem, method: str, **options: Any) -> Estimate:
     problem : Problem
     method : str
         Name in `dynident.estimators.ESTIMATORS`.
+    progress : callable
+        See `Progress`; of methods that report any.
     **options
         See `names_of`; None is not given.
 
@@ -115,4 +122,6 @@ def estimate(problem: Problem, method: str, **options: Any) -> Estimate:
         parameter: given[SIMULATION] if family is Simulation else chosen(family, given)
         for parameter, family in families(method).items()
     }
+    if PROGRESS in inspect.signature(ESTIMATORS[method]).parameters:
+        arguments[PROGRESS] = progress
     return ESTIMATORS[method](problem, **arguments)

@@ -12,10 +12,12 @@ from dynident.consistency.bootstrap import Seed
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
 from dynident.core.options import Options
+from dynident.core.progress import Progress, silent
 from dynident.core.threads import one_thread
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.ranges import Region, Searchable, task
+from dynident.estimators.search import Keeping, Place, Run, searched
 from dynident.regression.problem import Problem
 
 EFFECTIVE = 0.5
@@ -45,13 +47,31 @@ class Swarm(Options):
     seed: Seed = 0
 
 
+@dataclass(frozen=True)
+class Cloud(Place):
+    """Particles after a step.
+
+    Attributes
+    ----------
+    power : float
+        That the likelihood is raised to.
+    reach : ndarray, shape (2,)
+        Lengths of the two kinds of moves.
+    """
+
+    power: float
+    reach: Array
+
+
 @one_thread
 def pf(
     problem: Problem,
     region: Region = Region(),
     swarm: Swarm = Swarm(),
+    keeping: Keeping = Keeping(),
     knowledge: Knowledge = Knowledge(),
     bars: ErrorBars = ErrorBars(),
+    progress: Progress = silent,
 ) -> Estimate:
     """The mean of particles under the likelihood of the rows (zhang2018, eq. 16 or 25).
 
@@ -60,27 +80,30 @@ def pf(
     problem : Problem
     region : Region
     swarm : Swarm
+    keeping : Keeping
     knowledge : Knowledge
         Consistency, constraints and prior: the mean is repaired by them.
     bars : ErrorBars
+    progress : callable
+        See `Progress`.
 
     Raises
     ------
     InputError
-        For ranges and starts that do not fit the robot or each other.
+        For ranges and starts that do not fit the robot or each other, and a state file of another
+        search.
     ComputationError
         When nothing in the ranges is admitted.
     """
-    searched = task(problem, region, knowledge, bars)
-    beta, count, why = filtered(searched, swarm)
-    words = f"{why} after {count} steps of {swarm.particles} particles"
-    return searched.repaired(beta, count, words)
+    found = task(problem, region, knowledge, bars)
+    run = Run(swarm.steps, PATIENCE, keeping, "estimate", progress)
+    place, why = filtered(found, swarm, run)
+    words = f"{why} after {place.count} steps of {swarm.particles} particles"
+    return found.repaired(place.best, place.count, words)
 
 
-def filtered(
-    task: Searchable, swarm: Swarm, moves: int = MOVES, patience: int = PATIENCE
-) -> tuple[Array, int, str]:
-    """The mean of the particles, the steps, and why there were no more.
+def filtered(task: Searchable, swarm: Swarm, run: Run, moves: int = MOVES) -> tuple[Cloud, str]:
+    """Where the steps end, the best mean of particles among it, and why there were no more.
 
     The likelihood ``exp(-criterion / 2)`` is raised to powers that grow as fast as the weights
     leave half of the particles effective, beyond one, where the particles close in on its top (Del
@@ -91,19 +114,21 @@ def filtered(
     """
     rng = np.random.default_rng(swarm.seed)
     size, n = swarm.particles, len(task.low)
-    sets = rng.uniform(task.low, task.high, (size, n))
-    sets[0] = task.begin
-    costs = task.cost(sets)
-    best, least, since = sets[0], np.inf, 0
-    power, reach = 0.0, np.full(2, REACH / np.sqrt(n))
     curvature = np.linalg.inv(task.triangle).T
-    for count in range(1, swarm.steps + 1):
-        weights, more = tempered(costs, EFFECTIVE * size)
-        power += more
-        mean = weights @ sets
-        spread = np.linalg.qr((sets - mean) * np.sqrt(weights)[:, None], mode="r")
+
+    def first() -> Cloud:
+        sets = rng.uniform(task.low, task.high, (size, n))
+        sets[0] = task.begin
+        costs = task.cost(sets)
+        return Cloud(sets, costs, sets[0], np.inf, 0, 0, 0.0, np.full(2, REACH / np.sqrt(n)))
+
+    def step(now: Cloud) -> Cloud:
+        weights, more = tempered(now.costs, EFFECTIVE * size)
+        power, reach = now.power + more, now.reach.copy()
+        mean = weights @ now.sets
+        spread = np.linalg.qr((now.sets - mean) * np.sqrt(weights)[:, None], mode="r")
         chosen = systematic(weights, float(rng.uniform()))
-        sets, costs = sets[chosen], costs[chosen]
+        sets, costs = now.sets[chosen], now.costs[chosen]
         for move in range(moves):
             kind = move % 2
             root = curvature / np.sqrt(power) if kind else spread
@@ -115,12 +140,13 @@ def filtered(
             reach[kind] *= np.exp(np.mean(goes) - ACCEPTED)
         mean = np.mean(sets, axis=0)
         cost = float(task.cost(mean[None])[0])
-        since = since + 1 if power >= 1.0 and least - cost < STAGNANT else 0
-        if cost < least:
-            best, least = mean, cost
-        if since >= patience:
-            return best, count, "stagnated"
-    return best, swarm.steps, "stopped"
+        idle = power >= 1.0 and now.least - cost < STAGNANT
+        best, least = (mean, cost) if cost < now.least else (now.best, now.least)
+        since = now.since + 1 if idle else 0
+        return Cloud(sets, costs, best, least, since, now.count + 1, power, reach)
+
+    words = f"pf {size} {swarm.seed} {moves}"
+    return searched(task, words, rng, Cloud, first, step, run)
 
 
 def tempered(costs: Array, effective: float) -> tuple[Array, float]:

@@ -143,6 +143,16 @@ class Searchable(Protocol):
     """Sets of numbers between bounds, and a criterion that counts as chi-squared."""
 
     @property
+    def problem(self) -> Problem:
+        """Whose rows the criterion is of."""
+        ...
+
+    @property
+    def identity(self) -> tuple[Array, ...]:
+        """Numbers that tell it from others: a state fits where they are the same."""
+        ...
+
+    @property
     def low(self) -> Array:
         """Lower bounds, shape (numbers,)."""
         ...
@@ -190,6 +200,21 @@ class Task:
     high: Array
     begin: Array
     spreads: Spreads | None
+
+    @property
+    def problem(self) -> Problem:
+        """Whose rows the criterion is of."""
+        return self.given.problem
+
+    @property
+    def identity(self) -> tuple[Array, ...]:
+        """Ranges, begin and the criterion: what is admitted beside them counts in the repair."""
+        system = self.given.system
+        parts = (self.low, self.high, self.begin, system.A, system.b)
+        if self.spreads is None:
+            return parts
+        own = self.spreads
+        return (*parts, own.means, *own.centred, np.array(own.k_e))
 
     @cached_property
     def unit(self) -> float:

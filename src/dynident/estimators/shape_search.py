@@ -16,9 +16,11 @@ import numpy as np
 
 from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import InputError
+from dynident.core.options import chosen
 from dynident.core.progress import Progress
 from dynident.estimators.ga import Breeding, bred
 from dynident.estimators.pf import Swarm, filtered
+from dynident.estimators.search import Keeping, Run
 from dynident.estimators.shapes import Projected, loaded, projected, visible
 from dynident.regression.problem import Problem
 
@@ -41,11 +43,20 @@ class ShapeTask:
     ----------
     usual : Projected
         At the usual shapes.
-    progress : callable
     """
 
     usual: Projected
-    progress: Progress
+
+    @property
+    def problem(self) -> Problem:
+        """Whose rows the likelihood is of."""
+        return self.usual.problem
+
+    @property
+    def identity(self) -> tuple[Array, ...]:
+        """Ranges, and what the rows say at the usual shapes."""
+        usual = self.usual
+        return (self.low, self.high, usual.theta, usual.sigma, np.array(usual.cost))
 
     @cached_property
     def ends(self) -> tuple[Array, Array]:
@@ -101,7 +112,6 @@ class ShapeTask:
             theta[idim.plain :] = self.shapes(coordinates)
             here = projected(self.usual.problem.linearised(theta), self.usual.sigma)
             found[k] = 2.0 * here.cost
-        self.progress("shapes", 0.0)
         return found
 
 
@@ -127,7 +137,7 @@ def begun(
     Raises
     ------
     InputError
-        For ranges of shapes outside of their models' bounds.
+        For ranges of shapes outside of their models' bounds, and a state file of another search.
     """
     if not problem.idim.shape_parameters:
         return problem, ""
@@ -136,17 +146,19 @@ def begun(
     if method not in EXACT:
         return problem, ""
     seen = limited(visible(problem), ranges)
-    task = ShapeTask(loaded(seen), progress)
-    seed = given.get("seed", 0)
+    task = ShapeTask(loaded(seen))
+    seed, keeping = given.get("seed", 0), chosen(Keeping, given)
     if method == "ga":
         size, most = given.get("population", SETS), given.get("generations", GENERATIONS)
-        best, count, why = bred(task, Breeding(size, most, seed), LULL)
-        words = f"shapes {why} after {count} generations of {size}"
+        run = Run(most, LULL, keeping, "shapes", progress)
+        place, why = bred(task, Breeding(size, most, seed), run)
+        words = f"shapes {why} after {place.count} generations of {size}"
     else:
         size, most = given.get("particles", SETS), given.get("steps", GENERATIONS)
-        best, count, why = filtered(task, Swarm(size, most, seed), MOVES, LULL)
-        words = f"shapes {why} after {count} steps of {size} particles"
-    idim = seen.idim.shaped(task.shapes(best))
+        run = Run(most, LULL, keeping, "shapes", progress)
+        place, why = filtered(task, Swarm(size, most, seed), run, MOVES)
+        words = f"shapes {why} after {place.count} steps of {size} particles"
+    idim = seen.idim.shaped(task.shapes(place.best))
     return Problem.of(replace(problem.base, idim=idim), problem.samples), words
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated
@@ -16,6 +15,7 @@ from dynident.consistency.feasible_set import FeasiblePoint
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
+from dynident.core.kept import fingerprint
 from dynident.core.options import NotNegatives, Options, Positives, per_joint
 from dynident.core.schema import Flag, Number
 from dynident.dynamics.base import BaseParameters
@@ -398,8 +398,7 @@ class Tracker:
         head = whole.copy()
         head[self._addresses()] = 0  # where a law is compiled to differs from run to run
         answer = b"" if self._answer is None else self._answer.identity
-        parts = (text.encode(), head.tobytes(), real.tobytes(), answer)
-        return hashlib.sha256(b"".join(parts)).hexdigest()
+        return fingerprint((text, head, real, answer))
 
     def _addresses(self) -> Integers:
         """Places of addresses in the vector of whole numbers."""

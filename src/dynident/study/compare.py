@@ -43,7 +43,7 @@ MODELS = (
 BLOCKS = 5
 POINTS = 1500
 """Of a log's friction curves."""
-CONSTRAINTS = "constraints"
+CONSTRAINTS, SEARCH_STATE = "constraints", "search_state"
 
 Span = tuple[int, int, int]
 """A log, a sample of it, and the one after the last."""
@@ -245,8 +245,8 @@ def candidate(
 
 
 def options_of(study: Study, problem: Problem, method: str) -> dict[str, Any]:
-    """What of a study's options is the method's own."""
-    names = names_of(method)
+    """What of a study's options is the method's own; a search's state is of one search."""
+    names = {*names_of(method)} - {SEARCH_STATE}
     common = table(EVERY_METHOD)
     given = study.identify.model_dump(exclude={"method"}, exclude_none=True)
     options = {key: value for key, value in given.items() if key in names or key in common}

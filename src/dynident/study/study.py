@@ -284,6 +284,10 @@ def read_study(path: str | Path, use: str | None = "identify") -> Study:
     reference = study.reference
     if reference.file is not None:
         reference = reference.model_copy(update={"file": str(here / reference.file)})
+    identify = study.identify
+    kept = getattr(identify, "search_state", None)
+    if kept is not None:
+        identify = identify.model_copy(update={"search_state": str(here / kept)})
     obstacles = tuple(
         each if each.file is None else each.model_copy(update={"file": str(here / each.file)})
         for each in study.obstacle
@@ -298,6 +302,7 @@ def read_study(path: str | Path, use: str | None = "identify") -> Study:
             "robot": robot,
             "log": logs,
             "excitation": excitation,
+            "identify": identify,
             "simulation": simulation,
             "reference": reference,
             "obstacle": obstacles,

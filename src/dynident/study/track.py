@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import select
 import time
-import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.files import write_files
+from dynident.core.kept import Kept, Origin, packed, read_kept
 from dynident.core.options import chosen
 from dynident.core.threads import one_thread
 from dynident.dynamics.base import BaseParameters, base_parameters
@@ -267,28 +265,20 @@ class Follower:
         )
 
     def stored(self) -> bytes:
-        """The state as a file: arrays and one text, without anything that could run."""
-        document = {
-            "schema": SCHEMA,
-            "robot": self._setting.robot.name,
-            "parameters": list(self._setting.base.names),
-            "fingerprint": self.fingerprint,
-            "rate": self.rate,
-            "sigma": self.sigma.tolist(),
-        }
+        """The state as a file."""
         arrays = {**self.tracker.state(), **self.filter.state()}
         arrays |= {"counts": self._counts, "last": self._last}
-        file = io.BytesIO()
-        named: dict[str, Any] = {"about": np.array(json.dumps(document)), **arrays}
-        np.savez(file, **named)
-        return file.getvalue()
+        about = {"rate": self.rate, "sigma": self.sigma.tolist()}
+        return packed(SCHEMA, self.origin, about, arrays)
 
     @property
-    def fingerprint(self) -> str:
-        """Of all that a state has to fit."""
-        return f"{self.tracker.fingerprint} {self._setting.cutoff!r} {self.rate!r} {self.step}"
+    def origin(self) -> Origin:
+        """All that a state has to fit."""
+        base = self._setting.base
+        rates = f"{self.tracker.fingerprint} {self._setting.cutoff!r} {self.rate!r} {self.step}"
+        return Origin(base.idim.robot.name, base.names, rates)
 
-    def restore(self, state: StoredState) -> None:
+    def restore(self, state: Kept) -> None:
         """Go on from a stored state.
 
         Raises
@@ -296,18 +286,7 @@ class Follower:
         InputError
             When it is of another robot, or of other options.
         """
-        base = self._setting.base
-        about = state.about
-        if about["robot"] != base.idim.robot.name or about["parameters"] != list(base.names):
-            raise InputError(
-                f"{state.path}: is the state of {about['robot']} with {len(about['parameters'])} "
-                f"parameters, not of {base.idim.robot.name} with {base.count} of its own"
-            )
-        if about["fingerprint"] != self.fingerprint:
-            raise InputError(
-                f"{state.path}: was written under other options (sigma, rate, cutoff, ageing or "
-                "prior); give the same, or another file"
-            )
+        state.require(self.origin, "sigma, rate, cutoff, ageing or prior")
         arrays = dict(state.arrays)
         try:
             self._counts[:] = arrays.pop("counts")
@@ -316,56 +295,25 @@ class Follower:
             self.filter.restore({name: arrays.pop(name) for name in own})
             self.tracker.restore(arrays)
         except (KeyError, ValueError, InputError) as error:
-            raise InputError(f"{state.path}: is damaged; start anew without it") from error
+            raise state.damaged from error
 
 
-@dataclass(frozen=True)
-class StoredState:
-    """A state file, read.
-
-    Attributes
-    ----------
-    path : Path
-    about : dict
-    arrays : dict of str to ndarray
-    """
-
-    path: Path
-    about: dict[str, Any]
-    arrays: dict[str, npt.NDArray[Any]]
-
-    @property
-    def taken(self) -> int:
-        """Samples of the stream that it has seen."""
-        return int(self.arrays["counts"][0])
-
-
-def read_state(path: Path) -> StoredState | None:
-    """A state file; None where there is none yet.
+def read_state(path: Path) -> tuple[Kept, int] | None:
+    """A state file, and the samples that it has seen; None where there is none yet.
 
     Raises
     ------
     InputError
         When it is something else.
     """
-    if not path.exists():
+    what = "dynident track"
+    kept = read_kept(path, SCHEMA, ("rate", "sigma"), what)
+    if kept is None:
         return None
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        about = json.loads(str(arrays.pop("about")[()]))
-        if about["schema"] != SCHEMA:
-            raise ValueError
-        known = {"robot", "parameters", "fingerprint", "rate", "sigma"}
-        if not known <= set(about) or arrays["counts"].shape != (2,):
-            raise ValueError
-    except OSError as error:
-        if error.strerror:
-            raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-        raise InputError(f"{path}: is no state file of dynident track") from error
-    except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path}: is no state file of dynident track") from error
-    return StoredState(path, about, arrays)
+    counts = kept.arrays.get("counts")
+    if counts is None or counts.shape != (2,):
+        raise InputError(f"{path}: is no state file of {what}")
+    return kept, int(counts[0])
 
 
 # sources
@@ -631,7 +579,7 @@ def track(
     InputError
         Also in the middle of a stream: the state then is that after the last good sample.
     """
-    earlier = None if state is None else read_state(state)
+    earlier, past = (None if state is None else read_state(state)) or (None, 0)
     follower: Follower | None = None
     section = setting.section
     if earlier is not None:
@@ -664,7 +612,6 @@ def track(
                 sigma = log_sigma(setting, whole)
             samples = recorded(whole, setting.measured)
         # what a state has taken from a file is passed over; a pipe goes on where it went on
-        past = 0 if earlier is None else earlier.taken
         if text is not None and opened is None:
             text.taken, past = past, 0
         for k, sample in enumerate(samples):

@@ -20,6 +20,7 @@ from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident.results.comparison import TORQUE_LEVELS, level
 from dynident.simulation.reference import Reference
+from dynident_papers.zhang2018.instance import Instance, fit_all
 from dynident_papers.zhang2018.simulated import (
     JOINT,
     NOISE,
@@ -35,12 +36,14 @@ from dynident_papers.zhang2018.simulated import (
 )
 
 METHODS = ("ols", "wls", "irls", "kf", "rls", "pc-idim-ls", "nls", "ga", "pf")
-CURVED = ("ekf", "wls", "pc-idim-ls", "nls")
+FORGETTING = "forgetting"
+"""`ekf` with a memory (24)."""
+CURVED = ("ekf", FORGETTING, "wls", "pc-idim-ls")
 """Of nonlinear friction."""
-SEARCHED = ("ga", "pf")
+SEARCHED = ("nls", "ga", "pf")
 """The same, which take their time over shapes: not in the reduced form."""
 MEMORY = 20.0
-"""Of `rls` on constant parameters [s]."""
+"""Of constant parameters, where they are forgotten [s]."""
 MEMORY_TRACKED = 1.5
 """Of the friction that `rls` tracks [s]."""
 LEVELS = {"e_d": (0.2, 1.0), "e_f": (0.2, 1.0), "J_e": (1.0, 10.0), "ΔJ_e": (0.1, 1.0)}
@@ -119,6 +122,7 @@ class Results:
     positions : dict of (method, bool) to Errors
         Of ``ols`` and ``iv`` under noisy positions that are filtered, or not.
     tracked : tuple of Tracked
+    instance : Instance
     failures : tuple of str
     """
 
@@ -130,6 +134,7 @@ class Results:
     noisy_stribeck: dict[str, Errors]
     positions: dict[tuple[str, bool], Errors]
     tracked: tuple[Tracked, ...]
+    instance: Instance
     failures: tuple[str, ...]
 
 
@@ -171,6 +176,8 @@ def estimate_all(progress: Progress, reduced: bool) -> Results:
     progress("zhang2018", 0.9)
     longer = trajectory(arm, 1, periods=3 if reduced else 6)
     tracked = tuple(track(arm, longer, shape) for shape in ("ramp", "quadratic"))
+    progress("zhang2018", 0.95)
+    instance = fit_all(reduced)
     ratio = problems["clean"].factors.weighted(np.ones(arm.robot.n)).condition()[0]
     return Results(
         arm,
@@ -181,7 +188,8 @@ def estimate_all(progress: Progress, reduced: bool) -> Results:
         curved["noisy"],
         positions,
         tracked,
-        tuple(failures),
+        instance,
+        (*failures, *instance.failures),
     )
 
 
@@ -241,7 +249,10 @@ def curved_errors(arm: Arm, reference: Reference, log: Samples, method: str) -> 
     e_f is of F_c, F_s, q_s and the viscous friction.
     """
     own = Problem(arm.believed, log, STRIBECK, rotor=False)
-    found = identify(own, method, rows="all", doctor=False)
+    if method == FORGETTING:
+        found = identify(own, "ekf", rows="all", doctor=False, memory=MEMORY)
+    else:
+        found = identify(own, method, rows="all", doctor=False)
     theta = found.estimate.theta
     if theta is None:
         theta = np.linalg.pinv(found.base.matrix) @ found.estimate.beta

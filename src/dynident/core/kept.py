@@ -1,0 +1,147 @@
+"""State files: what a run that was stopped goes on from.
+
+Arrays and one text, without anything that could run, and with the robot, its parameters and a
+fingerprint of all that the state has to fit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dynident.core.errors import InputError
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a state is of.
+
+    Attributes
+    ----------
+    robot : str
+    parameters : tuple of str
+    fingerprint : str
+        Of whatever else it has to fit.
+    """
+
+    robot: str
+    parameters: tuple[str, ...]
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A state file, read.
+
+    Attributes
+    ----------
+    path : Path
+    about : dict
+    arrays : dict of str to ndarray
+    """
+
+    path: Path
+    about: dict[str, Any]
+    arrays: dict[str, npt.NDArray[Any]]
+
+    def require(self, origin: Origin, options: str) -> None:
+        """Refuse a state of another robot, or of other options.
+
+        Raises
+        ------
+        InputError
+            With the options that count, in words.
+        """
+        names = list(origin.parameters)
+        if self.about["robot"] != origin.robot or self.about["parameters"] != names:
+            raise InputError(
+                f"{self.path}: is the state of {self.about['robot']} with "
+                f"{len(self.about['parameters'])} parameters, not of {origin.robot} with "
+                f"{len(names)} of its own"
+            )
+        if self.about["fingerprint"] != origin.fingerprint:
+            raise InputError(
+                f"{self.path}: was written under other options ({options}); give the same, or "
+                "another file"
+            )
+
+    @property
+    def damaged(self) -> InputError:
+        """The refusal of one whose arrays do not fit."""
+        return InputError(f"{self.path}: is damaged; start anew without it")
+
+
+def fingerprint(parts: Iterable[str | bytes | npt.NDArray[Any]]) -> str:
+    """Of texts, bytes and arrays, in their order."""
+    digest = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            digest.update(repr((part.shape, part.dtype.str)).encode())
+            digest.update(np.ascontiguousarray(part).tobytes())
+        else:
+            digest.update(part.encode() if isinstance(part, str) else part)
+        digest.update(b"\0")
+    return digest.hexdigest()
+
+
+def packed(schema: str, origin: Origin, about: Mapping[str, object], arrays: Arrays) -> bytes:
+    """A state as a file."""
+    document = {
+        "schema": schema,
+        "robot": origin.robot,
+        "parameters": list(origin.parameters),
+        "fingerprint": origin.fingerprint,
+        **about,
+    }
+    file = io.BytesIO()
+    named: dict[str, Any] = {"about": np.array(json.dumps(document)), **arrays}
+    np.savez(file, **named)
+    return file.getvalue()
+
+
+def read_kept(path: Path, schema: str, own: Sequence[str], what: str) -> Kept | None:
+    """A state file; None where there is none yet.
+
+    Parameters
+    ----------
+    path : Path
+    schema : str
+    own : sequence of str
+        What it tells beside its origin.
+    what : str
+        Writes such files, in words.
+
+    Raises
+    ------
+    InputError
+        When it is something else.
+    """
+    if not path.exists():
+        return None
+    foreign = InputError(f"{path}: is no state file of {what}")
+    try:
+        with path.open("rb") as handle, np.load(handle, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        about = json.loads(str(arrays.pop("about")[()]))
+        if about["schema"] != schema:
+            raise ValueError
+        if not {"robot", "parameters", "fingerprint", *own} <= set(about):
+            raise ValueError
+    except OSError as error:
+        if error.strerror:
+            raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+        raise foreign from error
+    except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        raise foreign from error
+    return Kept(path, about, arrays)

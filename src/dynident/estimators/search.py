@@ -1,0 +1,186 @@
+"""Searches step by step, until they stagnate; one that was stopped goes on from its state file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.files import refuse_unwritable, write_files
+from dynident.core.kept import Origin, fingerprint, packed, read_kept
+from dynident.core.options import Options
+from dynident.core.progress import Progress, silent
+from dynident.core.schema import Name
+from dynident.estimators.ranges import Searchable
+
+SCHEMA = "dynident.search/1"
+SAVED = 10.0
+"""Time between two writings of a state [s]."""
+
+
+@dataclass(frozen=True)
+class Keeping(Options):
+    """What ga and pf are stopped and gone on with."""
+
+    search_state: Annotated[
+        Name | None,
+        "file of a search's state: it goes on from there where the file exists, and writes it "
+        "every 10 s, when it is stopped and at its end",
+    ] = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a search is after a step.
+
+    Attributes
+    ----------
+    sets : ndarray, shape (size, numbers)
+    costs : ndarray, shape (size,)
+        Their criterion.
+    best : ndarray, shape (numbers,)
+        What would be the answer.
+    least : float
+        The criterion that the next step has to gain on.
+    since : int
+        Steps without a gain.
+    count : int
+        Steps.
+    """
+
+    sets: Array
+    costs: Array
+    best: Array
+    least: float
+    since: int
+    count: int
+
+
+P = TypeVar("P", bound=Place)
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a search is run.
+
+    Attributes
+    ----------
+    most : int
+        Steps.
+    patience : int
+        Steps without a gain that are the last.
+    keeping : Keeping
+    stage : str
+    progress : callable
+    """
+
+    most: int
+    patience: int
+    keeping: Keeping = Keeping()
+    stage: str = "estimate"
+    progress: Progress = silent
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """Where a search's state is kept.
+
+    Attributes
+    ----------
+    path : Path
+    origin : Origin
+        What it has to fit.
+    """
+
+    path: Path
+    origin: Origin
+
+    def put(self, place: Place, generator: Any) -> None:
+        """Write a state.
+
+        Raises
+        ------
+        InputError
+            When it cannot be written.
+        """
+        arrays = {each.name: np.asarray(getattr(place, each.name)) for each in fields(place)}
+        content = packed(SCHEMA, self.origin, {"generator": generator}, arrays)
+        write_files({self.path: content})
+
+    def taken(self, kind: type[P], rng: np.random.Generator) -> P | None:
+        """The place of a state, the generator put where it was; None where there is none yet.
+
+        Raises
+        ------
+        InputError
+            When the file is something else, or of another search.
+        """
+        refuse_unwritable(self.path.parent)
+        kept = read_kept(self.path, SCHEMA, ("generator",), "a search")
+        if kept is None:
+            return None
+        kept.require(self.origin, "method, size, seed, ranges, prior, log or machine")
+        try:
+            found: dict[str, Any] = {each.name: kept.arrays[each.name] for each in fields(kind)}
+            rng.bit_generator.state = kept.about["generator"]
+        except (KeyError, ValueError, TypeError) as error:
+            raise kept.damaged from error
+        return kind(**{name: each if each.ndim else each.item() for name, each in found.items()})
+
+
+def searched(
+    task: Searchable,
+    options: str,
+    rng: np.random.Generator,
+    kind: type[P],
+    begin: Callable[[], P],
+    step: Callable[[P], P],
+    run: Run,
+) -> tuple[P, str]:
+    """Where a search ends, and why there.
+
+    Parameters
+    ----------
+    task : Searchable
+    options : str
+        What the answer depends on beside the task, the number of steps aside.
+    rng : Generator
+        Of `begin` and `step` alone: it is part of the state.
+    kind : type
+        Of the places.
+    begin, step : callable
+        The first place, and the one after another.
+    run : Run
+
+    Raises
+    ------
+    InputError
+        For a state file of another search, and one that cannot be written.
+    """
+    shelf, place = None, None
+    if run.keeping.search_state is not None:
+        base = task.problem.base
+        mark = fingerprint((options, *task.identity))
+        shelf = Shelf(
+            Path(run.keeping.search_state), Origin(base.idim.robot.name, base.names, mark)
+        )
+        place = shelf.taken(kind, rng)
+    place = begin() if place is None else place
+    known, saved = (place, rng.bit_generator.state), time.monotonic()
+    try:
+        while place.since < run.patience and place.count < run.most:
+            run.progress(run.stage, place.count / run.most)
+            place = step(place)
+            known = place, rng.bit_generator.state
+            if shelf is not None and time.monotonic() - saved > SAVED:
+                shelf.put(*known)
+                saved = time.monotonic()
+    finally:
+        if shelf is not None:
+            shelf.put(*known)
+    return place, "stagnated" if place.since >= run.patience else "stopped"

@@ -1,0 +1,127 @@
+"""Section 6.6: the survey's friction models on the log of a measured arm.
+
+The survey's is an ER20-C10, whose log is published nowhere; here it is the TX40 of the examples,
+which are beside the source and not in the package.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dynident.api import identify
+from dynident.core.errors import ComputationError
+from dynident.recording.prepare import prepare
+from dynident.recording.read import read_log
+from dynident.regression.problem import Problem
+from dynident.results.identification import Identification
+from dynident.robot import load_robot
+
+MODELS = {
+    "coulomb-viscous-symmetric": 7,
+    "cube-root": 8,
+    "load": 9,
+    "stribeck": 4,
+    "bompos": 5,
+    "tanh-sech": 6,
+}
+"""Friction models in the order of Table 12, and the survey's equations."""
+QUICK = ("coulomb-viscous-symmetric", "cube-root")
+"""Models without shapes or loads: those of the reduced form."""
+METHOD, SEARCH = "pc-idim-ls", "pf"
+"""Of all models, and the survey's own where it does not take minutes."""
+EXAMPLE = Path("examples") / "tx40"
+POSITIONS, TORQUES = "pos_read_data.csv", "curr_data.csv"
+"""Its log, of the motors."""
+RATE, BANDWIDTH = 5000.0, 10.0
+"""[Hz]"""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What a model leaves of the torques.
+
+    Attributes
+    ----------
+    mean, std : float
+        Of the errors of all joints' rows [Nm].
+    relative, relative_std : float
+        e_T and e_T-Std: of their sizes, over each joint's largest torque.
+    parameters : int
+        Base parameters, shapes included.
+    """
+
+    mean: float
+    std: float
+    relative: float
+    relative_std: float
+    parameters: int
+
+
+@dataclass(frozen=True)
+class Instance:
+    """The models on the log.
+
+    Attributes
+    ----------
+    fitted : dict of (friction, method) to Fitted
+    failures : tuple of str
+    missing : str
+        Why there are none.
+    """
+
+    fitted: dict[tuple[str, str], Fitted]
+    failures: tuple[str, ...] = ()
+    missing: str = ""
+
+
+def fit_all(reduced: bool, folder: Path | None = None) -> Instance:
+    """Every model on the log, where it is there.
+
+    Parameters
+    ----------
+    reduced : bool
+        Models of `QUICK` alone, without the search.
+    folder : Path, optional
+        Of the robot's file and its log; unless it is given, that of the examples, in the working
+        directory or beside the source.
+    """
+    places = [EXAMPLE, Path(__file__).parents[3] / EXAMPLE] if folder is None else [folder]
+    found = next((place for place in places if (place / POSITIONS).is_file()), None)
+    if found is None:
+        return Instance(
+            {}, missing=f"{places[0] / POSITIONS} is not here; the source distribution has it"
+        )
+    robot = load_robot(found / "tx40.toml")
+    columns = {"q": f"{POSITIONS}:*", "tau": f"{TORQUES}:*"}
+    files = [found / POSITIONS, found / TORQUES]
+    log = read_log(files, robot, columns=columns, side="motor", rate=RATE)
+    samples = prepare(log, BANDWIDTH)
+    fitted, failures = {}, []
+    for friction in QUICK if reduced else MODELS:
+        methods = (METHOD, SEARCH) if friction in QUICK and not reduced else (METHOD,)
+        for method in methods:
+            try:
+                own = identify(Problem(robot, samples, friction), method, doctor=False)
+                fitted[friction, method] = left(own)
+            except ComputationError as error:
+                failures.append(f"{method} (TX40, {friction}): {error}")
+    return Instance(fitted, tuple(failures))
+
+
+def left(own: Identification) -> Fitted:
+    """Errors of an identification on the rows that it fitted."""
+    errors = own.estimate.residuals.error
+    torque = own.samples[0].tau
+    share = np.concatenate([np.abs(e) / np.abs(torque[:, j]).max() for j, e in enumerate(errors)])
+    every = np.concatenate(errors)
+    shape = own.estimate.shape
+    return Fitted(
+        float(every.mean()),
+        float(every.std()),
+        float(share.mean()),
+        float(share.std()),
+        own.base.count if shape is None else own.base.count + len(shape.values),
+    )
