@@ -87,8 +87,7 @@ def report_lines(report: Report) -> list[str]:
 
     lines = entry("log", report.log)
     for found in report.findings:
-        errors = f"error {found.before:.3g} -> {found.after:.3g} % a joint"
-        lines += entry("finding", f"{found.found} ({errors})")
+        lines += entry("finding", f"{found.found} ({found.gain})")
         if found.other:
             lines += entry("", f"next best: {found.other}")
         lines += entry("mend", found.mend)

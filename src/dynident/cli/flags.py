@@ -104,8 +104,7 @@ FLAGS = (
     Flag(
         "consistency",
         "word",
-        "Of nls, ga, pf, pc-*: what consistency means (pseudo-inertia, inertia, base, "
-        "none).",
+        "Of nls, ga, pf, pc-*: what consistency means (pseudo-inertia, inertia, base, none).",
     ),
     Flag(
         "parametrisation",
@@ -157,8 +156,7 @@ FLAGS = (
     Flag(
         "shape_std",
         "number",
-        "Of ekf: standard deviation of each shape parameter before the log, over its "
-        "usual value.",
+        "Of ekf: standard deviation of each shape parameter before the log, over its usual value.",
     ),
     Flag(
         "ranges",
@@ -328,8 +326,7 @@ EXCITE_FLAGS = (
     Flag(
         "base_wrench",
         "numbers",
-        "Three forces and three moments that the base, a table or a vehicle, bears [N, "
-        "Nm].",
+        "Three forces and three moments that the base, a table or a vehicle, bears [N, Nm].",
     ),
     Flag(
         "lower",
@@ -344,8 +341,7 @@ EXCITE_FLAGS = (
     Flag(
         "margin",
         "number",
-        "Share of the torques kept back because the nominal model may be wrong by it; "
-        "0.2.",
+        "Share of the torques kept back because the nominal model may be wrong by it; 0.2.",
     ),
     Flag(
         "share",

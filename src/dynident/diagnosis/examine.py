@@ -139,12 +139,17 @@ class Finding:
         return f"{self.what}, or else {self.against} is wrong" if self.against else self.what
 
     @property
+    def gain(self) -> str:
+        """What is gained, with what makes that worth little."""
+        errors = f"error {self.before:.3g} -> {self.after:.3g} % a joint"
+        limits = f", of what is below {100.0 * QUIET:g} % of the drives' limits"
+        return f"{errors}{limits}" if self.quiet else errors
+
+    @property
     def words(self) -> str:
         """One line."""
-        if self.before == self.after:
-            return f"{self.log}: {self.found}: {self.mend}"
-        errors = f"error {self.before:.3g} -> {self.after:.3g} % a joint"
-        return f"{self.log}: {self.found} ({errors}): {self.mend}"
+        gain = "" if self.before == self.after else f" ({self.gain})"
+        return f"{self.log}: {self.found}{gain}: {self.mend}"
 
 
 @dataclass(frozen=True, eq=False)

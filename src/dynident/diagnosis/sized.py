@@ -16,7 +16,7 @@ from scipy.linalg import solve_triangular
 
 from dynident.core.arrays import Array
 from dynident.diagnosis.moments import scaled_normal
-from dynident.diagnosis.snapshot import LEFT, Snapshot, low_passed, spread
+from dynident.diagnosis.snapshot import Snapshot, low_passed
 from dynident.diagnosis.suspicion import (
     Case,
     Reading,
@@ -446,6 +446,8 @@ SLOWEST, QUICKEST = 0.2, 40.0
 """Cutoffs of a logger's filter that are looked for [Hz]."""
 STARTS = tuple(1.0 / (2.0 * np.pi * hz) for hz in (0.6, 1.5, 3.0, 8.0))
 """Where searches for them start [s]."""
+LEFT = 0.3
+"""Share of the torque's spread that has to be left behind a filter: little is soon explained."""
 
 
 def slow_loggers(case: Case) -> Iterator[Suspicion]:
@@ -474,7 +476,7 @@ def slow(signal: Literal["q", "tau"], order: int) -> Family:
         hz = 1.0 / (2.0 * np.pi * max(float(size[0]), np.finfo(float).tiny))
         if not SLOWEST < hz < QUICKEST:
             return None
-        if spread(read(s, size).torque) < LEFT * spread(s.torque):
+        if np.sum(np.std(read(s, size).torque, axis=0)) < LEFT * np.sum(np.std(s.torque, axis=0)):
             return None
         rounded = tuple(float(f"{a:.6g}") for a in slowness(size))
         return mended(

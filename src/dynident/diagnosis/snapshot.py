@@ -23,8 +23,8 @@ THIN = 10.0
 """Rate that is enough for a filtered signal, over its cutoff."""
 REACH = 1.0
 """How far a filter looks, in periods of its cutoff."""
-LEFT = 0.3
-"""Share of the torque's spread that has to be left behind a filter: little is soon explained."""
+PERIODS = 20.0
+"""Of a cutoff, that a log lasts at least to be filtered there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,16 +185,16 @@ class Snapshot:
         """With a clock that runs so many times as fast.
 
         What was filtered in the log's own time has then been filtered so many times as lightly: it
-        is filtered once more, where the course is known and that leaves something.
+        is filtered once more, where the course is known and the log is long enough.
         """
         plain = self.along(self.q, factor * self.dq, factor**2 * self.ddq)
         if factor <= 1.0 or self.course is None:
             return plain
         usual = TORQUE_FACTOR * BANDWIDTH  # of a log in seconds; another's may be far below
         cutoffs = tuple(min(f.cutoff, max(f.cutoff, usual) / factor) for f in self.samples.filters)
-        torque, *course = (self._below(cutoffs, x) for x in (self.torque, *self.course))
-        if spread(torque) < LEFT * spread(self.torque):
+        if min(cutoffs) * len(self.torque) < PERIODS * self.rate:
             return plain
+        torque, *course = (self._below(cutoffs, x) for x in (self.torque, *self.course))
         speeds = np.array([1.0, factor, factor**2])[:, None, None]
         return replace(self, torque=torque).following(speeds * np.array(course))
 
@@ -302,11 +302,6 @@ def at_places(signals: Array, places: Array) -> Array:
     low = np.clip(np.floor(places).astype(np.int64), 0, len(signals) - 2)
     share = np.clip(places - low, 0.0, 1.0)[:, None]
     return np.asarray((1.0 - share) * signals[low] + share * signals[low + 1])
-
-
-def spread(signals: Array) -> float:
-    """How much some signals vary, one with the other."""
-    return float(np.sum(np.std(signals, axis=0)))
 
 
 def steady(
