@@ -163,8 +163,8 @@ def table(true: Array, least: Array, found: list[Fitted]) -> list[str]:
               "mean error / std seen"]  # fmt: skip
     lines = markdown(header, rows)
     if places.get("bias"):
-        each = ", ".join(f"{names[k]} {1e3 * least[k]:.2g}" for k in places["bias"])
-        lines += ["", f"Least possible of the zeros [mrad]: {each}."]
+        zeros = ", ".join(f"{names[k]} {1e3 * least[k]:.2g}" for k in places["bias"])
+        lines += ["", f"Least possible of the zeros [mrad]: {zeros}."]
     return lines
 
 
