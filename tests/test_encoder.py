@@ -237,7 +237,7 @@ def test_a_twin_of_a_quadruped_gives_its_drives_delay_and_zeros_back():
 
 def test_intervals_of_encoder_fits_hold_the_truth(tmp_path):
     """The first reading errs as all others do, and the fit begins there."""
-    robot, loop, theta = twin(tmp_path, 6.0, bias=None)
+    robot, loop, theta = twin(tmp_path, 3.0, bias=None)
     simulation = di.Simulation(pd(KP, KD), width=0.03)
     inside = []
     for seed in range(20):

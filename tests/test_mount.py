@@ -102,10 +102,10 @@ def test_a_mount_is_a_spring_that_bears_the_weight_where_targets_begin(tmp_path)
 
 
 def test_stiffness_and_damping_of_a_stand_are_found_and_errors_fall_to_the_noise(tmp_path, capsys):
-    robot, loop, theta = twin(tmp_path, 4.0, bias=None)
+    _, loop, theta = twin(tmp_path, 3.0, bias=None)
     stand = Mount(("pitch",), STAND.values[1:])
     first = log(replace(rested(loop), mount=stand), theta)
-    q = 0.8 * targets(2.0)[:, [1, 2, 0]] + 0.1
+    q = 0.8 * targets(1.5)[:, [1, 2, 0]] + 0.1
     other = replace(loop, reference=Reference(RATE, q, np.zeros_like(q), np.zeros_like(q)))
     last = log(replace(rested(other), mount=stand), theta)
     for name, each in (("first", first), ("last", last)):
@@ -140,16 +140,13 @@ def test_stiffness_and_damping_of_a_stand_are_found_and_errors_fall_to_the_noise
     short, _, whole = (each["overall_rms_mrad"] for each in figures["free_simulation"])
     assert whole < 0.1  # the encoders' noise is 0.05
     assert short < 0.5
-    rigid = di.identify(
-        di.Problem(robot, di.prepare(first, bandwidth=10.0)), "cloe",
-        simulation=di.Simulation(pd(KP, KD), width=0.03),
-        validation=[di.prepare(last, bandwidth=10.0)],
-    )  # fmt: skip
-    assert rigid.validation[0].free[-1].overall_milli > 1.0
+    # the true drives on a base that stands still
+    rigid = rollout(rested(other), theta).measured[BEFORE:]
+    assert np.sqrt(np.mean((rigid - last.q) ** 2)) > 1e-3
 
 
 def test_a_base_that_does_not_give_way_is_said_to(tmp_path):
-    robot, loop, theta = twin(tmp_path, 4.0, bias=None)
+    robot, loop, theta = twin(tmp_path, 2.0, bias=None)
     problem = di.Problem(robot, di.prepare(log_of(loop, theta), bandwidth=10.0))
     simulation = di.Simulation(pd(KP, KD), width=0.03)
     found = di.identify(problem, "cloe", simulation=simulation, mount="pitch")

@@ -66,9 +66,9 @@ BAND = (0.025, 0.975)
 STEPS, SETTLED = 50, 1e-9
 KNOWN = 1e-4
 """Of a mass that is known."""
-DOUBTED = 0.1
-"""Share of a model's correlations that its weights leave aside: they are estimates, too, and where
-they err towards certainty weights that believe them would go."""
+DOUBTED = 0.5
+"""Share of a model's covariance that weights leave aside: it is an estimate, too, and where it errs
+towards certainty weights that believe it would go."""
 TOLD = 1e-9
 """Eigenvalue of a correlation of which something is told."""
 GAIN_STD = 0.5
@@ -176,23 +176,32 @@ def rest_of(problem: Problem, beta: Array, covariance: Array) -> tuple[Rest, Arr
     # they are no smaller than all frequencies together tell
     noise *= max(1.0, kappa**2 * len(noise) / float(np.trace(noise)))
     model = system.A @ covariance @ system.A.T
-    V = system.A @ doubted(covariance) @ system.A.T + kappa**2 * np.eye(len(model))
+    V = doubted(system.A, covariance) + kappa**2 * np.eye(len(model))
     return Rest(system.A, system.b - system.A @ beta, V, noise, model), sigma, float(kappa)
 
 
-def doubted(covariance: Array) -> Array:
-    """A covariance that weighs, its correlations not believed altogether.
+def doubted(A: Array, covariance: Array) -> Array:
+    """Covariance of the model's share ``A (beta - beta_hat)`` that weighs, not believed altogether.
 
-    One of fewer replicates than parameters has directions without any variance; of that only the
-    diagonal weighs. What a fit with such weights errs is told by the covariance itself, without
-    bias, for they hardly depend on how it errs.
+    Half of it is what the loaded log itself would leave of the model, of the same size; and all,
+    where the model's covariance is of fewer replicates than parameters and has directions without
+    any variance. What a fit with such weights errs is told by the covariance itself, without bias,
+    for they hardly depend on how it errs.
+
+    Parameters
+    ----------
+    A : ndarray, shape (rows, base parameters)
+        Weighted rows of the loaded log.
+    covariance : ndarray, shape (base parameters, base parameters)
     """
+    model = A @ covariance @ A.T
     variance = np.diag(covariance)
     std = np.sqrt(np.where(variance > 0.0, variance, 1.0))
     values = np.linalg.eigvalsh(covariance / np.outer(std, std))
     untold = int(np.sum(variance > 0.0)) - int(np.sum(values > TOLD * len(values)))
     share = 1.0 if untold > 0 else DOUBTED
-    return np.asarray((1.0 - share) * covariance + share * np.diag(variance))
+    size = float(np.trace(model)) / len(model)
+    return np.asarray((1.0 - share) * model + share * size * np.eye(len(model)))
 
 
 @dataclass(frozen=True)
@@ -435,8 +444,7 @@ def moving(
             row += length
         slight = np.full(wide.shape[1], np.inf)
         slight[: 10 * count] = np.tile(UNTOLD * unit, count)
-        V = A @ doubted(covariance) @ A.T + noise
-        rest = Rest(np.eye(len(A)), b - A @ beta, V, noise, model)
+        rest = Rest(np.eye(len(A)), b - A @ beta, model + noise, noise, model)
         fit = fitted(rest, wide, slight)
         # differences from the first part, of mass and first moment
         T = np.zeros((4 * (count - 1), wide.shape[1]))
