@@ -139,10 +139,18 @@ def sight(gears, i, width, speed, sign, q, load, period):  # type: ignore[no-unt
 # loads, for `bearing` = None.
 
 
-@inner
-def borne(bearing, load, i):  # type: ignore[no-untyped-def]
-    """Load of drive i."""
+@spliced
+def loads(bearing, load):  # type: ignore[no-untyped-def]
+    """The loads, where there are any."""
     if bearing is None:
+        return None
+    return load
+
+
+@inner
+def borne(load, i):  # type: ignore[no-untyped-def]
+    """Load of drive i."""
+    if load is None:
         return 0.0
     return load[i]
 
@@ -167,13 +175,13 @@ def burden(bearing, rotors, s, ddq):  # type: ignore[no-untyped-def]
 
 
 @inner
-def act(gears, width, each, bearing, load, speed, sign, q, memory, table, tau):  # type: ignore[no-untyped-def]
+def act(gears, width, each, load, speed, sign, q, memory, table, tau):  # type: ignore[no-untyped-def]
     """Add the torques of the elements; leaves their tables."""
     if each is not None:
         first = len(tau) - gears.shape[1]
         for e in range(len(each.gear)):
             i = each.gear[e]
-            at = sight(gears, i, width, speed, sign, q, borne(bearing, load, i), 0.0)
+            at = sight(gears, i, width, speed, sign, q, borne(load, i), 0.0)
             consult(each.address[e, 0], at, each.shape[e], memory[e], table[e])
             pass_on(gears, i, first, weighed(each.values[e], table[e], VALUE), tau)
 
@@ -370,10 +378,8 @@ def drag(plant, s, q, dq, memory):  # type: ignore[no-untyped-def]
     gears, width = plant.gears, plant.width
     turn(gears, width, plant.rough, dq, s.speed, s.sign)
     resist(gears, plant.friction, s.speed, s.sign, s.tau)
-    act(
-        gears, width, plant.elements, plant.bearing, s.load, s.speed, s.sign, q, memory, s.table,
-        s.tau,
-    )  # fmt: skip
+    load = loads(plant.bearing, s.load)
+    act(gears, width, plant.elements, load, s.speed, s.sign, q, memory, s.table, s.tau)
     lever(plant.bearing, gears, plant.elements, s.table, s.L)
 
 
@@ -416,7 +422,7 @@ def sensitivity(K, D, W, U, SQ, SV, out):  # type: ignore[no-untyped-def]
                 out[i, c] -= k * SQ[j, c] + d * SV[j, c]
 
 
-@inner
+@spliced
 def yielded(bearing, plant, s, q, dq, memory, ddq):  # type: ignore[no-untyped-def]
     """``torques = tau(q, dq, ddq)`` solved for ddq, after `inverse_terms`: (status, row).
 
