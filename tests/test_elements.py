@@ -18,6 +18,7 @@ from dynident.friction.elements import (
     gas_spring,
     known,
     linkage,
+    numbered,
     ripple,
     spring,
 )
@@ -205,6 +206,25 @@ def test_a_cable_over_two_joints_pulls_on_both(coupled):
                    if not name.startswith("Iam") and not name.endswith("R"))  # fmt: skip
     with pytest.raises(InputError, match="over joints 1 and 1; it needs two of 3"):
         build_idim(robot, elements=[Attached(0, spring(), over=0)])
+
+
+def test_a_ratio_that_is_not_known_follows_from_three_springs():
+    robot, stiffness, ratio = toy.arm(3), 20.0, -0.5
+    cable = (Attached(0, spring(), over=2, ratio=ratio),)
+    samples, _ = log_with(robot, cable, "coulomb-viscous", {"ks1": stiffness, "ps1": 3.0})
+    both = Attached(0, numbered(spring(), 1), over=2)
+    elements = (Attached(0, spring()), Attached(2, spring()), both)
+    fit = di.identify(Problem(robot, samples, elements=elements), "wls", doctor=False)
+    names = list(fit.base.names)
+    places = [names.index(name) for name in ("ks1", "ks3", "ksb1")]
+    first, second, shared = fit.estimate.beta[places]
+    # k (q1 + r q3)^2 / 2 as the springs' ks1 q1^2 / 2 + ks3 q3^2 / 2 + ksb1 (q1 + q3)^2 / 2
+    combined = [first + shared, shared, second + shared]
+    rows = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
+    covariance = rows @ fit.estimate.covariance.matrix[np.ix_(places, places)] @ rows.T
+    away = combined - stiffness * np.array([1.0, ratio, ratio**2])
+    assert np.all(np.abs(away) < 4.0 * np.sqrt(np.diag(covariance)))
+    assert shared / (first + shared) == pytest.approx(ratio, rel=0.1)
 
 
 def test_a_cable_is_simulated_as_it_pulls():

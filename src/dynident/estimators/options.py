@@ -112,11 +112,18 @@ def estimate(
     Raises
     ------
     InputError
-        For unknown methods, and options that the method does not have or admit.
+        For unknown methods, options that the method does not have or admit, and friction under
+        load with methods that simulate.
     ComputationError
         When no trustworthy answer came out.
     """
     check_options(method, options)
+    if SIMULATION in names_of(method) and problem.idim.loaded:
+        # a rotor that is regrouped into a link would count as its load
+        raise InputError(
+            f"friction {problem.idim.friction!r} depends on the load of its drive: methods that "
+            "simulate the loop do not estimate it; take wls or pc-idim-ls"
+        )
     given = {name: value for name, value in options.items() if value is not None}
     arguments = {
         parameter: given[SIMULATION] if family is Simulation else chosen(family, given)

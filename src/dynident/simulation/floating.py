@@ -50,18 +50,19 @@ from dynident.simulation.kernel import fastest, settle
 from dynident.simulation.law import between, interpolate, linear_output
 from dynident.simulation.loop import Loop
 from dynident.simulation.plant import Plant, build_plant
-from dynident.simulation.ports import (
+from dynident.simulation.ports import Inputs, Scratch, State, build_scratch
+from dynident.simulation.rollout import STRETCH, clocked, given, initial_state, reason
+from dynident.simulation.state import (
     DIVERGED,
     DONE,
     NOT_POSITIVE,
     STUCK,
-    Inputs,
-    Scratch,
-    State,
-    build_scratch,
+    act_slope,
+    drag,
+    inverse_terms,
+    remember,
+    resist_slope,
 )
-from dynident.simulation.rollout import STRETCH, clocked, given, initial_state, reason
-from dynident.simulation.state import act_slope, drag, inverse_terms, remember, resist_slope
 from dynident.simulation.vectors import add_vector, copy_matrix, copy_vector
 
 FINEST = 4096
@@ -195,6 +196,11 @@ def simulate_floating(
     ground = ground or Ground()
     points = build_points(robot, feet)
     plant = build_plant(idim, theta, loop.width, (), loop.elements)
+    if plant.bearing is not None:
+        raise InputError(
+            "friction that depends on the load of its drive is not simulated under contacts: a "
+            "robot on its feet needs another friction model"
+        )
     law = clocked(loop)
     state = initial_state(loop, law, plant, 0)
     along = loop.reference

@@ -6,8 +6,19 @@ import numpy as np
 
 from dynident.core.jit import inner
 from dynident.simulation.law import linear_output, own_tangent, plain_torque
-from dynident.simulation.ports import DONE, NOT_POSITIVE, STUCK
-from dynident.simulation.state import drag, inverse_terms, sensitivities, solve_dense, tangent
+from dynident.simulation.state import (
+    DONE,
+    NOT_POSITIVE,
+    STUCK,
+    burden,
+    drag,
+    inverse_terms,
+    judged,
+    sensitivities,
+    solve_dense,
+    tangent,
+    weigh_down,
+)
 
 NEWTON = 60
 CLOSE = 1e-13
@@ -66,6 +77,7 @@ def implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, kv):  
             dq[i] = v0[i] + g * trial[i]
             q[i] = q0[i] + g * dq[i]
         inverse_terms(tree, plant.phi, plant.rotors, s, q, dq)
+        burden(plant.bearing, plant.rotors, s, trial)
         drag(plant, s, q, dq, memory)
         if continuous:
             answer(law, s, q, dq)
@@ -90,6 +102,7 @@ def implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, kv):  
         tangent(tree, plant, s, trial)
         if continuous:
             answer_slope(law, s)
+        weigh_down(plant.bearing, plant.rotors, s.L, M, s.row)
         for i in range(dof):
             for j in range(dof):
                 M[i, j] += g * (D[i, j] + g * K[i, j])
@@ -105,12 +118,18 @@ def implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, kv):  
                 dq[i] = v0[i] + g * trial[i]
                 q[i] = q0[i] + g * dq[i]
                 kq[i] = dq[i]
+            status, failed = judged(plant.bearing, plant, s, q, dq, memory)
+            if status != DONE:
+                return status, failed
             if s.X.shape[1]:
                 if continuous:
                     answer_tangent(law, s)
                 if not differentiate(tree, plant, s, g, q, dq, SQ, SV, SM):
                     return NOT_POSITIVE, 0
             return DONE, -1
+    status, failed = judged(plant.bearing, plant, s, q, dq, memory)
+    if status != DONE:
+        return status, failed
     worst = 0
     for i in range(dof):
         if abs(step[i, 0]) > abs(step[worst, 0]):
@@ -127,6 +146,7 @@ def differentiate(tree, plant, s, g, q, dq, SQ, SV, SM):  # type: ignore[no-unty
             SQ[i, c] += g * SV[i, c]
     sensitivities(plant, s, SQ, SV, SM)
     inverse_terms(tree, plant.phi, plant.rotors, s, q, dq)
+    weigh_down(plant.bearing, plant.rotors, s.L, s.M, s.row)
     for i in range(dof):
         for j in range(dof):
             s.M[i, j] += g * (s.D[i, j] + g * s.K[i, j])

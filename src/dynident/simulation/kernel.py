@@ -12,8 +12,8 @@ import numpy as np
 from dynident.core.jit import inner
 from dynident.simulation.implicit import implicit_stage
 from dynident.simulation.law import decide, interpolate, measure, next_state, state_tangent
-from dynident.simulation.ports import DIVERGED, DONE, NOT_POSITIVE, store
-from dynident.simulation.state import remember, respond
+from dynident.simulation.ports import store
+from dynident.simulation.state import DIVERGED, DONE, remember, respond
 from dynident.simulation.vectors import add_matrix, add_vector, copy_matrix, copy_vector
 
 FASTEST = 1e5
@@ -167,12 +167,12 @@ def advance(tree, plant, law, a, b, c, substeps, h, inputs, state, s, start, sto
                     # an implicit integrator's sample is where it stands, not its stage
                     if len(external):
                         interpolate(external, k, sub / substeps if sample else part, s.external)
-                    failed = respond(tree, plant, s, qs, dqs, memory, Qs, Vs, SM, kv[i])
-                    if failed >= 0:
+                    status, failed = respond(tree, plant, s, qs, dqs, memory, Qs, Vs, SM, kv[i])
+                    if status != DONE:
                         runaway = fastest(dqs)
                         if runaway >= 0:
                             return DIVERGED, k, runaway
-                        return NOT_POSITIVE, k, failed
+                        return status, k, failed
                     configuration_rate(qs, dqs, kq[i])
                 if sample:
                     store(

@@ -82,6 +82,9 @@ class Plant(NamedTuple):
         Where anything depends on the sign.
     elements : Elements
         All other friction.
+    bearing : ndarray, shape (drives, n), or None
+        Shares of the joints' rigid-body torques that each drive bears, where friction depends on
+        these loads.
     slot : ndarray of int, shape (bodies, 10)
         Column of each inertial parameter among those differentiated, or -1.
     gear, column : ndarray of int, shape (c,)
@@ -98,6 +101,7 @@ class Plant(NamedTuple):
     width: Array
     rough: Integers
     elements: Elements
+    bearing: Array | None
     slot: Integers
     gear: Integers
     column: Integers
@@ -202,6 +206,9 @@ def build_plant(
         width=np.array([width[each.number - 1] for each in idim.gears], dtype=float),
         rough=rough.astype(np.int64),
         elements=build_elements(laws),
+        bearing=np.array(idim.bearing)
+        if any("load" in each.model.needs for each in laws)
+        else None,
         slot=slot,
         gear=np.array(gear, dtype=np.int64),
         column=np.array(column, dtype=np.int64),
@@ -243,7 +250,7 @@ def build_elements(laws: Sequence[Acting]) -> Elements:
     Raises
     ------
     InputError
-        When a law reads a signal that a simulation does not have.
+        When a law reads a signal that a simulation does not have, or has states and a load.
     """
     models = [each.model for each in laws]
     for model in models:
@@ -280,10 +287,11 @@ def refuse_needs(model: FrictionModel) -> None:
     ------
     InputError
     """
-    if model.needs:
+    beyond = [need for need in model.needs if need != "load" or model.state]
+    if beyond:
         raise InputError(
-            f"friction that depends on the {' and the '.join(model.needs)} of its drive cannot "
-            "be simulated"
+            f"friction that depends on the {' and the '.join(beyond)} of its drive cannot be "
+            "simulated"
         )
 
 

@@ -12,9 +12,6 @@ from dynident.friction.kernel import BY_STATE, Elements
 from dynident.simulation.law import measure
 from dynident.simulation.vectors import copy_matrix, copy_vector
 
-DONE, NOT_POSITIVE, DIVERGED, STUCK = 0, 1, 2, 3
-"""How a rollout ends."""
-
 
 class Inputs(NamedTuple):
     """What acts on a rollout, one row a sample; between samples it is interpolated.
@@ -111,7 +108,9 @@ class Scratch(NamedTuple):
     sensitivities X, torques' U. Of the controllers: inputs w, outputs v, unlimited raw,
     torques u, the targets' derivatives by their delay (late), feed-forward torques (push), what
     encoders read beside the position (offset). Of the drives: speed, sign, the elements' tables,
-    sensitivities of a state after its step (fresh). Of the stages: states (qs, dqs, zs), rates
+    sensitivities of a state after its step (fresh), and where friction depends on loads: these
+    (load), torques at zero acceleration without friction (bias), how friction passes loads on (L),
+    Jacobian (J), a row. Of the stages: states (qs, dqs, zs), rates
     (kq, kv, kz), sensitivities of both (Qs, Vs, Zs, KQ, KV, KZ).
     """
 
@@ -158,6 +157,11 @@ class Scratch(NamedTuple):
     sign: Array
     table: Array
     fresh: Array
+    load: Array
+    bias: Array
+    L: Array
+    J: Array
+    row: Array
     zs: Array
     Zs: Array
     qs: Array
@@ -189,6 +193,7 @@ def build_scratch(
         "raw": (n,), "u": (n,), "now": (n,), "measured": (n,), "late": (n, 3), "push": (n,),
         "offset": (n,), "Sraw": (n, c), "Snow": (n, c),
         "speed": (drives,), "sign": (drives,), "fresh": (states, c),
+        "load": (drives,), "bias": (dof,), "L": (dof, dof), "J": (dof, dof), "row": (dof,),
         "table": (e, most, BY_STATE + states + elements.shape.shape[1]),
         "zs": (n, m), "Zs": (n, m, c), "qs": (nq,), "dqs": (dof,), "Qs": (dof, c), "Vs": (dof, c),
         "kq": (stages, nq), "kv": (stages, dof), "kz": (stages, n, m), "KQ": (stages, dof, c),

@@ -28,15 +28,8 @@ from dynident.simulation.law import (
 from dynident.simulation.loop import Loop
 from dynident.simulation.mount import mounted
 from dynident.simulation.plant import Plant, build_plant
-from dynident.simulation.ports import (
-    DIVERGED,
-    DONE,
-    NOT_POSITIVE,
-    Inputs,
-    Outputs,
-    State,
-    build_scratch,
-)
+from dynident.simulation.ports import Inputs, Outputs, State, build_scratch
+from dynident.simulation.state import DIVERGED, DONE, LOCKED, NOT_POSITIVE
 
 STRETCH = 4096
 """Samples rolled out at a time."""
@@ -467,4 +460,9 @@ def reason(loop: Loop, status: int, sample: int, velocity: int) -> str:
         )
     if status == DIVERGED:
         return f"the simulated motion diverges {when} at {name}: check the gains, or raise substeps"
-    return f"the implicit step found no solution {when} ({name}): raise substeps or the width"
+    if status == LOCKED:
+        return (
+            f"the friction of {name} takes up as much as its load grows {when}: such a drive locks "
+            "itself, and how it moves is not determined"
+        )
+    return f"the step found no solution {when} ({name}): raise substeps or the width"

@@ -13,7 +13,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics.forward import derivatives
-from dynident.dynamics.inverse import mass_matrix
+from dynident.dynamics.inverse import inverse_dynamics, mass_matrix
 from dynident.friction.kernel import BY_POSITION, BY_SPEED, BY_STATE, Elements, fill_tables
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.loop import Loop
@@ -86,6 +86,10 @@ def linear_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
     D += gears.T @ (slope[:, None] * gears)
     refuse_wild(loop, D)
     elements = plant.elements
+    load = np.zeros(len(gears))
+    if plant.bearing is not None:
+        weight = inverse_dynamics(idim.tree, plant.phi, q[None], still, still)[0]
+        load = plant.bearing @ weight[dof - n :]
     states = int(elements.counts[:, 1].sum())
     B, by_z = np.zeros((dof, states)), np.zeros((states, states))
     by_q, by_dq = np.zeros((2, states, dof))
@@ -93,13 +97,13 @@ def linear_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
     for e, i in enumerate(elements.gear):
         m, g = int(elements.counts[e, 1]), gears[i]
         at = (q[len(q) - n :] @ plant.gears[i], 1.0 - steep, steep / plant.width[i])
-        table = elements.values[e] @ standing(elements, e, 0, at, 0.0)
+        table = elements.values[e] @ standing(elements, e, 0, (*at, float(load[i])), 0.0)
         D += table[BY_SPEED] * np.outer(g, g)
         K += table[BY_POSITION] * np.outer(g, g)
         if m:
             own = slice(z, z := z + m)
             B[:, own] = np.outer(g, table[BY_STATE : BY_STATE + m])
-            step = standing(elements, e, 1, at, h)
+            step = standing(elements, e, 1, (*at, 0.0), h)
             by_z[own, own] = step[:, BY_STATE : BY_STATE + m]
             by_q[own] = np.outer(step[:, BY_POSITION], g)
             by_dq[own] = np.outer(step[:, BY_SPEED], g)
@@ -125,13 +129,16 @@ def refuse_wild(loop: Loop, *matrices: Array) -> None:
 
 
 def standing(
-    elements: Elements, e: int, which: int, at: tuple[float, float, float], period: float
+    elements: Elements, e: int, which: int, at: tuple[float, float, float, float], period: float
 ) -> Array:
-    """Table of element e's law (0) or step (1) at rest: at a position, with a sign and a slope."""
+    """Table of element e's law (0) or step (1) at rest.
+
+    At a position, with a sign and its slope, under a load.
+    """
     rows = elements.values.shape[1] if which == 0 else int(elements.counts[e, 1])
     columns = BY_STATE + elements.counts[e, 1] + elements.shape.shape[1]
     table = np.zeros((1, rows, columns))
-    inputs = (np.array([value]) for value in (0.0, *at, 0.0, 0.0))
+    inputs = (np.array([value]) for value in (0.0, *at, 0.0))
     address, z = elements.address[e, which], elements.rest[e : e + 1]
     fill_tables(address, *inputs, period, elements.shape[e], z, table)
     return np.asarray(table[0])

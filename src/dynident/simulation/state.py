@@ -12,6 +12,7 @@ from dynident.dynamics.cholesky import factorise, solve, solve_columns
 from dynident.dynamics.spatial import accelerate, gather, move
 from dynident.dynamics.tangent import inertial_columns, linearise
 from dynident.friction.kernel import (
+    BY_LOAD,
     BY_POSITION,
     BY_SPEED,
     BY_STATE,
@@ -20,7 +21,16 @@ from dynident.friction.kernel import (
     consult,
     weighed,
 )
-from dynident.simulation.vectors import add_vector, copy_vector
+from dynident.simulation.vectors import add_vector, copy_matrix, copy_vector
+
+DONE, NOT_POSITIVE, DIVERGED, STUCK, LOCKED = range(5)
+"""How a rollout ends."""
+STEPS = 100
+"""Of Newton's method under loads."""
+HALVINGS = 20
+"""In a row, after which a longer step is taken all the same."""
+SETTLED = 1e-12
+"""Change of an acceleration, over its size, below which it has settled."""
 
 
 @inner
@@ -118,24 +128,60 @@ def drive_columns(gears, gear, column, share, speed, sign, ddq, W):  # type: ign
 
 
 @inner
-def sight(gears, i, width, speed, sign, q, period):  # type: ignore[no-untyped-def]
+def sight(gears, i, width, speed, sign, q, load, period):  # type: ignore[no-untyped-def]
     """What the laws see of drive i."""
     position = drive_speed(gears, i, len(q) - gears.shape[1], q)
     slope = (1.0 - sign[i] * sign[i]) / width[i]
-    return At(speed[i], position, sign[i], slope, 0.0, 0.0, period)
+    return At(speed[i], position, sign[i], slope, load, 0.0, period)
 
 
-# What follows is compiled away where no elements act: for `each` = None.
+# What follows is compiled away where no elements act, for `each` = None, and where none depends on
+# loads, for `bearing` = None.
+
+
+@spliced
+def loads(bearing, load):  # type: ignore[no-untyped-def]
+    """The loads, where there are any."""
+    if bearing is None:
+        return None
+    return load
 
 
 @inner
-def act(gears, width, each, speed, sign, q, memory, table, tau):  # type: ignore[no-untyped-def]
+def borne(load, i):  # type: ignore[no-untyped-def]
+    """Load of drive i."""
+    if load is None:
+        return 0.0
+    return load[i]
+
+
+@inner
+def burden(bearing, rotors, s, ddq):  # type: ignore[no-untyped-def]
+    """Loads of the drives at an acceleration, into s.load, after `inverse_terms`.
+
+    ``bearing (M ddq + bias)`` of the rigid bodies: s.M has the rotors, which are no load.
+    """
+    if bearing is not None:
+        n, dof = bearing.shape[1], len(ddq)
+        for i in range(len(bearing)):
+            s.load[i] = 0.0
+        for j in range(n):
+            row = dof - n + j
+            r = s.tau[row]
+            for k in range(dof):
+                r += (s.M[row, k] - rotors[row, k]) * ddq[k]
+            for i in range(len(bearing)):
+                s.load[i] += bearing[i, j] * r
+
+
+@inner
+def act(gears, width, each, load, speed, sign, q, memory, table, tau):  # type: ignore[no-untyped-def]
     """Add the torques of the elements; leaves their tables."""
     if each is not None:
         first = len(tau) - gears.shape[1]
         for e in range(len(each.gear)):
             i = each.gear[e]
-            at = sight(gears, i, width, speed, sign, q, 0.0)
+            at = sight(gears, i, width, speed, sign, q, borne(load, i), 0.0)
             consult(each.address[e, 0], at, each.shape[e], memory[e], table[e])
             pass_on(gears, i, first, weighed(each.values[e], table[e], VALUE), tau)
 
@@ -149,6 +195,73 @@ def act_slope(gears, each, table, K, D):  # type: ignore[no-untyped-def]
             i, values = each.gear[e], each.values[e]
             pass_slope(gears, i, first, weighed(values, table[e], BY_POSITION), K)
             pass_slope(gears, i, first, weighed(values, table[e], BY_SPEED), D)
+
+
+@inner
+def lever(bearing, gears, each, table, L):  # type: ignore[no-untyped-def]
+    """How friction passes loads on, after `act`: L, ``d friction = L d (rigid bodies' torque)``."""
+    if bearing is not None:
+        n, dof = bearing.shape[1], len(L)
+        first = dof - n
+        for i in range(dof):
+            for j in range(dof):
+                L[i, j] = 0.0
+        for e in range(len(each.gear)):
+            i = each.gear[e]
+            slope = weighed(each.values[e], table[e], BY_LOAD)
+            for j in range(n):
+                for k in range(n):
+                    L[first + j, first + k] += gears[i, j] * slope * bearing[i, k]
+
+
+@inner
+def lean(L, k, A, row):  # type: ignore[no-untyped-def]
+    """``A[:, k] += L A[:, k]``."""
+    for i in range(len(L)):
+        row[i] = 0.0
+        for j in range(len(L)):
+            row[i] += L[i, j] * A[j, k]
+    for i in range(len(L)):
+        A[i, k] += row[i]
+
+
+@inner
+def weigh_down(bearing, rotors, L, M, row):  # type: ignore[no-untyped-def]
+    """``M + L (M - rotors)``: what an acceleration takes where friction bears the bodies."""
+    if bearing is not None:
+        for k in range(len(M)):
+            for i in range(len(M)):
+                M[i, k] -= rotors[i, k]
+            lean(L, k, M, row)
+            for i in range(len(M)):
+                M[i, k] += rotors[i, k]
+
+
+@inner
+def weigh_slopes(bearing, slot, L, K, D, W, row):  # type: ignore[no-untyped-def]
+    """The same of what moves the rigid bodies' torque, before the slopes of friction itself."""
+    if bearing is not None:
+        for k in range(len(K)):
+            lean(L, k, K, row)
+            lean(L, k, D, row)
+        for b in range(slot.shape[0]):
+            for p in range(10):
+                if slot[b, p] >= 0:
+                    lean(L, slot[b, p], W, row)
+
+
+@inner
+def locked(bearing, gears, each, table):  # type: ignore[no-untyped-def]
+    """The first drive whose friction takes up all of its load, after `act`; or -1."""
+    if bearing is not None:
+        for i in range(len(gears)):
+            slope = 0.0
+            for e in range(len(each.gear)):
+                if each.gear[e] == i:
+                    slope += weighed(each.values[e], table[e], BY_LOAD)
+            if not slope > -1.0:
+                return i
+    return -1
 
 
 @inner
@@ -193,7 +306,7 @@ def remember(gears, width, rough, each, s, h, q, dq, memory, SQ, SV, SM):  # typ
             if states == 0:
                 continue
             rules = s.table[e]
-            at = sight(gears, i, width, s.speed, s.sign, q, h)
+            at = sight(gears, i, width, s.speed, s.sign, q, 0.0, h)
             consult(each.address[e, 1], at, each.shape[e], memory[e], rules)
             for k in range(states):
                 memory[e, k] = rules[k, VALUE]
@@ -258,11 +371,16 @@ def model_tangent(tree, s, ddq):  # type: ignore[no-untyped-def]
 
 @spliced
 def drag(plant, s, q, dq, memory):  # type: ignore[no-untyped-def]
-    """Add all friction to s.tau; leaves the drives' speeds and signs, and the laws' tables."""
+    """Add all friction to s.tau; leaves the drives' speeds and signs, and the laws' tables.
+
+    Under the loads of `burden`, where any depends on them; s.L then is how.
+    """
     gears, width = plant.gears, plant.width
     turn(gears, width, plant.rough, dq, s.speed, s.sign)
     resist(gears, plant.friction, s.speed, s.sign, s.tau)
-    act(gears, width, plant.elements, s.speed, s.sign, q, memory, s.table, s.tau)
+    load = loads(plant.bearing, s.load)
+    act(gears, width, plant.elements, load, s.speed, s.sign, q, memory, s.table, s.tau)
+    lever(plant.bearing, gears, plant.elements, s.table, s.L)
 
 
 @spliced
@@ -273,11 +391,12 @@ def tangent(tree, plant, s, ddq):  # type: ignore[no-untyped-def]
     """
     gears = plant.gears
     model_tangent(tree, s, ddq)
-    resist_slope(gears, plant.friction, plant.width, s.sign, s.D)
     inertial_columns(
         tree.kind, tree.path, tree.path_length, plant.slot, s.R, s.p, s.S, s.V, s.A, s.motion,
         s.e, s.W,
     )  # fmt: skip
+    weigh_slopes(plant.bearing, plant.slot, s.L, s.K, s.D, s.W, s.row)
+    resist_slope(gears, plant.friction, plant.width, s.sign, s.D)
     drive_columns(gears, plant.gear, plant.column, plant.share, s.speed, s.sign, ddq, s.W)
     act_slope(gears, plant.elements, s.table, s.K, s.D)
     act_columns(gears, plant.elements, s.table, s.W)
@@ -304,19 +423,115 @@ def sensitivity(K, D, W, U, SQ, SV, out):  # type: ignore[no-untyped-def]
 
 
 @spliced
+def yielded(bearing, plant, s, q, dq, memory, ddq):  # type: ignore[no-untyped-def]
+    """``torques = tau(q, dq, ddq)`` solved for ddq, after `inverse_terms`: (status, row).
+
+    Friction under load depends on the torque that the drive bears, and so on the acceleration
+    itself: ``r + rotors ddq + f(r) = torques`` with the rigid bodies' torque ``r = M ddq + bias``
+    is solved by Newton's method, from the last acceleration on. In the loads f is made of lines, or
+    nearly: a few steps end it. Where f falls by as much as its load grows, on the side of this load
+    or on the other, a motion is not determined.
+    """
+    if bearing is None:
+        drag(plant, s, q, dq, memory)
+        failed = acceleration(s.M, s.tau, s.now, s.external, ddq)
+        return (DONE if failed < 0 else NOT_POSITIVE), failed
+    dof, n, J = len(ddq), len(s.now), s.J
+    copy_matrix(s.M, J)
+    failed = factorise(J)
+    if failed >= 0:
+        return NOT_POSITIVE, failed
+    copy_vector(s.tau, s.bias)
+    copy_vector(ddq, s.trial)
+    trial, step, previous = s.trial, s.step, np.inf
+    for iteration in range(STEPS):
+        copy_vector(s.bias, s.tau)
+        burden(bearing, plant.rotors, s, trial)
+        drag(plant, s, q, dq, memory)
+        size = 0.0
+        for i in range(dof):
+            r = s.external[i] - s.tau[i]
+            if i >= dof - n:
+                r += s.now[i - dof + n]
+            for j in range(dof):
+                r -= s.M[i, j] * trial[j]
+            step[i, 0] = r
+            size += r * r
+        if size > previous and iteration % HALVINGS:
+            # a bend was jumped over: halve the step
+            for i in range(dof):
+                trial[i] = 0.5 * (trial[i] + ddq[i])
+            continue
+        previous = size
+        copy_vector(trial, ddq)
+        copy_matrix(s.M, J)
+        weigh_down(bearing, plant.rotors, s.L, J, s.row)
+        if not solve_dense(J, step):
+            return LOCKED, dof - n
+        change, largest = 0.0, 1.0
+        for i in range(dof):
+            trial[i] += step[i, 0]
+            change = max(change, abs(step[i, 0]))
+            largest = max(largest, abs(trial[i]))
+        if change <= SETTLED * largest:
+            copy_vector(trial, ddq)
+            copy_vector(s.bias, s.tau)
+            burden(bearing, plant.rotors, s, ddq)
+            return judged(bearing, plant, s, q, dq, memory)
+    status, failed = judged(bearing, plant, s, q, dq, memory)
+    return (STUCK, dof - n) if status == DONE else (status, failed)
+
+
+@inner
+def judged(bearing, plant, s, q, dq, memory):  # type: ignore[no-untyped-def]
+    """Whether no drive locks itself under its load, or the opposite one: (status, row).
+
+    Leaves the tables and s.L of s.load itself.
+    """
+    if bearing is None:
+        return DONE, -1
+    stuck = -1
+    for _ in range(2):
+        for i in range(len(s.load)):
+            s.load[i] = -s.load[i]
+        drag(plant, s, q, dq, memory)
+        stuck = max(stuck, locked(bearing, plant.gears, plant.elements, s.table))
+    if stuck < 0:
+        return DONE, -1
+    joint = 0
+    for j in range(plant.gears.shape[1]):
+        if plant.gears[stuck, j] != 0.0:
+            joint = j
+    return LOCKED, len(dq) - plant.gears.shape[1] + joint
+
+
+@spliced
 def respond(tree, plant, s, q, dq, memory, SQ, SV, SM, ddq):  # type: ignore[no-untyped-def]
     """Acceleration under s.now and s.external, into ddq; its sensitivities into s.X.
 
-    Returns the row where the mass matrix is not positive definite, or -1.
+    Returns
+    -------
+    (status, row)
+        DONE, or why not, and at which velocity.
     """
     inverse_terms(tree, plant.phi, plant.rotors, s, q, dq)
-    drag(plant, s, q, dq, memory)
-    failed = acceleration(s.M, s.tau, s.now, s.external, ddq)
-    if failed < 0 and s.X.shape[1]:
+    status, failed = yielded(plant.bearing, plant, s, q, dq, memory, ddq)
+    if status == DONE and s.X.shape[1]:
         tangent(tree, plant, s, ddq)
         sensitivities(plant, s, SQ, SV, SM)
+        divide(plant.bearing, plant.rotors, s)
+    return status, failed
+
+
+@inner
+def divide(bearing, rotors, s):  # type: ignore[no-untyped-def]
+    """Sensitivities by what an acceleration takes: the mass matrix that is factorised, or more."""
+    if bearing is None:
         solve_columns(s.M, s.X)
-    return failed
+    else:
+        copy_matrix(s.M, s.J)
+        weigh_down(bearing, rotors, s.L, s.J, s.row)
+        solve_dense(s.J, s.X)
 
 
 @inner
