@@ -711,7 +711,7 @@ def test_a_report_draws_what_a_log_states(
     stepping: tuple[Path, Identification], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, result = stepping
-    monkeypatch.setattr(plots, "torque_figure", lambda *_: "")
+    monkeypatch.setattr(plots, "drawn", lambda *_: "")
     logs = result.series(400)
     every, fitted, held_out = (
         [name for name, _ in torque_figures(result.robot, series)] for series in logs

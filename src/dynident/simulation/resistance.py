@@ -28,7 +28,7 @@ def resistance_at(plant, q, dq, table):  # type: ignore[no-untyped-def]
     turn(gears, width, plant.rough, dq, speed, sign)
     resist(gears, plant.friction, speed, sign, tau)
     resist_slope(gears, plant.friction, width, sign, D)
-    act(gears, width, each, speed, sign, q, each.rest, table, tau)
+    act(gears, width, each, None, speed, sign, q, each.rest, table, tau)
     act_slope(gears, each, table, K, D)
     return tau, np.diag(D).copy()
 
