@@ -11,7 +11,7 @@ from scipy import signal
 
 from dynident.api import identify
 from dynident.core.errors import InputError
-from dynident.diagnosis.diagnoses import DIAGNOSES
+from dynident.diagnosis.diagnoses import DIAGNOSES, columns_at_rest, fitted_difference
 from dynident.diagnosis.examine import examine
 from dynident.diagnosis.signals import signs
 from dynident.diagnosis.sized import sprung, under_constraints
@@ -386,6 +386,16 @@ def test_what_one_log_has_is_not_said_of_the_other(base, sound, other, name):
     found, none = examine(base, logs, thorough=True)
     assert [f.diagnosis for f in found] == [name]
     assert none == ()
+
+
+def test_a_torque_that_is_next_to_nothing_counts_for_no_more_than_others(base, sound):
+    snapshot = take_snapshot(base, prepare(sound, 10.0))
+    beta = consistent(snapshot.normal)
+    torque = snapshot.torque * [1.0, 1.0, 0.0, 1.0]
+    columns = columns_at_rest(snapshot)
+    missing, rows = fitted_difference(replace(snapshot, torque=torque), beta, columns)
+    assert np.all(np.isfinite(missing))
+    assert not np.any(rows.reshape(columns.shape)[:, 2])
 
 
 @pytest.mark.parametrize("slow", [10.0, 1000.0])

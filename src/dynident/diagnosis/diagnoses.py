@@ -256,9 +256,11 @@ def fitted_difference(s: Snapshot, beta: Array, columns: Array) -> tuple[Array, 
     rows : ndarray, shape (instants n, k)
         The columns, each joint counted in its torque.
     """
-    scale: Array = np.where(s.moving, 1.0 / root_mean_square(s.tau), 0.0)
+    known, size = predicted(s, beta), root_mean_square(s.tau)
+    told = size > SMALLEST * root_mean_square(known)  # next to no torque would count for all
+    scale: Array = np.where(s.moving & told, 1.0 / size, 0.0)
     rows = (scale[:, :, None] * columns).reshape(-1, columns.shape[2])
-    rest = np.ravel(scale * (s.tau - predicted(s, beta)))
+    rest = np.ravel(scale * (s.tau - known))
     return np.asarray(np.linalg.lstsq(rows, rest, rcond=SMALLEST)[0]), rows
 
 
