@@ -37,6 +37,7 @@ ROBOTS = {
 def exact_problem(robot, noise=0.0, seed=0, friction="coulomb-viscous", bandwidth=20.0, **log):
     """A problem whose motion is known exactly: only the torque is noisy."""
     recording, theta = toy.log(robot, noise=noise, seed=seed, friction=friction, **log)
+    recording = replace(recording, qref=recording.q)
     return Problem(robot, toy.on_its_motion(recording, bandwidth), friction), theta
 
 
@@ -219,7 +220,9 @@ def short_and_long(robot, first=0.35):
     tau = recording.tau + 0.01 * (slow - slow.mean(axis=0))
     stop, end = int(first * toy.RATE), len(recording.q)
     segments = ((0, stop), (stop, end))
-    noisy = Recording("short run first", toy.RATE, recording.q, tau, segments=segments)
+    noisy = Recording(
+        "short run first", toy.RATE, recording.q, tau, qref=recording.q, segments=segments
+    )
     return Problem(robot, prepare(noisy, bandwidth=10.0, position_hz=100.0))
 
 

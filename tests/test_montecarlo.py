@@ -180,6 +180,7 @@ def clearly_biased(outcome: Outcome) -> bool:
 
 
 WLS, IV, IV_DEFAULT = ("wls", "weak"), ("idim-iv", "weak"), ("idim-iv", "default")
+REF = ("ref-iv", "weak")
 BOTH, THROUGH_THE_LOOP, LOGGED = (POSITION, 1.0), (POSITION, 0.0), (0.0, 1.0)
 """Scales of the noise of positions [rad] and torques."""
 
@@ -210,7 +211,7 @@ def test_runs_differ_by_their_noise_which_the_loop_turns_into_torque():
     assert np.all(np.std(through, axis=0) > 0.1)
 
 
-@pytest.mark.parametrize("fit", [WLS, IV, IV_DEFAULT], ids=" ".join)
+@pytest.mark.parametrize("fit", [WLS, IV, IV_DEFAULT, REF], ids=" ".join)
 def test_without_noise_the_methods_come_to_the_truth(fit):
     arm = small(VISCOUS)
     truth = base_parameters(arm.idim).matrix @ arm.theta
@@ -219,8 +220,9 @@ def test_without_noise_the_methods_come_to_the_truth(fit):
 
 
 def test_instruments_are_unbiased_in_the_loop_where_least_squares_is_not():
-    ls, iv, _ = study("two joints", VISCOUS, FEW, *BOTH, WLS, IV, IV_DEFAULT)
+    ls, iv, _, ref = study("two joints", VISCOUS, FEW, *BOTH, WLS, IV, IV_DEFAULT, REF)
     assert zero_mean(iv)
+    assert zero_mean(ref)
     assert clearly_biased(ls)
 
 
@@ -232,7 +234,7 @@ def test_instruments_are_unbiased_where_all_noise_comes_through_the_loop():
 
 
 def test_intervals_cover_in_a_few_runs():
-    _, *iv = study("two joints", VISCOUS, FEW, *BOTH, WLS, IV, IV_DEFAULT)
+    _, *iv = study("two joints", VISCOUS, FEW, *BOTH, WLS, IV, IV_DEFAULT, REF)
     for outcome in (*iv, *study("two joints", VISCOUS, FEW, *LOGGED, WLS)):
         # 300 intervals, correlated within a run: two per cent of standard error
         assert 0.89 < outcome.coverage < 0.99

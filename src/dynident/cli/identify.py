@@ -50,8 +50,9 @@ def identify(
         str | None,
         typer.Option(
             "--method",
-            help="pc-idim-ls (default), pc-idim-iv, pc-didim, pc-clie, or without constraints "
-            "ols, wls, irls, ml, rls, kf, ekf, idim-iv, 2sls, didim, cloe, clie, nls, ga, pf.",
+            help="pc-idim-ls (default), pc-idim-iv, pc-ref-iv, pc-didim, pc-clie, or without "
+            "constraints ols, wls, irls, ml, rls, kf, ekf, idim-iv, 2sls, ref-iv, didim, cloe, "
+            "clie, nls, ga, pf.",
         ),
     ] = None,
     friction: FrictionOption = None,

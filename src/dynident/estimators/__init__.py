@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dynident.estimators.constrained import pc_clie, pc_didim, pc_idim_iv, pc_idim_ls
+from dynident.estimators.constrained import pc_clie, pc_didim, pc_idim_iv, pc_idim_ls, pc_ref_iv
 from dynident.estimators.didim import didim
 from dynident.estimators.ekf import ekf
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.ga import ga
-from dynident.estimators.instrumental import idim_iv, two_stage_least_squares
+from dynident.estimators.instrumental import idim_iv, ref_iv, two_stage_least_squares
 from dynident.estimators.least_squares import irls, ols, wls
 from dynident.estimators.ml import ml
 from dynident.estimators.nls import nls
@@ -24,11 +24,13 @@ ESTIMATORS: dict[str, Callable[..., Estimate]] = {
     "ml": ml,
     "idim-iv": idim_iv,
     "2sls": two_stage_least_squares,
+    "ref-iv": ref_iv,
     "didim": didim,
     "cloe": cloe,
     "clie": clie,
     "pc-idim-ls": pc_idim_ls,
     "pc-idim-iv": pc_idim_iv,
+    "pc-ref-iv": pc_ref_iv,
     "pc-didim": pc_didim,
     "pc-clie": pc_clie,
     "rls": rls,

@@ -37,9 +37,16 @@ from dynident.estimators.covariance import (
 )
 from dynident.estimators.didim import DIDIM_ADVICE, direct_inverse
 from dynident.estimators.estimate import Estimate
-from dynident.estimators.instrumental import IV_ADVICE, instrument_words, instrumental
+from dynident.estimators.instrumental import (
+    IV_ADVICE,
+    instrument_words,
+    instrumental,
+    reference_words,
+    referenced,
+    weak_warnings,
+)
 from dynident.estimators.instrumental import literature_std as instrument_std
-from dynident.estimators.iteration import Search, iterate, start_values
+from dynident.estimators.iteration import Search, Settled, Stepped, iterate, start_values
 from dynident.estimators.output_error import TORQUE, error_sigma, output_error
 from dynident.regression.factors import UNEXCITED, System
 from dynident.regression.problem import Problem, Regression
@@ -187,21 +194,68 @@ def pc_idim_iv(
     step = instrumental(auxiliary, False, inner)
     start = constrained_start(given, auxiliary)
     settled = iterate(auxiliary, start, search, step, IV_ADVICE)
-    system = settled.rows.instrument_factors.weighted(settled.sigma)
     message = f"instruments settled in {settled.simulations} simulations"
-    std = instrument_std(system)
-    found = Fitted(
-        settled.rows, system.projected, settled.sigma, std, message, settled.simulations, system.Pi
-    )
-    estimate = concluded(given, inner.point, found)
+    estimate = instrumented(given, inner.point, settled, message, settled.simulations, alike=True)
+    assert estimate.singular_values is not None
+    return simulated(estimate, auxiliary, settled.history, estimate.singular_values)
+
+
+def pc_ref_iv(
+    problem: Problem,
+    knowledge: Knowledge = Knowledge(),
+    bootstrap: Bootstrap = Bootstrap(),
+    bars: ErrorBars = ErrorBars(),
+) -> Estimate:
+    """Constrained instrumental variables from the references that the logs hold.
+
+    ``min ||R_ZX beta - r_Zy||^2`` (ardiani2024, eq. 28) over the admitted parameters, with the
+    instruments of `ref_iv`.
+
+    Parameters
+    ----------
+    problem : Problem
+    knowledge : Knowledge
+        As of `pc_idim_ls`.
+    bootstrap : Bootstrap
+    bars : ErrorBars
+
+    Raises
+    ------
+    InputError
+        As `pc_idim_ls`, and when a log has no reference.
+    ComputationError
+        When no certified consistent answer was reached.
+    """
+    given = setting(problem, knowledge, bootstrap, bars)
+    inner = given.inner()
+    found = referenced(problem, inner)
+    estimate = instrumented(given, inner.point, found, reference_words(problem), 1, alike=False)
+    return replace(estimate, warnings=(*estimate.warnings, *weak_warnings(problem, found)))
+
+
+def instrumented(
+    given: Setting,
+    point: FeasiblePoint,
+    last: Settled | Stepped,
+    message: str,
+    iterations: int,
+    *,
+    alike: bool,
+) -> Estimate:
+    """A constrained answer of instruments, with their tests."""
+    factors = last.rows.instrument_factors
+    system = factors.weighted(last.sigma)
+    std = instrument_std(system, alike=alike)
+    found = Fitted(last.rows, system.projected, last.sigma, std, message, iterations, system.Pi)
+    estimate = concluded(given, point, found)
     white = not whiteness_rejected(estimate.residuals.error)
     std = estimate.covariance.std
-    tests, words = instrument_words(settled.rows, settled.sigma, estimate.beta, std, white)
-    singular_values = settled.rows.instrument_factors.without("X").singular_values()
+    tests, words = instrument_words(last.rows, last.sigma, estimate.beta, std, white, alike=alike)
     return replace(
-        simulated(estimate, auxiliary, settled.history, singular_values),
+        estimate,
         message=f"{estimate.message}; {words}",
         tests=tests,
+        singular_values=factors.without("X").singular_values(),
     )
 
 

@@ -1,15 +1,18 @@
-"""IDIM-IV and 2SLS: instruments from the simulated closed loop.
+"""IDIM-IV and 2SLS: instruments from the simulated closed loop, or from the logged reference.
 
 ``beta = (Z^T X)^-1 Z^T y`` (ardiani2024, eq. 12) where Z is the regressor along the motion
-of the auxiliary model under the current estimate, iterated until eq. (46) holds.
+of the auxiliary model under the current estimate, iterated until eq. (46) holds; or along the
+reference that the log holds, which nothing iterates.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import ComputationError
+from dynident.core.errors import ComputationError, InputError
 from dynident.estimators.closed_loop import Auxiliary, Simulation, auxiliary_model
 from dynident.estimators.covariance import ErrorBars, Scores, named, spread_of
 from dynident.estimators.estimate import Estimate
@@ -28,6 +31,8 @@ from dynident.estimators.iteration import (
     iterate,
     start_values,
 )
+from dynident.recording.filters import differences
+from dynident.recording.prepare import Samples, by_cutoff
 from dynident.regression.factors import UNEXCITED, InstrumentFactors, InstrumentSystem, System
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.statistics import TestResult, residuals, whiteness_rejected
@@ -36,10 +41,13 @@ from dynident.regression.weighted import (
     group_sigma,
     require_excitation,
     weakest_combination,
+    weighted_solution,
 )
 
 ROUNDS = 10
 """Renewals of sigma between two simulations."""
+WEAK = 0.1
+"""Correlation of instruments with the regressor below which they are called weak."""
 IV_ADVICE = "the controller, the reference or a constraint may not be the robot's"
 
 
@@ -93,19 +101,114 @@ def free_instrumental(
 ) -> Estimate:
     """IDIM-IV and 2SLS without constraints."""
     require_excitation(problem, problem.factors.weighted(problem.factors.ones))
+    auxiliary = auxiliary_model(problem, simulation)
+    start = start_values(problem, simulation.start)
+    step = instrumental(auxiliary, extra, reaching(problem, "simulated motion"))
+    found = iterate(auxiliary, start, search, step, IV_ADVICE)
+    words = f"instruments settled in {found.simulations} simulations"
+    return replace(
+        finish(problem, found, words, bars, alike=not extra),
+        iterations=found.simulations,
+        warnings=auxiliary.simulation.warnings,
+        history=found.history,
+    )
+
+
+def ref_iv(problem: Problem, bars: ErrorBars = ErrorBars()) -> Estimate:
+    """Instrumental variables, as many as parameters, from the references that the logs hold.
+
+    Nothing is simulated, so that no controller is needed and floating robots have them, too.
+
+    Parameters
+    ----------
+    problem : Problem
+    bars : ErrorBars
+
+    Raises
+    ------
+    InputError
+        When a log has no reference.
+    ComputationError
+        When the logs do not excite all base parameters, or the instruments are weak.
+    """
+    require_excitation(problem, problem.factors.weighted(problem.factors.ones))
+    found = referenced(problem, reaching(problem, "reference"))
+    estimate = finish(problem, found, reference_words(problem), bars, alike=False)
+    return replace(estimate, warnings=weak_warnings(problem, found))
+
+
+def reaching(problem: Problem, motion: str) -> Free:
+    """The unconstrained linear problem, refused where a motion's instruments are too weak."""
 
     def refuse(system: System) -> None:
         condition, _, _ = system.condition()
         if condition > UNEXCITED:
             raise ComputationError(
                 f"the instruments do not reach {weakest_combination(problem, system)} (condition "
-                f"{condition:.1e}): the simulated motion does not resemble the measured one"
+                f"{condition:.1e}): the {motion} does not resemble the measured one"
             )
 
-    auxiliary = auxiliary_model(problem, simulation)
-    start = start_values(problem, simulation.start)
-    step = instrumental(auxiliary, extra, Free(refuse))
-    return finish(auxiliary, iterate(auxiliary, start, search, step, IV_ADVICE), bars)
+    return Free(refuse)
+
+
+def referenced(problem: Problem, inner: Inner) -> Stepped:
+    """What the instruments of the logged references make of a problem, in one step."""
+    along = problem.along([reference_motion(log) for log in problem.samples])
+    _, sigma, _ = weighted_solution(problem.factors)
+    return fitted(problem.with_instruments(along), sigma, inner, alike=False)
+
+
+def reference_motion(log: Samples) -> tuple[Array, Array, Array]:
+    """What was asked of the joints, filtered and differentiated as the positions were.
+
+    Of a base, of which nothing is asked, the measured motion.
+
+    Raises
+    ------
+    InputError
+        When the log has no reference.
+    """
+    if log.qref is None:
+        raise InputError(
+            f"{log.name}: the log has no reference (qref) to make instruments of; give it the "
+            "column, or take wls, ml or pc-idim-ls"
+        )
+    q, dq, ddq = log.q.copy(), log.dq.copy(), log.ddq.copy()
+    joints = np.s_[-log.qref.shape[1] :]
+
+    def smooth(signal: Array) -> Array:
+        # a mean period is made of harmonics below the cutoff
+        return signal if log.averaging is not None else by_cutoff(signal, log.position_hz, log.rate)
+
+    for start, stop in log.runs:
+        run = slice(start, stop)
+        q[run, joints] = smooth(log.qref[run])
+        dq[run, joints], ddq[run, joints] = differences(q[run, joints], log.rate)
+        if log.derivatives == "measured" and log.dqref is not None:
+            dq[run, joints] = smooth(log.dqref[run])
+            ddq[run, joints] = differences(dq[run, joints], log.rate)[0]
+    return q, dq, ddq
+
+
+def reference_words(problem: Problem) -> str:
+    """Whence instruments of logged references are, and what they leave as it was measured."""
+    words = "instruments from the logged reference"
+    if all(log.base is None or log.base.still for log in problem.samples):
+        return words
+    return f"{words} of the joints; the base's motion as measured: bias by its noise remains"
+
+
+def weak_warnings(problem: Problem, found: Stepped) -> tuple[str, ...]:
+    """A warning where the reference tells little of some combination of parameters."""
+    system = found.rows.instrument_factors.weighted(found.sigma)
+    if system.correlation > WEAK:
+        return ()
+    return (
+        f"the reference tells little of {weakest_combination(problem, system.projected)} "
+        f"(correlation {system.correlation:.1g} of regressors): error bars are up to "
+        f"{1.0 / max(system.correlation, 1.0 / UNEXCITED):.0f} times those of least squares; "
+        "take a longer log, or ml",
+    )
 
 
 def instrumental(auxiliary: Auxiliary, extra: bool, inner: Inner) -> Step:
@@ -123,12 +226,20 @@ def instrumental(auxiliary: Auxiliary, extra: bool, inner: Inner) -> Step:
 
     def step(simulated: Regression, sigma: Array) -> Stepped:
         rows = auxiliary.problem.with_instruments(simulated, *more)
-        factors = rows.instrument_factors
-        sigma = instrument_sigma(factors, sigma)
-        system = factors.weighted(sigma)
-        return Stepped(rows, inner(system.projected), sigma, literature_std(system))
+        return fitted(rows, sigma, inner, alike=not extra)
 
     return step
+
+
+def fitted(rows: Regression, sigma: Array, inner: Inner, *, alike: bool) -> Stepped:
+    """What rows with instruments give under sigmas that are renewed from the last ones.
+
+    `alike` where Z is X but for the noise, as along the simulated motion.
+    """
+    factors = rows.instrument_factors
+    sigma = instrument_sigma(factors, sigma)
+    system = factors.weighted(sigma)
+    return Stepped(rows, inner(system.projected), sigma, literature_std(system, alike=alike))
 
 
 def instrument_sigma(factors: InstrumentFactors, sigma: Array) -> Array:
@@ -146,39 +257,42 @@ def instrument_sigma(factors: InstrumentFactors, sigma: Array) -> Array:
     return sigma
 
 
-def literature_std(system: InstrumentSystem) -> Array:
-    """``(X^T Omega^-1 X)^-1`` with X = Z, or P_Z X (ardiani2024, eq. 12 and 23)."""
-    z, p = system.instruments, system.R.shape[1] - 1 - system.instruments
-    factor = system.R[:z, :z] if z == p else system.projected.A
+def literature_std(system: InstrumentSystem, *, alike: bool = True) -> Array:
+    """``(X^T Omega^-1 X)^-1`` with X = Z where they are alike, else P_Z X.
+
+    ardiani2024, eq. 12 and 23.
+    """
+    z = system.instruments
+    factor = system.R[:z, :z] if alike else system.projected.A
     return np.asarray(np.sqrt(np.sum(np.linalg.pinv(factor, rcond=1.0 / UNEXCITED) ** 2, axis=1)))
 
 
-def finish(auxiliary: Auxiliary, found: Settled, bars: ErrorBars) -> Estimate:
-    """Residuals, covariance and tests of a converged IV estimate."""
+def finish(
+    problem: Problem, found: Settled | Stepped, origin: str, bars: ErrorBars, *, alike: bool
+) -> Estimate:
+    """Residuals, covariance and tests of an IV estimate, its instruments' origin in words."""
     rows, beta, sigma = found.rows, found.beta, found.sigma
     system = rows.instrument_factors.weighted(sigma)
-    errors = residuals(auxiliary.problem, beta)
+    errors = residuals(problem, beta)
     spread = spread_of(Scores(rows, beta, sigma, sigma, errors), system.gain, bars)
-    covariance = named("instruments", spread, literature_std(system))
+    covariance = named("instruments", spread, literature_std(system, alike=alike))
     white = not whiteness_rejected(errors.error)
-    tests, words = instrument_words(rows, sigma, beta, covariance.std, white)
+    tests, words = instrument_words(rows, sigma, beta, covariance.std, white, alike=alike)
     return Estimate(
         beta,
         None,
         sigma,
         covariance,
         errors,
-        found.simulations,
-        f"instruments settled in {found.simulations} simulations; {words}",
-        warnings=auxiliary.simulation.warnings,
+        1,
+        f"{origin}; {words}",
         tests=tests,
-        history=found.history,
         singular_values=rows.instrument_factors.without("X").singular_values(),
     )
 
 
 def instrument_words(
-    rows: Regression, sigma: Array, beta: Array, std: Array, white: bool
+    rows: Regression, sigma: Array, beta: Array, std: Array, white: bool, *, alike: bool
 ) -> tuple[tuple[TestResult, ...], str]:
     """Tests of the instruments, and what Pi says of them in words.
 
@@ -190,15 +304,16 @@ def instrument_words(
     beta, std : ndarray, shape (base parameters,)
     white : bool
         Whether the rows' errors are independent in time.
+    alike : bool
+        Whether Z is X but for the noise, so that Pi is the identity.
     """
     system = rows.instrument_factors.weighted(sigma)
-    square = system.instruments == len(beta)  # Pi = I is of one instrument a parameter
     tests: list[TestResult] = []
-    if square:
+    if alike:
         tests.append(identity_test(system) if white else correlated_identity_test(rows, sigma))
     tests.append(endogeneity_test(system) if white else correlated_endogeneity_test(rows, sigma))
     words = f"Pi has rank {int(np.linalg.matrix_rank(system.Pi))} of {len(beta)}"
-    if square:
+    if alike:
         gap = np.abs(system.Pi @ beta - beta)
         shift = np.max(gap / np.maximum(std, np.finfo(float).tiny))
         words += f"; Pi beta is up to {shift:.1f} sigma from beta"

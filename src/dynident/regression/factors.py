@@ -225,6 +225,18 @@ class InstrumentSystem:
         return np.asarray(np.linalg.lstsq(self.R[:z, :z], self.R[:z, z:-1], rcond=None)[0])
 
     @property
+    def correlation(self) -> float:
+        """Smallest canonical correlation of Z with what X excites: 1 where Z spans it.
+
+        One over it is by how much errors of some combination are larger than least squares'.
+        """
+        X = self.R[:, self.instruments : -1]
+        norms = np.linalg.norm(X, axis=0)
+        u, s, _ = np.linalg.svd(X / np.where(norms > 0.0, norms, 1.0), full_matrices=False)
+        excited = u[: self.instruments, s > s[0] / UNEXCITED]
+        return float(np.linalg.svd(excited, compute_uv=False)[-1])
+
+    @property
     def unexplained(self) -> Array:
         """``R`` of the first stage's residuals ``V = X - Z Pi``, shape (p + 1, p)."""
         z = self.instruments

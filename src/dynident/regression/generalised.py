@@ -62,6 +62,8 @@ class GeneralisedSamples(Samples):
         Which equations hold without any combination.
     borne : ndarray, shape (samples, dof), or None
         What measured wrenches add to the joints' torques; zero of the base.
+    standing : ndarray, shape (samples, coordinates), or None
+        Configuration in which equations are combined; `q` itself where it is None.
     """
 
     observed: Observed = PLAIN
@@ -69,6 +71,19 @@ class GeneralisedSamples(Samples):
     scale: Array | None = None
     stated: Booleans | None = None
     borne: Array | None = None
+    standing: Array | None = None
+
+    @property
+    def configuration(self) -> Array:
+        """Where contacts are, shape (samples, coordinates)."""
+        return self.q if self.standing is None else self.standing
+
+    def along(self, q: Array, dq: Array, ddq: Array) -> GeneralisedSamples:
+        """The same log on another motion, its equations combined as they were.
+
+        The torques are those of the measured motion, and free of contacts there alone.
+        """
+        return replace(self, q=q, dq=dq, ddq=ddq, standing=self.configuration)
 
     @property
     def reference(self) -> Array:
@@ -340,7 +355,7 @@ def null_spaces(idim: Idim, log: GeneralisedSamples, segment: int) -> NullSpace 
     if not acting.any():
         return None
     assert log.scale is not None
-    middle = log.q[(start + stop) // 2][None]
+    middle = log.configuration[(start + stop) // 2][None]
     places = np.flatnonzero(acting)
     J = contact_jacobian(idim.tree, idim.robot, names, middle)[0]
     return null_space(J, places, log.scale[places])

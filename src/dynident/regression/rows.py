@@ -253,7 +253,7 @@ class MotionRows:
                     if g < len(packing.joints)
                 ]
                 if combined is not None:
-                    rows, regular = self._free_rows(log, segment, combined, packed, tau, motion[0])
+                    rows, regular = self._free_rows(log, segment, combined, packed, tau, a)
                     moving[a:b, len(blocks) :] = regular[:, None]
                     blocks += [(each,) for each in rows]
                 yield self._placed(chosen, *decimator.push(a, blocks))
@@ -293,10 +293,14 @@ class MotionRows:
         combined: NullSpace,
         packed: Array,
         tau: Array,
-        q: Array,
+        start: int,
     ) -> tuple[Array, np.ndarray]:
-        """Rows ``[X | y]`` of the combinations, shape (count, samples, columns), and which hold."""
+        """Rows ``[X | y]`` of the combinations, shape (count, samples, columns), and which hold.
+
+        From the sample on with which the torques start.
+        """
         assert isinstance(log, GeneralisedSamples)
+        q = log.configuration[start : start + len(tau)]
         idim = self.base.idim
         own = [self.packing.joints[i] for i in combined.acting]
         union = np.unique(np.concatenate([columns for _, columns in own]))

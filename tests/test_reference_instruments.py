@@ -1,0 +1,123 @@
+"""Instruments of the logged reference: robots that float, contacts, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+import toy
+from floating import solo, waves
+
+import dynident as di
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError, InputError
+from dynident.estimators import ESTIMATORS
+from dynident.estimators.instrumental import reference_motion
+from dynident.recording.recording import Recording
+from dynident.regression.generalised import GeneralisedSamples
+from dynident.regression.problem import Problem
+
+NOISE = 5e-4
+"""White, of all joints' positions [rad]."""
+RUNS = 4
+
+
+@cache
+def walked(kind: str, seconds: float = 2.0) -> Recording:
+    """Solo12 beside its joints' reference, which they follow as well as they do."""
+    log = solo(seconds, 250.0).recording
+    error, speed, _ = waves(np.random.default_rng(1), *log.q.shape, log.rate, 0.01)
+    log = replace(log, qref=log.q + error, dqref=log.dq + speed)
+    if kind == "full":
+        return log
+    feet = dict.fromkeys(log.wrenches, np.ones(len(log.q), dtype=bool))
+    return replace(log, wrenches={}, equations="null-space", touching=feet)
+
+
+def problem(log: Recording, **options) -> tuple[Problem, Array]:
+    made = solo(0.1, 250.0)
+    rows = Problem(made.robot, di.prepare(log, **options), "viscous")
+    return rows, rows.base.matrix @ made.theta
+
+
+def noisy(kind: str, run: int, seconds: float = 2.0) -> tuple[Problem, Array]:
+    """Positions alone are noisy: their derivatives are the estimator's own."""
+    log = walked(kind, seconds)
+    q = log.q + NOISE * np.random.default_rng([7, run]).normal(size=log.q.shape)
+    return problem(replace(log, q=q, dq=None, ddq=None), bandwidth=10.0, position_hz=50.0)
+
+
+@pytest.mark.parametrize("kind", ["full", "null-space"])
+def test_a_floating_robot_is_recovered_without_noise(kind):
+    rows, truth = problem(walked(kind), bandwidth=25.0, position_hz=1e4, derivatives="measured")
+    found = ESTIMATORS["ref-iv"](rows)
+    np.testing.assert_allclose(found.beta, truth, atol=1e-6 * np.abs(truth).max())
+    assert "the base's motion as measured: bias by its noise remains" in found.message
+    (test,) = found.tests  # Pi is not the identity, and nobody asks whether it is
+    assert test.null == "X is free of the error: least squares is consistent"
+    assert not found.warnings
+
+
+@pytest.mark.parametrize(("kind", "seconds"), [("full", 2.0), ("null-space", 4.0)])
+def test_noise_of_the_joints_positions_biases_a_floating_robot_less(kind, seconds):
+    errors = {"wls": [], "ref-iv": []}
+    for run in range(RUNS):
+        rows, truth = noisy(kind, run, seconds)
+        system = rows.factors.weighted(rows.factors.ones)
+        for method, own in errors.items():
+            own.append(system.A @ (ESTIMATORS[method](rows).beta - truth))
+    bias = {method: np.linalg.norm(np.mean(own, axis=0)) for method, own in errors.items()}
+    assert bias["ref-iv"] < 0.3 * bias["wls"]
+
+
+def test_a_reference_that_tells_little_of_a_combination_is_said_to():
+    few = ESTIMATORS["ref-iv"](noisy("null-space", 0)[0])
+    (warning,) = few.warnings
+    assert "the reference tells little of a combination of" in warning
+    assert np.max(few.covariance.std) > 10.0
+    assert not ESTIMATORS["ref-iv"](noisy("null-space", 0, 4.0)[0]).warnings
+
+
+def test_constrained_instruments_are_certified_for_a_floating_robot():
+    rows, truth = noisy("full", 0)
+    found = ESTIMATORS["pc-ref-iv"](rows)
+    assert found.certificate.worst < 1e-6
+    system = rows.factors.weighted(rows.factors.ones)
+    assert np.linalg.norm(system.A @ (found.beta - truth)) < 0.02 * np.linalg.norm(system.b)
+
+
+def test_contacts_are_left_out_where_the_robot_was_and_not_where_it_was_told_to_be():
+    rows, _ = noisy("null-space", 0)
+    (log,) = rows.samples
+    assert isinstance(log, GeneralisedSamples)
+    motion = reference_motion(log)
+    along = log.along(*motion)
+    assert along.configuration is log.q
+    np.testing.assert_array_equal(along.q[:, :7], log.q[:, :7])
+    assert np.all(np.ptp(along.q[:, 7:] - log.q[:, 7:], axis=0) > 0.0)
+    both = zip(rows.rows(), rows.along([motion]).rows(), strict=True)
+    for x, z in both:
+        assert [each.tolist() for each in x.sample] == [each.tolist() for each in z.sample]
+
+
+def test_a_reference_is_differentiated_as_the_positions_are():
+    robot = toy.arm(2)
+    recording, _ = toy.log(robot, seconds=3.0)
+    for options in ({}, {"derivatives": "measured"}):
+        told = replace(recording, qref=recording.q, dqref=recording.dq, ddq=None)
+        log = di.prepare(told, 5.0, **options)
+        for found, own in zip(reference_motion(log), (log.q, log.dq, log.ddq), strict=True):
+            np.testing.assert_allclose(found, own, atol=1e-9 * np.abs(own).max())
+
+
+def test_logs_without_a_reference_or_with_one_that_stands_are_refused():
+    robot = toy.arm(2)
+    recording, _ = toy.log(robot, seconds=3.0)
+    for method in ("ref-iv", "pc-ref-iv"):
+        with pytest.raises(InputError, match=r"toy log: the log has no reference \(qref\) to make"):
+            di.identify(Problem(robot, di.prepare(recording, 5.0)), method)
+    still = replace(recording, qref=np.zeros_like(recording.q))
+    with pytest.raises(ComputationError, match="the reference does not resemble the measured"):
+        di.identify(Problem(robot, di.prepare(still, 5.0)), "ref-iv")
