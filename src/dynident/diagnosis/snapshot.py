@@ -23,6 +23,9 @@ THIN = 10.0
 """Rate that is enough for a filtered signal, over its cutoff."""
 REACH = 1.0
 """How far a filter looks, in periods of its cutoff."""
+FAR_OFF = 8.0
+"""By how many times a clock may be wrong before noise comes through the filters; to filter for less
+would only make the torque easier to explain."""
 PERIODS = 20.0
 """Of a cutoff, that a log lasts at least to be filtered there."""
 
@@ -185,10 +188,10 @@ class Snapshot:
         """With a clock that runs so many times as fast.
 
         What was filtered in the log's own time has then been filtered so many times as lightly: it
-        is filtered once more, where the course is known and the log is long enough.
+        is filtered once more where that is far off, the course is known, and the log long enough.
         """
         plain = self.along(self.q, factor * self.dq, factor**2 * self.ddq)
-        if factor <= 1.0 or self.course is None:
+        if factor < FAR_OFF or self.course is None:
             return plain
         usual = TORQUE_FACTOR * BANDWIDTH  # of a log in seconds; another's may be far below
         cutoffs = tuple(min(f.cutoff, max(f.cutoff, usual) / factor) for f in self.samples.filters)
