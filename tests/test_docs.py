@@ -118,9 +118,18 @@ def desk(arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
         registry.update(entries)
 
 
-@pytest.mark.parametrize(
-    "page", [p for p in TEXTS if any(b.runnable for b in blocks(p))], ids=identifier
-)
+LONG = ("sim-to-real.md", "consistency.md", "closed-loop.md")
+"""Pages whose examples take the longest: CI runs them, and here they are read alone."""
+
+
+def runnable_pages() -> Iterator[Any]:
+    for page in TEXTS:
+        if any(block.runnable for block in blocks(page)):
+            marks = [pytest.mark.slow] if page.name in LONG else []
+            yield pytest.param(page, marks=marks, id=identifier(page))
+
+
+@pytest.mark.parametrize("page", list(runnable_pages()))
 def test_marked_blocks_run(
     page: Path, desk: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,8 +167,9 @@ def test_every_python_block_of_the_guide_runs() -> None:
 
 
 def idle(page: Path) -> list[Block]:
-    """Blocks of commands that are shown and not run."""
-    return [b for b in blocks(page) if b.info in ("console", "sh") and not b.runnable]
+    """Blocks of commands that are shown and not run here."""
+    shown = [b for b in blocks(page) if b.info in ("console", "sh")]
+    return [b for b in shown if page.name in LONG or not b.runnable]
 
 
 @pytest.mark.parametrize("page", [p for p in TEXTS if idle(p)], ids=identifier)
