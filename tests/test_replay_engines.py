@@ -295,6 +295,10 @@ def test_friction_that_engines_lack_is_stood_for_and_said(z1, tmp_path, capfd):
     assert "fv, fc and off stand alone, for the log cannot be read again" in far["notes"][0]
     assert "has no place for it: fcs1, fcc1" in far["notes"][1]
     assert near["cost_mrad"] < 0.5 * far["cost_mrad"]
+    assert run(["export", str(result), "--mjcf", str(tmp_path / "z1.xml")]) == 0
+    said = capfd.readouterr().err
+    assert "what that costs is not said, for its logs cannot be read: " in said
+    assert "costs in free" not in said
 
 
 def test_results_know_the_width_of_the_sign_and_write_it(z1, tmp_path):

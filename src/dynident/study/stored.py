@@ -595,8 +595,8 @@ def costs(stored: StoredResult, near: Model, kind: str) -> tuple[str, ...]:
     try:
         logs = fitted_logs(stored)
         loop = stored_loop(stored, logs[0])
-    except InputError:  # the log is gone: what is lost is named at least
-        return words
+    except InputError as error:
+        return (*words, f"what that costs is not said, for its logs cannot be read: {error}")
     return (*words, *cost_words(stored.base, logs, loop, stored.model, near, kind))
 
 
