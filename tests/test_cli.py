@@ -314,7 +314,7 @@ def test_help_and_version(capfd):
         (["identify", *FLAGS, "--validate", "no.csv"], ("no.csv",)),
         (["identify", *FLAGS, "--validate", "s.toml"], ("s.toml", ".csv")),
         (["base", "no.urdf"], ("no.urdf",)),
-        (["base", "s.toml"], ("s.toml", "'robot'")),
+        (["base", "s.toml"], ("s.toml", "a study, not a robot")),
         (["validate", "no.json", "a.csv"], ("no.json",)),
         (["validate", "arm.urdf", "a.csv"], ("arm.urdf", "not JSON")),
         (["validate", "out-wls", "a.csv"], ("out-wls", "directory")),
@@ -324,7 +324,7 @@ def test_help_and_version(capfd):
         (["export", "out-wls/result.json", "--urdf", "o.urdf"], ("base parameters only", "wls")),
         (["repair", "no.urdf"], ("no.urdf",)),
         (["repair", "a.csv"], ("a.csv", ".urdf, .toml")),
-        (["repair", "s.toml"], ("s.toml", "'robot'")),
+        (["repair", "s.toml"], ("s.toml", "a study, not a robot")),
         (["repair", "a_directory"], ("a_directory",)),
     ],
 )
