@@ -668,11 +668,11 @@ def test_an_interrupted_run_says_so_and_writes_nothing(refused, monkeypatch):
         signal.signal(signal.SIGINT, before)
 
 
-def test_a_full_disk_behind_stdout_is_no_traceback(place):
+def test_a_full_disk_behind_stdout_is_no_traceback():
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
     with open("/dev/full", "w") as full:
-        argv = [sys.executable, "-m", "dynident", "base", "arm.urdf"]
+        argv = [sys.executable, "-m", "dynident", "methods"]
         done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith("error: ")
