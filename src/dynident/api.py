@@ -10,6 +10,7 @@ import numpy as np
 
 from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.constraints import described
+from dynident.consistency.disbelief import far
 from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.options import Options, chosen, table
@@ -80,8 +81,6 @@ from dynident.robot.model import Robot
 
 POOR_CONDITION = 1000.0
 POOR_FIT_PERCENT = 50.0
-DISBELIEVED = 1.7
-"""Mass of a link over that in the robot file, or the other way round, from which it is named."""
 NO_TORQUE = 1e-200
 """Sum of squared torques that is none: its square roots and quotients are no longer numbers."""
 CONSTRAINTS = "constraints"
@@ -541,14 +540,13 @@ def excitation_warnings(problem: Problem, system: System, found: Estimate) -> li
 
 def disbelief_warnings(problem: Problem, found: Estimate) -> list[str]:
     """Links about which the log takes the estimate far from the robot file, prior or not."""
-    robot = problem.robot
-    if found.theta is None or prior_name(found) == "none":
-        return []
-    links = []
-    for k, (name, nominal) in enumerate(zip(robot.links, robot.nominal[:, 0], strict=True)):
-        mass = found.theta[10 * k]
-        if nominal > 0.0 and not 1.0 / DISBELIEVED < mass / nominal < DISBELIEVED:
-            links.append(f"{name} ({mass:.3g} kg, in the file {nominal:.3g} kg)")
+    robot, links = problem.robot, []
+    for own in found.disbelieved:
+        nominal = robot.nominal[own.body, 0]
+        words = f"{own.mass * nominal:.3g} kg, in the file {nominal:.3g} kg"
+        if not far(own.mass):
+            words += f"; of its moments up to {own.most:.2g} times"
+        links.append(f"{robot.links[own.body]} ({words})")
     return [f"the log disagrees with the robot file about {', '.join(links)}"] if links else []
 
 

@@ -27,9 +27,9 @@ from dynident.diagnosis.sized import (
     position_lags,
     ripples,
     slow_loggers,
-    springs,
 )
 from dynident.diagnosis.snapshot import Snapshot, low_passed
+from dynident.diagnosis.springs import springs
 from dynident.diagnosis.suspicion import (
     Case,
     Reading,

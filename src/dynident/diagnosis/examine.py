@@ -15,6 +15,7 @@ from dynident.core.schema import Flag
 from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.moments import Moments, Normal
 from dynident.diagnosis.snapshot import FEW, MOST, Snapshot, take_snapshot
+from dynident.diagnosis.springs import sure_spring
 from dynident.diagnosis.suspicion import Case, Reading, Suspicion, consistent, predicted
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
@@ -110,7 +111,8 @@ class Finding:
         Names of the logs without which it would not show; empty for none. The errors are then of
         all together, and what is wrong may be wrong with those.
     quiet : bool
-        Whether it explains better only torques that are next to nothing for their drives.
+        Whether it explains better only torques that are next to nothing for their drives, and
+        leaves nothing but noise of them.
     """
 
     log: str
@@ -268,11 +270,14 @@ def look(snapshot: Snapshot, others: tuple[Snapshot, ...], thorough: bool) -> Lo
     findings: list[Finding] = []
     for _ in range(ROUNDS if thorough else 1):
         found = against(snapshot, others, thorough) or best_explanation(snapshot, thorough)
+        found = found or unnoticed_spring(replace(snapshot, beside=others))
         if found is None:
             break
         finding, reading = found
-        findings.append(finding)
         read = reading.of(replace(snapshot, beside=others))  # a robot is that of all logs
+        if finding.quiet and followed(read, read.normal.system().solve()) > WHITE:
+            break  # so little torque has much in it that no model has
+        findings.append(finding)
         snapshot, others = read.alone, read.beside
         if finding.quiet:
             break  # what is next to nothing tells nothing of the rest
@@ -301,6 +306,23 @@ def against(
         names = " and ".join(other.samples.name for other in others)
         finding = replace(finding, against=names)
     return finding, reading
+
+
+def unnoticed_spring(snapshot: Snapshot) -> tuple[Finding, Reading] | None:
+    """A spring that is sure, where what is left with it is noise."""
+    spring = sure_spring(snapshot)
+    if spring is None:
+        return None
+    told = spring.suspicion(snapshot)
+    read = told.reading.of(snapshot)
+    after = read.normal.system().solve()
+    if followed(read, after) > WHITE:
+        return None
+    errors = snapshot.normal.errors(spring.beta), read.normal.errors(after)
+    before, left = (100.0 * mean(each) for each in errors)
+    log = snapshot.samples.name
+    found = Finding(log, told.diagnosis, told.what, told.mend, before, left, error=spring.error)
+    return found, told.reading
 
 
 def of_the_file(log: str, normal: Normal) -> Iterator[Finding]:
