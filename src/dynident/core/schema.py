@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
@@ -128,12 +129,19 @@ def refuse_deep_keys(path: Path, text: str) -> None:
 M = TypeVar("M", bound=BaseModel)
 
 
-def names_files(annotation: object) -> bool:
-    """Whether a type has names of files somewhere in it."""
-    notes = getattr(annotation, "__metadata__", ())
+def names_files(annotation: object, notes: Collection[object] = ()) -> bool:
+    """Whether a type, with the notes beside it, has names of files somewhere in it."""
+    notes = (*notes, *getattr(annotation, "__metadata__", ()))
     return any(isinstance(note, Beside) for note in notes) or any(
         names_files(part) for part in get_args(annotation)
     )
+
+
+@cache
+def file_keys(table: type[BaseModel]) -> frozenset[str]:
+    """Keys of a table that name files."""
+    fields = table.model_fields.items()
+    return frozenset(key for key, own in fields if names_files(own.annotation, own.metadata))
 
 
 def with_files(table: M, placed: Callable[[str], str]) -> M:
@@ -154,11 +162,9 @@ def with_files(table: M, placed: Callable[[str], str]) -> M:
             return tuple(put(each, file) for each in value)
         return placed(value) if file and isinstance(value, str) else value
 
-    changed = {}
-    for key, field in type(table).model_fields.items():
-        value = getattr(table, key)
-        file = any(isinstance(note, Beside) for note in field.metadata)
-        after = put(value, file or names_files(field.annotation))
+    changed, files = {}, file_keys(type(table))
+    for key, value in table:
+        after = put(value, key in files)
         if after != value:
             changed[key] = after
     return table.model_copy(update=changed) if changed else table
