@@ -199,10 +199,9 @@ def examine(
     found = looked_at(list(snapshots), places, thorough)
     if any(found) or not held_out or not apart_by(snapshots)[1]:
         return found
-    fitted = tuple(snapshots[: len(logs)])
-    return (
+    return (  # what they say against the others was looked for with those
         *found,
-        *(look(snapshot, fitted, thorough=True).findings for snapshot in snapshots[len(logs) :]),
+        *(look(snapshot, (), thorough).findings for snapshot in snapshots[len(logs) :]),
     )
 
 
@@ -390,11 +389,14 @@ def best_explanation(
     bad = frozenset(range(snapshot.n))
     if not thorough:
         bad = frozenset(np.flatnonzero(errors[: snapshot.n] > DOUBTFUL).tolist())
+    worth = WORTH if apart is None else WORTH_AGAINST
+    if only_quiet(snapshot, errors, np.zeros_like(errors)):
+        worth = CLEAR  # of which nothing but noise has to be left
     case = Case(snapshot, own, beta, errors, bad)
     suspects = [suspicion for diagnosis in DIAGNOSES.values() for suspicion in diagnosis(case)]
     explained: list[Explained] = []
     most = len(suspects) if thorough else FITTED
-    for free, raw in promising(snapshot, suspects, errors, apart, SCREENED * most)[:most]:
+    for free, raw in promising(snapshot, suspects, errors, apart, worth, SCREENED * most)[:most]:
         hopeless = HOPELESS if thorough else TIED
         if explained and mean(free) > hopeless * min(mean(e.errors) for e in explained):
             break  # consistent bodies leave no less than any
@@ -408,7 +410,7 @@ def best_explanation(
             left = found.errors(found.consistent())
         except ComputationError:
             continue
-        clear = better(left, errors, apart is not None) and mean(left[: snapshot.n]) < UNRELATED
+        clear = better(left, errors, worth) and mean(left[: snapshot.n]) < UNRELATED
         lost = unrelated_joints(left, snapshot.n, suspicion.reading.touched)
         if clear and not lost and settles(left, errors, apart, suspicion.freedom):
             explained.append(Explained(suspicion, left, found))
@@ -522,6 +524,7 @@ def promising(
     suspects: Sequence[Suspicion],
     before: Array,
     apart: float | None,
+    worth: float,
     most: int,
 ) -> list[tuple[Array, Suspicion]]:
     """Suspects under which least squares leaves clearly less, the best first, few of a kind.
@@ -531,35 +534,37 @@ def promising(
     """
     own, brief = snapshot.moments(), snapshot.brief
     hopeful: list[tuple[float, Suspicion]] = []
+    fewer = mean(brief.normal.free_errors()) / max(mean(snapshot.normal.free_errors()), NO_ERROR)
+    rough = before * min(1.0, fewer) / ROUGH  # at few instants least squares leaves less
     for suspicion in suspects:
         if suspicion.reading.change is None:
             hopeful.append((0.0, suspicion))
             continue
         read = suspicion.reading.of(brief).normal
         first = read.free_errors()
-        if read.as_many_as(brief.normal) and better(first, before / ROUGH, sure=True):
+        if read.as_many_as(brief.normal) and better(first, rough, worth):
             hopeful.append((mean(first), suspicion))
     hopeful.sort(key=lambda each: each[0])
     plain = sum(each[1].reading.change is None for each in hopeful)
     found: list[tuple[Array, Suspicion]] = []
     for _, suspicion in hopeful[: plain + most]:
         errors = normal_of(snapshot, own, suspicion.reading).free_errors()
-        enough = better(errors, before, sure=apart is not None)
+        enough = better(errors, before, worth)
         if enough and settles(errors, before, apart, suspicion.freedom):
             found.append((errors, suspicion))
     return closest(found)
 
 
-def better(errors: Array, before: Array, sure: bool = False) -> bool:
+def better(errors: Array, before: Array, worth: float) -> bool:
     """Whether errors are clearly smaller: on the whole, or of a joint without loss to others.
 
     Parameters
     ----------
     errors, before : ndarray, shape (groups,)
-    sure : bool
-        Whether little is clear enough.
+    worth : float
+        Share that is clear enough.
     """
-    if mean(errors) <= (WORTH_AGAINST if sure else WORTH) * mean(before):
+    if mean(errors) <= worth * mean(before):
         return True
     clear = np.any((errors <= CLEAR * before) & (before > SOUND))
     return bool(clear and np.all(errors <= 1.1 * before + SOUND))
