@@ -390,13 +390,16 @@ def best_explanation(
     if not thorough:
         bad = frozenset(np.flatnonzero(errors[: snapshot.n] > DOUBTFUL).tolist())
     worth = WORTH if apart is None else WORTH_AGAINST
+    unsettled = errors
     if only_quiet(snapshot, errors, np.zeros_like(errors)):
-        worth = CLEAR  # of which nothing but noise has to be left
+        free = normal.system().solve()
+        if followed(snapshot, free) > WHITE:  # nothing but noise has to be left
+            worth, unsettled = CLEAR, np.minimum(errors, normal.errors(free))
     case = Case(snapshot, own, beta, errors, bad)
     suspects = [suspicion for diagnosis in DIAGNOSES.values() for suspicion in diagnosis(case)]
     explained: list[Explained] = []
     most = len(suspects) if thorough else FITTED
-    for free, raw in promising(snapshot, suspects, errors, apart, worth, SCREENED * most)[:most]:
+    for free, raw in promising(snapshot, suspects, unsettled, apart, worth, SCREENED * most)[:most]:
         hopeless = HOPELESS if thorough else TIED
         if explained and mean(free) > hopeless * min(mean(e.errors) for e in explained):
             break  # consistent bodies leave no less than any
