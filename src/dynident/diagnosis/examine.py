@@ -199,10 +199,23 @@ def examine(
     found = looked_at(list(snapshots), places, thorough)
     if any(found) or not held_out or not apart_by(snapshots)[1]:
         return found
-    return (  # what they say against the others was looked for with those
+    fitted = tuple(snapshots[: len(logs)])
+    return (
         *found,
-        *(look(snapshot, (), thorough).findings for snapshot in snapshots[len(logs) :]),
+        *(held_against(snapshot, fitted, thorough) for snapshot in snapshots[len(logs) :]),
     )
+
+
+def held_against(
+    snapshot: Snapshot, fitted: tuple[Snapshot, ...], thorough: bool
+) -> tuple[Finding, ...]:
+    """What is wrong with a held-out log, if that shows by itself.
+
+    What shows only against the fitted logs was looked for with those.
+    """
+    if not look(snapshot, (), thorough).findings:
+        return ()
+    return look(snapshot, fitted, thorough).findings
 
 
 def looked_at(
