@@ -312,7 +312,9 @@ def main() -> None:
         "that explain it each estimate is one, and which of them does best on a motion five times "
         "as fast is chance. The smaller of two such errors is that of no estimate: no belief "
         "reaches it, be it right. What can be asked of a belief that is wrong is that it loses no "
-        "more than one that is right.",
+        "more than one that is right: so it is with masses three times those of the file, or a "
+        "third, and with a forgotten gripper. With links ten times as heavy, which is beyond what "
+        "is believed of any file, a right belief would do better.",
         "",
         *simulated(),
         "",
