@@ -169,7 +169,8 @@ def generalised(idim: Idim, log: Samples) -> Samples:
             stated[start:stop] = rows & ~touched(tree, robot, names)
         scale = noise(idim, log, (q, dq, ddq))
     filters = (log.filters[0],) * first + log.filters
-    moving = np.hstack([np.ones((len(q), first), dtype=bool), log.moving]) & stated
+    everywhere = np.ones(len(q), dtype=bool) if log.kept is None else log.kept
+    moving = np.hstack([np.repeat(everywhere[:, None], first, axis=1), log.moving]) & stated
     fields = {name: getattr(log, name) for name in log.__dataclass_fields__}
     fields |= {
         "q": q, "dq": dq, "ddq": ddq, "tau": tau, "segments": segments, "filters": filters,
