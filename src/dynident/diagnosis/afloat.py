@@ -15,16 +15,16 @@ from functools import cached_property
 from itertools import combinations, permutations
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import ComputationError
+from dynident.core.threads import one_thread
 from dynident.diagnosis.examine import (
-    CONTRADICTED,
     DOUBTFUL,
     SOUND,
     TIED,
     USUAL,
-    WHITE,
     Finding,
     better,
     mean,
@@ -35,9 +35,10 @@ from dynident.diagnosis.suspicion import consistent
 from dynident.dynamics.base import BaseParameters, observed_base
 from dynident.dynamics.contacts import contact_motion, pulled
 from dynident.dynamics.equations import SINGULAR, contact_jacobian, touched
-from dynident.dynamics.idim import Conditions, build_idim
+from dynident.dynamics.idim import Conditions, Packing, build_idim
 from dynident.recording.floating import BaseMotion, to_rpy
 from dynident.recording.mend import Mending
+from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.robot.model import Robot
 
@@ -55,8 +56,8 @@ CLOSE = 6
 """Suspects that are fitted with consistent bodies."""
 LATE, ASKEW = 0.02, 0.05
 """Delays and offsets that are tried first [s, rad or m]."""
-REFINED = 4
-"""How often what was tried is made finer."""
+FINE, MANY = 100.0, 20
+"""How much finer these are found, and by how many readings at most."""
 LONGEST, WIDEST = 0.25, 0.6
 """Delays and offsets that are believed at most [s, rad or m]."""
 SCALES = {"in kN": 1000.0, "in kgf": 9.81, "1000 times too large": 1e-3}
@@ -143,6 +144,8 @@ class Scene:
         Unmeasured contacts that act somewhere in any of the logs.
     member : ndarray of int, shape (instants,)
         Which of these acts; -1 for none.
+    packing : Packing
+        Of the base parameters' columns.
     """
 
     base: BaseParameters
@@ -153,6 +156,7 @@ class Scene:
     shown: Booleans
     sets: tuple[tuple[str, ...], ...]
     member: Integers
+    packing: Packing
 
     @property
     def robot(self) -> Robot:
@@ -199,7 +203,7 @@ class Scene:
     def designed(self, signals: Signals) -> Design:
         """The regressor along the motion of some signals."""
         idim = self.base.idim
-        packing = idim.packing(self.base.kept)
+        packing = self.packing
         q, dq, ddq = self.motion(signals)
         packed = np.empty((len(q), packing.width))
         around = {each: self.signal(signals, each.contact) for each in self.log.observed.sensors}
@@ -263,17 +267,25 @@ class Scene:
         for own, (columns, X), y in zip(Xy, design.rows, sides, strict=True):
             own[columns] = X.T @ y
         squares = np.array([float(y @ y) for y in sides])
-        return Normal(self.base, design.XX, Xy, squares, design.count)
+        sizes = np.concatenate([self.borne, np.zeros(len(squares) - len(self.borne))])
+        return Normal(
+            self.base, design.XX, Xy, squares, design.count, np.where(sizes > 0.0, sizes, squares)
+        )
 
-    def followed(self, beta: Array) -> float:
-        """Largest correlation of a group's residuals with the next ones: noise has none."""
-        found = 0.0
-        sides = self.sides(self.design, self.signals)
-        widths = [1] * self.robot.dof + [len(self.acting(names)) for names in self.sets]
-        for (columns, X), y, width in zip(self.design.rows, sides, widths, strict=True):
-            rest = (y - X @ beta[columns]).reshape(-1, width)
-            square = max(float(np.sum(rest**2)), TINY)
-            found = max(found, float(np.sum(rest[1:] * rest[:-1])) / square)
+    @cached_property
+    def borne(self) -> Array:
+        """Squares of the motors' torques where contacts take most of them, shape (dof,).
+
+        Zero of what is counted in its own size: the base's wrench and what no measured contact
+        acts on. What is left beside measured contacts is small, and each reading another share
+        of it.
+        """
+        first = self.robot.dof - self.robot.n
+        found = np.zeros(self.robot.dof)
+        if self.wrenches:
+            tau = self.signals["tau"][self.instant] ** 2 * self.shown[:, first:]
+            acting = touched(self.base.idim.tree, self.robot, self.wrenches)[first:]
+            found[first:] = np.where(acting, np.sum(tau, axis=0), 0.0)
         return found
 
     def as_read(self, reading: Reading) -> Scene:
@@ -335,11 +347,13 @@ def take_scene(
     even = np.hstack([np.ones((len(sample), first), dtype=bool), even])
     scene = Scene(
         base, log, thin, signals, instant, log.moving[sample] & even, sets, member,
+        base.idim.packing(base.kept),
     )  # fmt: skip
     for k, names in enumerate(sets):
         own = np.all(even[:, scene.acting(names)], axis=1)
-        if np.mean(own[member == k]) >= ENOUGH:
-            member[(member == k) & ~own] = -1
+        here = member == k
+        if here.any() and np.mean(own[here]) >= ENOUGH:
+            member[here & ~own] = -1
     return scene
 
 
@@ -458,7 +472,7 @@ def encoder_offsets(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
         if size is None:
             continue
         unit = "m" if scene.robot.joints[j].kind == "prismatic" else "rad"
-        offset = tuple((size * (np.arange(n) == j)).round(6).tolist())
+        offset = tuple(round(size, 6) if k == j else 0.0 for k in range(n))
         yield Suspicion(
             "encoder offset",
             f"the zero of {names[j]} is {-size:.3g} {unit} off",
@@ -504,7 +518,7 @@ def delays(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
 
 def wrench_signs(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
     """Wrenches of the world on the robot that were logged as the robot's on the world."""
-    groups = [(name,) for name in scene.wrenches]
+    groups: list[tuple[str, ...]] = [(name,) for name in scene.wrenches]
     if len(groups) > 1:
         groups.append(scene.wrenches)
     for names in groups:
@@ -587,9 +601,9 @@ def wrench_units(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
 
 
 def mountings(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
-    """An inertial unit with its axes along others of the base."""
+    """An inertial unit with its axes along others of the base; an orientation would tell."""
     base = scene.log.base
-    if base is None or not base.proper or base.turn is None or base.mount is None:
+    if base is None or not base.proper or base.oriented or base.turn is None or base.mount is None:
         return
     mount = base.mount
     for R in turns():
@@ -604,7 +618,7 @@ def mountings(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
                 "acceleration": np.hstack([felt - lever(rate, spin, mount), spin]),
             }
 
-        rpy = ", ".join(f"{angle + 0.0:.6g}" for angle in to_rpy(R @ base.turn))
+        rpy = ", ".join(f"{round(angle, 6) + 0.0:g}" for angle in to_rpy(R @ base.turn))
         yield Suspicion(
             "unit mounting",
             "the inertial unit is turned otherwise in the base",
@@ -646,25 +660,25 @@ def fitted_size(
     def left(x: float) -> float:
         return float(scene.read(reading(x)(scene.signals)).free())
 
-    centre, step = 0.0, size
-    before = at = left(0.0)
-    for _ in range(REFINED):
-        below, above = left(centre - step), left(centre + step)
-        bend = below - 2.0 * at + above
-        if bend > 0.0:
-            moved_by = np.clip(0.5 * step * (below - above) / bend, -3.0 * step, 3.0 * step)
-        else:
-            moved_by = step if above < below else -step
-        there = left(centre + float(moved_by))
-        best = min((at, centre), (below, centre - step), (above, centre + step),
-                   (there, centre + float(moved_by)))  # fmt: skip
-        at, centre = best
-        if abs(centre) > limit or at > HOPEFUL * before:
-            return None
-        step = max(0.5 * abs(float(moved_by)), step / 4.0) if abs(moved_by) > step else step / 3.0
-    return centre
+    before, below, above = left(0.0), left(-size), left(size)
+    bend = below - 2.0 * before + above
+    if bend > 0.0:
+        best = float(np.clip(0.5 * size * (below - above) / bend, -2.0 * size, 2.0 * size))
+    else:
+        best = size if above < below else -size
+    if min(left(best), below, above) > HOPEFUL * before:
+        return None
+    around = (best - 2.0 * size, best + 2.0 * size)
+    found = minimize_scalar(
+        left, bounds=around, method="bounded", options={"xatol": size / FINE, "maxiter": MANY}
+    )
+    return float(found.x) if abs(found.x) <= limit and found.fun <= HOPEFUL * before else None
 
 
+ASTRAY = 0.05
+"""Error of combinations from which joints that are in them may be others, or turned round."""
+POOR = 0.25
+"""Error of the base's wrench from which something is looked for in passing."""
 HOPEFUL = 0.9
 """Share of the squared error that a size has to leave at most to be looked at closely."""
 
@@ -686,8 +700,9 @@ DIAGNOSES: dict[str, Callable[[Scene, frozenset[int]], Iterator[Suspicion]]] = {
 # which of them it is
 
 
+@one_thread
 def examine_floating(
-    base: BaseParameters, logs: Sequence[GeneralisedSamples], thorough: bool = False
+    base: BaseParameters, logs: Sequence[Samples], thorough: bool = False
 ) -> tuple[tuple[Finding, ...], ...]:
     """Find what is wrong with some logs of one robot, each beside the others.
 
@@ -695,7 +710,8 @@ def examine_floating(
     ----------
     base : BaseParameters
         Of what all of them show.
-    logs : sequence of GeneralisedSamples
+    logs : sequence of Samples
+        As a problem has them.
     thorough : bool
         Look at more instants, for everything, even where all is explained well, and for more than
         one thing.
@@ -707,8 +723,9 @@ def examine_floating(
         were mended.
     """
     base = of_an_instant(base)
-    sets = tuple(dict.fromkeys(names for log in logs for names in log.sets if names))
-    scenes = [take_scene(base, log, sets, MOST if thorough else FEW) for log in logs]
+    stated = [stating(log) for log in logs]
+    sets = tuple(dict.fromkeys(names for log in stated for names in log.sets if names))
+    scenes = [take_scene(base, log, sets, MOST if thorough else FEW) for log in stated]
     found: list[list[Finding]] = [[] for _ in scenes]
     for _ in range(ROUNDS if thorough else 1):
         explained = [
@@ -722,14 +739,21 @@ def examine_floating(
     return tuple(tuple(own) for own in found)
 
 
+def stating(log: Samples) -> GeneralisedSamples:
+    """A log with what its equations are, where they are the torques of a fixed robot's joints."""
+    if isinstance(log, GeneralisedSamples):
+        return log
+    fields = {name: getattr(log, name) for name in log.__dataclass_fields__}
+    return GeneralisedSamples(**fields, sets=((),) * len(log.segments))
+
+
 def of_an_instant(base: BaseParameters) -> BaseParameters:
     """The model with friction that depends on the motion of an instant alone."""
     idim = base.idim
     if not any(f.model.state or f.model.needs for f in idim.frictions):
         return base
-    return observed_base(
-        build_idim(idim.robot, USUAL, idim.rotor, elements=idim.elements), base.observed
-    )
+    plain = [each for each in idim.elements if not (each.model.state or each.model.needs)]
+    return observed_base(build_idim(idim.robot, USUAL, idim.rotor, elements=plain), base.observed)
 
 
 def together(scenes: Sequence[Scene], place: int, own: Normal) -> Normal:
@@ -749,14 +773,16 @@ def explanation(
     beta = consistent(normal)
     errors = normal.errors(beta)
     before = mean(errors)
-    contradicted = before > CONTRADICTED * np.sqrt(normal.free())
-    if before < SOUND or not (thorough or contradicted or scene.followed(beta) > WHITE):
+    if before < SOUND:
         return None
-    first = scene.robot.dof - scene.robot.n
     bad = frozenset(range(scene.robot.n))
-    if not thorough and not scene.sets:
-        own = errors[first : scene.robot.dof]
-        bad = frozenset(np.flatnonzero(own > DOUBTFUL).tolist())
+    if not thorough:
+        first, dof = scene.robot.dof - scene.robot.n, scene.robot.dof
+        poor = frozenset(np.flatnonzero(errors[first:dof] > DOUBTFUL).tolist())
+        if not np.any(errors[dof : dof + len(scene.sets)] > ASTRAY):
+            if not poor and (not first or mean(errors[:first]) < POOR):
+                return None
+            bad = poor
     hopeful: list[tuple[float, int, Suspicion, Normal]] = []
     for diagnosis in DIAGNOSES.values():
         for suspicion in diagnosis(scene, bad):

@@ -100,22 +100,6 @@ def plain(robot: Robot, log: Samples) -> bool:
     return not robot.floating and not log.wrenches and not log.locked
 
 
-def refuse_generalised(robot: Robot, logs: Sequence[Samples], what: str) -> None:
-    """Refuse logs whose rows are not the torques of a fixed robot's joints.
-
-    Raises
-    ------
-    InputError
-        Naming the command that takes no others.
-    """
-    for log in logs:
-        if not plain(robot, log):
-            raise InputError(
-                f"{log.name}: {what} takes robots on fixed bases without contacts and locked "
-                "joints alone, so far; dynident identify takes this log, and asks gravity about it"
-            )
-
-
 def generalised(idim: Idim, log: Samples) -> Samples:
     """A log with all equations of motion; as it is where these are the torques of the joints.
 
