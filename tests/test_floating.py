@@ -19,12 +19,14 @@ from dynident.consistency.constraints import CONSISTENCY
 from dynident.consistency.constraints.consistency import MassInertia, PositiveDrives
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.diagnosis.afloat import examine_floating
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.contacts import carried, frame_motion
 from dynident.dynamics.equations import Observed
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.tree import build_tree
 from dynident.recording.floating import Floating
+from dynident.recording.mend import Mending
 from dynident.recording.read import read_log
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
@@ -309,6 +311,32 @@ def test_a_constrained_answer_is_certified_and_knows_the_total_mass(tmp_path):
         assert fit.estimate.certificate is not None
         mass, truth = fit.phi[:, 0].sum(), log.phi[:, 0].sum()
         assert abs(mass - truth) < 0.01 * truth
+
+
+@pytest.mark.parametrize(
+    ("name", "motion", "kind", "thorough"),
+    [
+        ("solo12", "trot", "full", True),
+        ("solo12", "sway", "joints", True),
+        ("solo12", "sway", "null-space", True),
+        ("anymal", "walk", "null-space", True),
+        ("talos", "sway", "full", False),
+    ],
+)
+def test_the_doctor_finds_nothing_in_sound_logs_and_a_torque_of_the_other_sign(
+    tmp_path, name, motion, kind, thorough
+):
+    log = legged.noisy(made(name, motion, 4.0 if (name, motion) == ("solo12", "sway") else 3.0), 1)
+    robot = robot_of(log)
+    without = WRENCHES if kind == "null-space" else ()
+    samples = di.prepare(read(log, robot, tmp_path, Floating(equations=kind), without), 10.0)
+    problem = Problem(robot, samples, friction="viscous")
+    assert examine_floating(problem.base, problem.samples, thorough) == ((),)
+    sign = np.where(np.arange(robot.n) == 4, -1.0, 1.0)
+    wrong = problem.on(samples.driven(sign * samples.tau))
+    ((first, *_),) = examine_floating(wrong.base, wrong.samples, thorough)
+    assert first.what == f"the torque of {robot.joint_names[4]} has the other sign"
+    assert first.mending == Mending(sign={"tau": tuple(sign.tolist())})
 
 
 def test_forces_on_the_ground_are_refused(tmp_path):

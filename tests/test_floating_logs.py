@@ -637,7 +637,7 @@ def test_the_report_has_the_wrench_of_the_base(stored: Path) -> None:
         assert f"base {part}" in text
 
 
-@pytest.mark.parametrize("command", ["doctor", "compare", "select", "track", "simulate"])
+@pytest.mark.parametrize("command", ["track", "simulate"])
 def test_commands_that_take_no_floating_robots_say_so_in_one_line(
     stored: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:

@@ -16,6 +16,7 @@ from dynident.core.errors import ComputationError, InputError
 from dynident.core.options import Options, chosen, table
 from dynident.core.progress import Progress, Stopwatch, silent
 from dynident.core.threads import one_thread
+from dynident.diagnosis.afloat import examine_floating
 from dynident.diagnosis.examine import Doctor, Finding, examine, unexplained
 from dynident.diagnosis.signals import signs
 from dynident.diagnosis.standing import check_bearing
@@ -203,7 +204,11 @@ def identify(
 
     findings: tuple[Finding, ...] = ()
     general = any(isinstance(log, GeneralisedSamples) for log in problem.samples)
-    if doctor.doctor and not blind and not general:
+    if doctor.doctor and general and problem.robot.carrier is None:
+        progress("doctor", 0.0)
+        findings = tuple(f for own in examine_floating(base, problem.samples) for f in own)
+        watch.lap("doctor")
+    elif doctor.doctor and not blind and not general:
         progress("doctor", 0.0)
         known = without_known(base, theta, (*problem.samples, *validation))
         count = len(problem.samples)

@@ -87,7 +87,8 @@ def report_lines(report: Report) -> list[str]:
 
     lines = entry("log", report.log)
     for found in report.findings:
-        lines += entry("finding", f"{found.found} ({found.gain})")
+        gain = f" ({found.gain})" if found.before > 0.0 else ""
+        lines += entry("finding", f"{found.found}{gain}")
         if found.other:
             lines += entry("", f"next best: {found.other}")
         lines += entry("mend", found.mend)

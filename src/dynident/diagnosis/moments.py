@@ -104,6 +104,8 @@ class Normal:
     squares : ndarray, shape (groups,)
         ``||y_j||^2``.
     rows : int
+    sizes : ndarray, shape (groups,), or None
+        What the torques are counted in, squared, where it is not `squares`.
     """
 
     base: BaseParameters
@@ -111,6 +113,12 @@ class Normal:
     Xy: Array
     squares: Array
     rows: int
+    sizes: Array | None = None
+
+    @property
+    def counted(self) -> Array:
+        """What the torques are counted in, squared, shape (groups,)."""
+        return self.squares if self.sizes is None else self.sizes
 
     def and_those_of(self, other: Normal) -> Normal:
         """These and those of other logs, as groups of their own."""
@@ -120,6 +128,7 @@ class Normal:
             Xy=np.concatenate([self.Xy, other.Xy]),
             squares=np.concatenate([self.squares, other.squares]),
             rows=self.rows + other.rows,
+            sizes=np.concatenate([self.counted, other.counted]),
         )
 
     def as_many_as(self, other: Normal) -> bool:
@@ -130,7 +139,7 @@ class Normal:
     @property
     def scale(self) -> Array:
         """Weights of the joints' squares: each in its own mean square; 0 without torque."""
-        weights = 1.0 / np.maximum(self.squares, np.finfo(float).tiny)
+        weights = 1.0 / np.maximum(self.counted, np.finfo(float).tiny)
         weights[self.squares == 0.0] = 0.0
         return weights
 
@@ -141,13 +150,14 @@ class Normal:
         L = np.linalg.cholesky(scaled)
         A = np.asarray(L.T * scale, dtype=np.float64)
         b = np.asarray(solve_triangular(L, (weights @ self.Xy) / scale, lower=True))
-        return System(A, b, max(0.0, float(np.sum(self.squares > 0.0) - b @ b)))
+        return System(A, b, max(0.0, float(weights @ self.squares - b @ b)))
 
     def errors(self, beta: Array) -> Array:
         """Each joint's unexplained share of its torque, 0 where it has none, shape (groups,)."""
         rest = self.squares - 2.0 * self.Xy @ beta + self.XX @ beta @ beta
         share = np.zeros_like(rest)
-        np.divide(np.maximum(rest, 0.0), self.squares, out=share, where=self.squares > 0.0)
+        told = self.squares > 0.0
+        np.divide(np.maximum(rest, 0.0), self.counted, out=share, where=told)
         return np.asarray(np.sqrt(share))
 
     def free(self) -> float:

@@ -3,10 +3,11 @@
 A robot at work stands still, repeats itself and moves joints that hardly tell of the others. Logs
 are cut into blocks, of which each is a small factor, and blocks are taken one by one: always the
 one that adds most to the mean, over the sub-chains of the robot, of the log-determinant of what is
-known of the sub-chain's parameters, per parameter. A sub-chain is a joint with all that it carries:
-the far links, which move few torques, count in all of them. The criterion is monotone and
-submodular, so that no other choice of as many blocks gains more than 1 / (1 - 1/e) times as much
-(Nemhauser, Wolsey and Fisher 1978), and gains only shrink: most need not be computed again.
+known of the sub-chain's parameters, per parameter. A sub-chain is a joint with all that it carries,
+or a floating base with the whole robot: the far links, which move few torques, count in all of
+them. The criterion is monotone and submodular, so that no other choice of as many blocks gains more
+than 1 / (1 - 1/e) times as much (Nemhauser, Wolsey and Fisher 1978), and gains only shrink: most
+need not be computed again.
 """
 
 from __future__ import annotations
@@ -26,8 +27,11 @@ from dynident.core.options import Options
 from dynident.core.schema import Number
 from dynident.core.threads import one_thread
 from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.idim import Parameter
+from dynident.recording.floating import matrices
 from dynident.recording.prepare import Samples
 from dynident.regression.factors import UNEXCITED, System, triangular
+from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 from dynident.regression.weighted import weighted_solution
 from dynident.robot.model import Robot
@@ -94,6 +98,7 @@ class Chain:
     Attributes
     ----------
     joint : str
+        Or the base link, where it floats.
     columns : tuple of int
         Base parameters.
     condition_all, condition : float
@@ -146,7 +151,7 @@ class Selection:
         Relative standard deviations that all rows and the chosen ones predict, by white errors with
         the sigmas of all; infinite where rows leave a parameter open [%].
     chains : tuple of Chain
-        The whole robot, which the first joint carries, first.
+        The whole robot, which the first joint or a floating base carries, first.
     missing : tuple of Missing
     """
 
@@ -232,7 +237,6 @@ def select_blocks(problem: Problem, selecting: Selecting = Selecting()) -> Selec
     R = triangular(np.vstack([offer.factor for offer in taken]))
     after = System(R, np.zeros(len(R)), 0.0)
     rows, rows_all = sum(offer.rows for offer in taken), sum(offer.rows for offer in offers)
-    names = problem.robot.joint_names
     std = _std(after)
     return Selection(
         tuple(log.name for log in problem.samples),
@@ -250,7 +254,7 @@ def select_blocks(problem: Problem, selecting: Selecting = Selecting()) -> Selec
         _relative(std, beta),
         tuple(
             Chain(
-                names[joint],
+                carrier(problem.robot, joint),
                 columns,
                 _condition(whole.A[:, columns]),
                 _condition(R[:, columns]),
@@ -263,12 +267,17 @@ def select_blocks(problem: Problem, selecting: Selecting = Selecting()) -> Selec
 
 
 def sub_chains(base: BaseParameters) -> dict[int, tuple[int, ...]]:
-    """Base parameters of each joint with all that it carries, by the joint's place."""
+    """Base parameters of each joint with all that it carries, by the joint's place.
+
+    A floating base is before them all, at -1. What is not known of sensors of forces is the whole
+    robot's, which the first of all carries.
+    """
     robot = base.idim.robot
     numbers = [base.idim.parameters[k].number for k in base.kept]
     found = {}
-    for joint in range(robot.n):
-        carried = carried_by(robot, joint)
+    first = -1 if robot.floating else 0
+    for joint in range(first, robot.n):
+        carried = carried_by(robot, joint) | ({robot.n} if joint == first else set())
         columns = tuple(k for k, number in enumerate(numbers) if number - 1 in carried)
         if columns:
             found[joint] = columns
@@ -276,12 +285,17 @@ def sub_chains(base: BaseParameters) -> dict[int, tuple[int, ...]]:
 
 
 def carried_by(robot: Robot, joint: int) -> set[int]:
-    """A joint and those beyond it."""
+    """A joint, or the base at -1, and those beyond it."""
     found = {joint}
     for k, other in enumerate(robot.joints):
         if other.parent - 1 in found:
             found.add(k)
     return found
+
+
+def carrier(robot: Robot, joint: int) -> str:
+    """Name of a joint by its place; of the base link where there is none."""
+    return robot.joint_names[joint] if 0 <= joint < robot.n else robot.base_link
 
 
 def _offers(problem: Problem, seconds: float, sigma: Array) -> list[Offer]:
@@ -354,7 +368,7 @@ def _chosen(
 ) -> tuple[list[tuple[int, float]], int]:
     """The blocks that were taken, each with the share it gained, and how many repeats were not."""
     known = _Knowledge(whole, chains)
-    past = _Past(problem.samples, selecting.repeat)
+    past = _Past(problem, selecting.repeat)
     # gains only shrink: one that is still the largest after it was renewed is the largest
     heap = [(-known.gain(offer.factor), k, 0) for k, offer in enumerate(offers)]
     heapq.heapify(heap)
@@ -378,37 +392,77 @@ def _chosen(
     return taken, repeats
 
 
-class _Past:
-    """Motion of what was chosen, among which repeats are looked for."""
+def felt(log: Samples, gravity: Array) -> Array:
+    """Motion as rows see it, shape (samples, coordinates).
 
-    def __init__(self, logs: Sequence[Samples], near: float) -> None:
-        self.logs, self.near = logs, near
+    Positions, velocities and accelerations; of a base that moves its proper acceleration, angular
+    velocity and angular acceleration, as rows know neither its place nor its speed.
+    """
+    base = log.base
+    if base is None:
+        return np.hstack([log.q, log.dq, log.ddq])
+    proper = base.acceleration[:, :3]
+    if not base.proper:
+        proper = proper - np.einsum("tji,j->ti", matrices(base.pose[:, 3:]), gravity)
+    n = len(log.bandwidth)
+    own = [getattr(log, label)[:, -n:] for label in ("q", "dq", "ddq")]
+    return np.hstack([proper, base.twist[:, 3:], base.acceleration[:, 3:], *own])
+
+
+def stating(logs: Sequence[Samples]) -> list[Array]:
+    """What each sample of some logs states, by number: equations of one kind and one set free."""
+    known: dict[tuple[str, tuple[str, ...]], int] = {}
+    found = []
+    for log in logs:
+        numbers = np.zeros(len(log.q))
+        if isinstance(log, GeneralisedSamples):
+            for (start, stop), names in zip(log.segments, log.sets, strict=True):
+                key = log.observed.equations, names
+                numbers[start:stop] = known.setdefault(key, len(known))
+        found.append(numbers)
+    return found
+
+
+class _Past:
+    """Motion of what was chosen, among which repeats are looked for.
+
+    The same motion is no repeat where its rows are of other equations.
+    """
+
+    def __init__(self, problem: Problem, near: float) -> None:
+        self.logs, self.near = problem.samples, near
+        self.motions = [felt(log, problem.robot.gravity) for log in self.logs]
+        self.stated = stating(self.logs)
         used = [
-            np.hstack([getattr(log, label)[a:b] for label in ("q", "dq", "ddq")])
-            for log in logs
+            motion[a:b]
+            for log, motion in zip(self.logs, self.motions, strict=True)
             for a, b in log.segments
         ]
         self.scale = np.std(np.vstack(used), axis=0)
         self.moving = self.scale > 0.0
         self.trees: list[cKDTree] = []
 
+    @property
+    def reach(self) -> float:
+        """How far apart repeats are at most: `near` is the root mean square over coordinates."""
+        return self.near * float(np.sqrt(self.moving.sum()))
+
     def _points(self, offer: Offer, dense: int) -> Array:
         log = self.logs[offer.log]
         step = max(1, min(f.step for f in log.filters) // dense)
         some = slice(offer.start, offer.stop, step)
-        motion = np.hstack([log.q[some], log.dq[some], log.ddq[some]])
-        return np.asarray(motion[:, self.moving] / self.scale[self.moving])
+        motion = self.motions[offer.log][some][:, self.moving] / self.scale[self.moving]
+        apart = 2.0 * self.reach * self.stated[offer.log][some]
+        return np.column_stack([motion, apart])
 
     def has(self, offer: Offer) -> bool:
         """Whether most of a block's instants are near to ones that were chosen."""
         if not self.near or not self.trees:
             return False
         points = self._points(offer, 1)
-        # root mean square over the coordinates
-        reach = self.near * np.sqrt(points.shape[1])
         seen = np.zeros(len(points), dtype=bool)
         for tree in self.trees:
-            seen |= np.isfinite(tree.query(points, distance_upper_bound=reach)[0])
+            seen |= np.isfinite(tree.query(points, distance_upper_bound=self.reach)[0])
         return bool(seen.mean() >= SAME)
 
     def add(self, offer: Offer) -> None:
@@ -468,6 +522,16 @@ MOVES = {
     "off": "{joint} in both directions at like speeds",
 }
 """What moves a parameter, by its symbol."""
+MOVES_BASE = {
+    "m": "many poses of the legs, and {joint} heaving",
+    "mx": "{joint} rolling and pitching far under gravity",
+    "my": "{joint} rolling and pitching far under gravity",
+    "mz": "{joint} rolling and pitching far under gravity",
+}
+"""The same of a floating base; its moments of inertia have one answer."""
+TURNING = "{joint} rolling, pitching and yawing fast, each by itself"
+SENSED = "{joint} rolling and pitching far, under several loads on the sensor"
+"""What moves that which is not known of a sensor of forces."""
 OTHERS = "{joint} over its whole range of speeds and loads"
 
 
@@ -502,7 +566,6 @@ def missing(
     found = []
     for k, name in enumerate(base.names):
         parameter = base.idim.parameters[base.kept[k]]
-        joint = robot.joints[parameter.number - 1]
         inflation = std[k] / alone[k] if np.isfinite(alone[k]) else np.inf
         weak = 100.0 * alone[k] > POOR * abs(beta[k])
         if not weak and inflation < INFLATED:
@@ -516,15 +579,35 @@ def missing(
             state = f"is not told apart{beside}"
         else:
             state = "is small, or hardly moves a torque"
-        unit = "m/s" if joint.kind == "prismatic" else "rad/s"
-        before = _before(robot, parameter.number - 1)
-        moves = MOVES.get(parameter.symbol, OTHERS).format(
-            joint=joint.name, link=joint.link, before=before or "the base"
-        )
-        reached = f"{joint.name} reached {fastest[parameter.number - 1]:.2g} {unit}"
-        words = f"{state}; wants {moves} ({reached})"
-        found.append((-float(min(inflation, 1e300)), k, Missing(name, joint.name, words)))
+        joint = carrier(robot, parameter.number - 1)
+        words = f"{state}; wants {wanted(robot, parameter, fastest)}"
+        found.append((-float(min(inflation, 1e300)), k, Missing(name, joint, words)))
     return tuple(each for _, _, each in sorted(found, key=lambda item: item[:2]))
+
+
+def wanted(robot: Robot, parameter: Parameter, fastest: Array) -> str:
+    """Motion that would tell a parameter, beside the speed that was reached.
+
+    Parameters
+    ----------
+    robot : Robot
+    parameter : Parameter
+    fastest : ndarray, shape (dof,)
+        [m/s or rad/s]
+    """
+    place = parameter.number - 1
+    name = carrier(robot, place)
+    if not 0 <= place < robot.n:
+        own = MOVES_BASE.get(parameter.symbol, TURNING)
+        moves = (own if parameter.number == 0 else SENSED).format(joint=name)
+        turned = f" ({name} turned at {np.max(fastest[3:6]):.2g} rad/s)" if robot.floating else ""
+        return moves + turned
+    joint = robot.joints[place]
+    unit = "m/s" if joint.kind == "prismatic" else "rad/s"
+    moves = MOVES.get(parameter.symbol, OTHERS).format(
+        joint=name, link=joint.link, before=_before(robot, place) or "the base"
+    )
+    return f"{moves} ({name} reached {fastest[robot.dof - robot.n + place]:.2g} {unit})"
 
 
 def _before(robot: Robot, joint: int) -> str:

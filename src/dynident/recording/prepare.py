@@ -145,6 +145,8 @@ class Samples:
         A contact that is slower touches, where nothing else says so [m/s].
     locked : mapping of str to float
         Joints that were held at a value [rad or m].
+    kept : ndarray of bool, shape (samples,), or None
+        Samples at which rows may be centred, where these are not all (`only`).
     """
 
     name: str
@@ -180,6 +182,7 @@ class Samples:
     contact_speed: float = 0.02
     tared: bool = False
     locked: Mapping[str, float] = field(default_factory=dict)
+    kept: Booleans | None = None
 
     def __post_init__(self) -> None:
         for label in ("q", "dq", "ddq", "tau", "measured", "qref", "dqref", "temp", "known"):
@@ -221,7 +224,8 @@ class Samples:
                     f"{self.name}: samples {start}-{stop} are not of the log's {len(self.q)}"
                 )
             inside[start:stop] = True
-        return replace(self, moving=self.moving & inside[:, None])
+        kept = inside if self.kept is None else self.kept & inside
+        return replace(self, moving=self.moving & inside[:, None], kept=kept)
 
     def of_joints(self, names: Sequence[str]) -> Samples:
         """The columns of these joints, in this order; as they are where no names are known.

@@ -100,22 +100,6 @@ def plain(robot: Robot, log: Samples) -> bool:
     return not robot.floating and not log.wrenches and not log.locked
 
 
-def refuse_generalised(robot: Robot, logs: Sequence[Samples], what: str) -> None:
-    """Refuse logs whose rows are not the torques of a fixed robot's joints.
-
-    Raises
-    ------
-    InputError
-        Naming the command that takes no others.
-    """
-    for log in logs:
-        if not plain(robot, log):
-            raise InputError(
-                f"{log.name}: {what} takes robots on fixed bases without contacts and locked "
-                "joints alone, so far; dynident identify takes this log, and asks gravity about it"
-            )
-
-
 def generalised(idim: Idim, log: Samples) -> Samples:
     """A log with all equations of motion; as it is where these are the torques of the joints.
 
@@ -169,7 +153,8 @@ def generalised(idim: Idim, log: Samples) -> Samples:
             stated[start:stop] = rows & ~touched(tree, robot, names)
         scale = noise(idim, log, (q, dq, ddq))
     filters = (log.filters[0],) * first + log.filters
-    moving = np.hstack([np.ones((len(q), first), dtype=bool), log.moving]) & stated
+    everywhere = np.ones(len(q), dtype=bool) if log.kept is None else log.kept
+    moving = np.hstack([np.repeat(everywhere[:, None], first, axis=1), log.moving]) & stated
     fields = {name: getattr(log, name) for name in log.__dataclass_fields__}
     fields |= {
         "q": q, "dq": dq, "ddq": ddq, "tau": tau, "segments": segments, "filters": filters,

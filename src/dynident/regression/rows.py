@@ -257,6 +257,8 @@ class MotionRows:
                 ]
                 if combined is not None:
                     rows, regular = self._free_rows(log, segment, combined, packed, tau, a)
+                    if log.kept is not None:
+                        regular = regular & log.kept[a:b]
                     moving[a:b, len(blocks) :] = regular[:, None]
                     blocks += [(each,) for each in rows]
                 yield self._placed(chosen, *decimator.push(a, blocks))

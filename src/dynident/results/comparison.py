@@ -29,10 +29,11 @@ class Scores:
 
     Attributes
     ----------
-    squared_error, squared_torque : ndarray, shape (blocks, n)
-        Sums over the rows of each block and joint.
-    relative_error : ndarray, shape (n,)
-        Mean of ``|tau - tau_hat|`` over all rows, over the joint's largest torque; NaN of joints
+    squared_error, squared_torque : ndarray, shape (blocks, kinds of rows)
+        Sums over the rows of each block and kind: joint, or component of a floating base's
+        wrench, or combinations that are free of one set of contacts.
+    relative_error : ndarray, shape (kinds of rows,)
+        Mean of ``|tau - tau_hat|`` over all rows, over the kind's largest torque; NaN of kinds
         without torque.
     """
 
@@ -40,22 +41,26 @@ class Scores:
     squared_torque: Array
     relative_error: Array
 
-    def percent(self, joint: int | None = None) -> tuple[float, float]:
-        """Held-out error of a joint, or of all stacked, and its standard error [%]."""
-        return jackknife(lambda kept: self._percent(kept, joint), len(self.squared_error))
+    def percent(self, kind: int | None = None) -> tuple[float, float]:
+        """Held-out error of a kind of rows, or of all stacked, and its standard error [%]."""
+        return jackknife(lambda kept: self._percent(kept, kind), len(self.squared_error))
 
-    def beyond(self, other: Scores, joint: int | None = None) -> tuple[float, float]:
+    def beyond(self, other: Scores, kind: int | None = None) -> tuple[float, float]:
         """By how much the error exceeds that of another model on the same blocks [%].
 
         What makes a block hard for both does not count in the standard error.
         """
         return jackknife(
-            lambda kept: self._percent(kept, joint) - other._percent(kept, joint),
+            lambda kept: self._percent(kept, kind) - other._percent(kept, kind),
             len(self.squared_error),
         )
 
-    def _percent(self, kept: Integers, joint: int | None) -> float:
-        columns = slice(None) if joint is None else joint
+    def told(self, kind: int) -> int:
+        """In how many blocks a kind of rows has torque: an error has its own from two on."""
+        return int(np.sum(self.squared_torque[:, kind] > 0.0))
+
+    def _percent(self, kept: Integers, kind: int | None) -> float:
+        columns = slice(None) if kind is None else kind
         squared, torque = self.squared_error[kept], self.squared_torque[kept]
         return relative(float(np.sum(squared[:, columns])), float(np.sum(torque[:, columns])))
 
@@ -87,8 +92,8 @@ class Candidate:
     fitted_percent : float
         Torque error on the fitted rows of all blocks [%].
     held_out : Scores
-    squared, rows : ndarray, shape (groups,)
-        Residual sum of squares and rows of each group, of the fit to all blocks.
+    squared, rows : ndarray, shape (sigmas,)
+        Residual sum of squares and rows of all that has one sigma, of the fit to all blocks.
     ratio : float
         By which autocorrelation inflates the variance of an average of those residuals.
     seconds : float
@@ -170,6 +175,8 @@ class Comparison:
     Attributes
     ----------
     robot : Robot
+    kinds : tuple of str
+        Names of the kinds of rows: the joints, and what else a floating robot's logs state.
     blocks : int
     rotating : bool
         Whether each block of the fitted logs was held out in turn; else the blocks are of the
@@ -182,6 +189,7 @@ class Comparison:
     """
 
     robot: Robot
+    kinds: tuple[str, ...]
     blocks: int
     rotating: bool
     candidates: tuple[Candidate, ...]
@@ -210,10 +218,19 @@ class Comparison:
         own = [each for each in self.candidates if each.method == self.choice.method]
         own = [each for each in own if each.verdict != STATES[-1]] or own
         found = [recommended(eligible(self.candidates), None, None)]
-        for j, name in enumerate(self.robot.joint_names):
-            moved = np.sum(own[0].held_out.squared_torque[:, j]) > 0.0
-            found += [recommended(own, j, name)] if moved else []
+        shown = {name: self.kinds.index(name) for name in self.robot.joint_names}
+        found += [
+            recommended(own, kind, name)
+            for name, kind in shown.items()
+            if own[0].held_out.told(kind) > 1
+        ]
         return tuple(found)
+
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """Kinds of rows that have torque in what was held out."""
+        scores = self.candidates[0].held_out
+        return tuple(k for k in range(len(self.kinds)) if scores.told(k))
 
     def summary(self) -> str:
         """Tables and recommendations as plain text of at most 80 columns."""
@@ -236,34 +253,34 @@ def eligible(candidates: Sequence[Candidate]) -> list[Candidate]:
     return [each for each in candidates if STATES.index(each.verdict) == best]
 
 
-def chosen(candidates: Sequence[Candidate], joint: int | None) -> tuple[Candidate, Candidate]:
+def chosen(candidates: Sequence[Candidate], kind: int | None) -> tuple[Candidate, Candidate]:
     """The simplest whose error is within one standard error of the best, and the best.
 
     The standard error is that of the difference on the same blocks.
     """
-    best = min(candidates, key=lambda each: each.held_out.percent(joint)[0])
+    best = min(candidates, key=lambda each: each.held_out.percent(kind)[0])
     within = [best]
     for each in candidates:
         if each is not best:
-            excess, std = each.held_out.beyond(best.held_out, joint)
+            excess, std = each.held_out.beyond(best.held_out, kind)
             within += [each] if excess <= std else []
-    order = sorted(within, key=lambda each: (each.parameters, each.held_out.percent(joint)[0]))
+    order = sorted(within, key=lambda each: (each.parameters, each.held_out.percent(kind)[0]))
     return order[0], best
 
 
 def recommended(
-    candidates: Sequence[Candidate], joint: int | None, name: str | None
+    candidates: Sequence[Candidate], kind: int | None, name: str | None
 ) -> Recommendation:
     """The choice for a joint with its reason."""
-    found, best = chosen(candidates, joint)
+    found, best = chosen(candidates, kind)
     on = "" if name is None else f" on {name}"
     simpler = [each for each in candidates if each.parameters < found.parameters]
     if found is not best:
-        gain, std = found.held_out.beyond(best.held_out, joint)
+        gain, std = found.held_out.beyond(best.held_out, kind)
         reason = f"{called(best, found)} buys {gain:.2f} ± {std:.2f} %{on}: not worth it"
     elif simpler:
-        next_best = min(simpler, key=lambda each: each.held_out.percent(joint)[0])
-        gain, std = next_best.held_out.beyond(found.held_out, joint)
+        next_best = min(simpler, key=lambda each: each.held_out.percent(kind)[0])
+        gain, std = next_best.held_out.beyond(found.held_out, kind)
         reason = f"buys {gain:.2f} ± {std:.2f} %{on} over {called(next_best, found)}"
     elif len(candidates) > 1:
         reason = "the simplest, and no other has a smaller held-out error"
@@ -287,8 +304,8 @@ def called(candidate: Candidate, beside: Candidate) -> str:
 
 
 def with_error(value: float, std: float) -> str:
-    """A percentage and its standard error."""
-    return f"{percent(value)} ± {percent(std)}"
+    """A percentage and its standard error, where it has one."""
+    return f"{percent(value)} ± {percent(std)}" if np.isfinite(std) else percent(value)
 
 
 def blocks_words(found: Comparison) -> str:
@@ -334,8 +351,7 @@ def joint_lines(found: Comparison, method: str) -> list[str]:
     """Held-out errors of every joint under one method."""
     rows = [c for c in found.candidates if c.method == method]
     columns = [
-        (name, [with_error(*c.held_out.percent(j)) for c in rows])
-        for j, name in enumerate(found.robot.joint_names)
+        (found.kinds[k], [with_error(*c.held_out.percent(k)) for c in rows]) for k in found.shown
     ]
     return [f"held-out error by {method} [%]", *table("", [c.friction for c in rows], columns)]
 
@@ -372,10 +388,10 @@ LEGEND = (
 
 def recommendation_lines(found: Comparison) -> list[str]:
     """What to take for each joint."""
-    lines = [f"by one standard error, of the models by {found.choice.method}"]
-    for each in found.recommendations:
-        if each.joint is not None:
-            lines += entry(each.joint, f"{each.friction}: {each.reason}")
+    own = [each for each in found.recommendations if each.joint is not None]
+    lines = [f"by one standard error, of the models by {found.choice.method}"] * bool(own)
+    for each in own:
+        lines += entry(str(each.joint), f"{each.friction}: {each.reason}")
     return lines
 
 
@@ -391,7 +407,8 @@ def comparison_dict(found: Comparison) -> dict[str, Any]:
         "rotating": found.rotating,
         "seconds": found.seconds,
         "candidates": [
-            candidate_dict(each, bic) for each, bic in zip(found.candidates, found.bic, strict=True)
+            candidate_dict(found, each, bic)
+            for each, bic in zip(found.candidates, found.bic, strict=True)
         ],
         "failures": [
             {"method": f.method, "friction": f.friction, "reason": f.reason} for f in found.failures
@@ -403,16 +420,22 @@ def comparison_dict(found: Comparison) -> dict[str, Any]:
     }
 
 
-def candidate_dict(candidate: Candidate, bic: float) -> dict[str, Any]:
+def candidate_dict(found: Comparison, candidate: Candidate, bic: float) -> dict[str, Any]:
     """One combination as plain data; BIC over the smallest."""
-    n = candidate.held_out.squared_error.shape[1]
+    errors = {name: candidate.held_out.percent(k) for k, name in enumerate(found.kinds)}
+    joints = found.robot.joint_names
     return {
         "method": candidate.method,
         "friction": candidate.friction,
         "parameters": candidate.parameters,
         "fitted_percent": candidate.fitted_percent,
         "held_out": scored(candidate.held_out.percent()),
-        "joints": [scored(candidate.held_out.percent(j)) for j in range(n)],
+        "joints": [scored(errors[name]) for name in joints],
+        "others": [
+            {"name": found.kinds[k], **scored(errors[found.kinds[k]])}
+            for k in found.shown
+            if found.kinds[k] not in joints
+        ],
         "bic": bic,
         "e_T": float(np.nanmean(candidate.held_out.relative_error)),
         "levels": {"e_T": candidate.torque_level, "time": candidate.time_level},

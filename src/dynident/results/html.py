@@ -203,12 +203,12 @@ def comparison_page(found: Comparison) -> str:
             method=found.choice.method,
             friction=found.choice.friction,
             joints=Table(
-                ("friction", *found.robot.joint_names),
+                ("friction", *(found.kinds[k] for k in found.shown)),
                 tuple(
                     Row(
                         (
                             each.friction,
-                            *(with_error(*each.held_out.percent(j)) for j in range(found.robot.n)),
+                            *(with_error(*each.held_out.percent(k)) for k in found.shown),
                         ),
                         "total" if each is found.choice else "",
                     )

@@ -21,8 +21,8 @@ from dynident.estimators.options import SIMULATION, names_of
 from dynident.friction.models import FRICTIONS
 from dynident.recording.filters import edge
 from dynident.recording.prepare import Samples
-from dynident.regression.generalised import refuse_generalised
 from dynident.regression.problem import Problem
+from dynident.regression.rows import RowGroup
 from dynident.regression.statistics import long_run_ratio
 from dynident.results.comparison import Candidate, Comparison, Failure, Scores
 from dynident.results.identification import Identification
@@ -97,7 +97,6 @@ def compare(
         logs[section.use].append(study_samples(section, robot, study.prepare))
         progress("reading", (k + 1) / len(study.log))
     fitted, held_out = tuple(logs["identify"]), tuple(logs["validate"])
-    refuse_generalised(robot, (*fitted, *held_out), "dynident compare")
     if held_out:
         folds = [(fitted, cut(held_out, spans)) for spans in blocks_of(held_out, blocks)]
     else:
@@ -109,6 +108,7 @@ def compare(
         raise InputError(f"blocks of a {blocks}th are too short for the filters; ask for fewer")
     pairs = [(method, friction) for method in methods for friction in frictions]
     candidates: list[Candidate] = []
+    kinds: tuple[str, ...] = ()
     failures: list[Failure] = []
     for k, (method, friction) in enumerate(pairs):
 
@@ -118,13 +118,15 @@ def compare(
         done(0.0)
         try:
             problem = Problem(robot, fitted, friction, study.robot.rotor)
-            candidates.append(candidate(study, problem, method, folds, held_out, done))
+            kinds = kinds_of(problem.on((*fitted, *held_out)))
+            candidates.append(candidate(study, problem, method, folds, held_out, kinds, done))
         except DynidentError as error:
             failures.append(Failure(method, friction, one_line(error)))
     if not candidates:
         raise ComputationError(f"nothing gave an answer; {failures[0].reason}")
     return Comparison(
         robot,
+        kinds,
         blocks,
         not held_out,
         tuple(candidates),
@@ -189,12 +191,23 @@ def cut(logs: Sequence[Samples], spans: Sequence[Span]) -> tuple[Samples, ...]:
     return tuple(found)
 
 
+def kind_of(group: RowGroup) -> str:
+    """What errors of a group of rows are counted with: all that has its sigma."""
+    return group.noise or group.name
+
+
+def kinds_of(problem: Problem) -> tuple[str, ...]:
+    """Kinds of rows of a problem by name: combinations that are free of some contacts are one."""
+    return tuple(dict.fromkeys(kind_of(group) for group in problem.groups))
+
+
 def candidate(
     study: Study,
     problem: Problem,
     method: str,
     folds: Sequence[Fold],
     held_out: tuple[Samples, ...],
+    kinds: Sequence[str],
     done: Callable[[float], None],
 ) -> Candidate:
     """One method on one friction model: fitted to all, and scored on what it was not fitted to."""
@@ -212,7 +225,7 @@ def candidate(
     whole = fitted(problem, validation=held_out)
     plainly = {"bootstrap": 0} if "bootstrap" in names_of(method) else {}
     sums = [
-        squares(whole if held_out else fitted(problem.on(own), **plainly), others)
+        squares(whole if held_out else fitted(problem.on(own), **plainly), others, kinds)
         for own, others in folds
     ]
     squared_error, squared_torque, absolute, largest, rows = (
@@ -223,6 +236,11 @@ def candidate(
         relative_error = np.sum(absolute, axis=0) / np.sum(rows, axis=0) / peak
     found = whole.estimate
     errors = found.residuals.error
+    names = [kind_of(group) for group in found.residuals.groups]
+    sigmas = list(dict.fromkeys(names))
+    by_sigma = np.zeros((2, len(sigmas)))
+    for name, error in zip(names, errors, strict=True):
+        by_sigma[:, sigmas.index(name)] += float(error @ error), len(error)
     shape = found.shape
     free = 0 if shape is None else int(np.sum(np.isfinite(shape.std)))
     count = whole.base.count if found.essential is None else len(found.essential.kept)
@@ -232,8 +250,8 @@ def candidate(
         parameters=count + free,
         fitted_percent=whole.identification[0].overall_percent,
         held_out=Scores(squared_error, squared_torque, relative_error),
-        squared=np.array([float(e @ e) for e in errors]),
-        rows=np.array([float(len(e)) for e in errors]),
+        squared=by_sigma[0],
+        rows=by_sigma[1],
         ratio=long_run_ratio(errors),
         seconds=float(np.median(seconds)),
         verdict=whole.verdict.state,
@@ -260,7 +278,7 @@ def options_of(study: Study, problem: Problem, method: str) -> dict[str, Any]:
 
 
 def squares(
-    result: Identification, logs: Sequence[Samples]
+    result: Identification, logs: Sequence[Samples], kinds: Sequence[str]
 ) -> tuple[Array, Array, Array, Array, Array]:
     """Sums of squared errors and torques, of errors' sizes, the largest torque, and the rows.
 
@@ -269,20 +287,22 @@ def squares(
     result : Identification
     logs : sequence of Samples
         To be scored.
+    kinds : sequence of str
+        Of rows, of which the logs may have some alone.
 
     Returns
     -------
-    tuple of ndarray, shapes (n,)
+    tuple of ndarray, shapes (kinds,)
     """
     problem = Problem.of(result.base, logs)
     beta = result.base.matrix @ result.theta
-    found = np.zeros((5, len(problem.groups)))
+    places = [kinds.index(kind_of(group)) for group in problem.groups]
+    found = np.zeros((5, len(kinds)))
     for rows in problem.rows():
-        for g, columns in enumerate(problem.columns):
-            y = rows.y[g]
+        for g, columns, X, y in zip(places, problem.columns, rows.X, rows.y, strict=True):
             if not len(y):
                 continue
-            e = y - rows.X[g] @ beta[columns]
+            e = y - X @ beta[columns]
             found[:3, g] += e @ e, y @ y, np.sum(np.abs(e))
             found[3, g] = max(found[3, g], np.max(np.abs(y)))
             found[4, g] += len(y)

@@ -9,13 +9,21 @@ from typing import Any
 
 import tomlkit
 
+from dynident.core.errors import InputError
+from dynident.core.options import options_of
 from dynident.core.progress import Progress, silent
 from dynident.core.threads import one_thread
+from dynident.diagnosis.afloat import examine_floating
 from dynident.diagnosis.examine import Finding, examine
 from dynident.diagnosis.signals import Sign, signs
+from dynident.diagnosis.standing import check_bearing
 from dynident.dynamics.base import base_parameters
 from dynident.recording.mend import Mending
-from dynident.regression.generalised import refuse_generalised
+from dynident.recording.prepare import Samples
+from dynident.regression.generalised import GeneralisedSamples, plain
+from dynident.regression.problem import Problem
+from dynident.robot.model import Robot
+from dynident.study.elements import build_elements
 from dynident.study.study import Study, study_idim, study_robot, study_samples
 
 
@@ -60,16 +68,18 @@ def examine_study(study: Study, progress: Progress = silent) -> tuple[Report, ..
     InputError
     """
     robot = study_robot(study)
-    base = base_parameters(study_idim(study, robot))
     logs = []
     for k, section in enumerate(study.log):
         progress("reading", k / len(study.log))
         logs.append(study_samples(section, robot, study.prepare))
-    refuse_generalised(robot, logs, "dynident doctor")
     progress("doctor", 0.0)
     reports = []
-    every = examine(base, logs, thorough=True)
-    for section, samples, findings in zip(study.log, logs, every, strict=True):
+    if all(plain(robot, log) for log in logs):
+        every = examine(base_parameters(study_idim(study, robot)), logs, thorough=True)
+        notes: tuple[tuple[Sign, ...], ...] = ((),) * len(logs)
+    else:
+        every, notes = examine_generalised(study, robot, logs)
+    for section, samples, findings, beside in zip(study.log, logs, every, notes, strict=True):
         mending, unit, rate, gravity = section.mending(), None, None, None
         for found in findings:
             if found.mending is not None:
@@ -82,7 +92,7 @@ def examine_study(study: Study, progress: Progress = silent) -> tuple[Report, ..
             Report(
                 samples.name,
                 findings,
-                signs(robot, samples),
+                (*signs(robot, samples), *beside),
                 mending,
                 unit,
                 rate,
@@ -91,6 +101,42 @@ def examine_study(study: Study, progress: Progress = silent) -> tuple[Report, ..
             )
         )
     return tuple(reports)
+
+
+def examine_generalised(
+    study: Study, robot: Robot, logs: Sequence[Samples]
+) -> tuple[tuple[tuple[Finding, ...], ...], tuple[tuple[Sign, ...], ...]]:
+    """What is wrong with logs of a floating robot, of contacts or locked joints.
+
+    Gravity and the log's other sensors are asked, too, as before each identification: what they
+    refuse is a finding, and of what they warn a sign where nothing else was found.
+
+    Raises
+    ------
+    InputError
+    """
+    if robot.carrier is not None:
+        raise InputError(
+            f"{study.robot.file}: dynident doctor takes whole robots; leave out beyond = "
+            f"{robot.base_link!r} to look at these logs"
+        )
+    friction, rotor = study.robot.friction, study.robot.rotor
+    elements = build_elements(study.element, robot)
+    problem = Problem(robot, logs, friction, rotor, elements=elements)
+    every = list(examine_floating(problem.base, problem.samples, thorough=True))
+    notes: list[tuple[Sign, ...]] = []
+    for k, log in enumerate(problem.samples):
+        said: tuple[str, ...] = ()
+        if isinstance(log, GeneralisedSamples):
+            try:
+                said = check_bearing(problem.idim, log)
+            except InputError as error:
+                what, _, mend = str(error).removeprefix(f"{log.name}: ").partition("; ")
+                every[k] = (Finding(log.name, "gravity", what, mend, 0.0, 0.0), *every[k])
+        # what follows from what was found is no sign of its own
+        said = () if every[k] else said
+        notes.append(tuple(Sign("gravity", note.removeprefix(f"{log.name}: ")) for note in said))
+    return tuple(every), tuple(notes)
 
 
 def mended_study(path: Path, reports: Sequence[Report]) -> str:
@@ -105,6 +151,8 @@ def mended_study(path: Path, reports: Sequence[Report]) -> str:
     """
     document: Any = tomlkit.parse(path.read_text(encoding="utf-8-sig"))
     for table, report in zip(document["log"], reports, strict=True):
+        for undone in {option.name for option in options_of(Mending)} & {*table}:
+            del table[undone]
         for key, value in report.mending.given.items():
             table[key] = listed(value)
         if report.unit is not None:

@@ -11,7 +11,6 @@ import tomlkit
 from dynident.core.options import chosen
 from dynident.core.progress import Progress, silent
 from dynident.excitation.selection import Selecting, Selection, select_blocks
-from dynident.regression.generalised import refuse_generalised
 from dynident.regression.problem import Problem
 from dynident.results.words import counted, entry, number, percent, table
 from dynident.study.elements import build_elements
@@ -35,7 +34,6 @@ def select_study(study: Study, progress: Progress = silent) -> Selection:
     for k, section in enumerate(fitted):
         logs.append(study_samples(section, robot, study.prepare))
         progress("reading", (k + 1) / len(fitted))
-    refuse_generalised(robot, logs, "dynident select")
     problem = Problem(
         robot,
         logs,

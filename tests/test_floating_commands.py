@@ -1,0 +1,363 @@
+"""Commands on logs of floating robots: what is compared, chosen, and found to be wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from floating import Made, solo
+from robots import EXAMPLES
+
+from dynident.cli import run
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.text import one_line
+from dynident.diagnosis.afloat import alike, examine_floating, lever, orders, turns
+from dynident.dynamics.contacts import contact_motion
+from dynident.excitation.selection import Selecting, Selection, felt, select_blocks
+from dynident.recording.floating import from_rpy
+from dynident.recording.prepare import Samples, prepare
+from dynident.regression.problem import Problem
+from dynident.results.comparison import Comparison, comparison_dict
+from dynident.results.html import comparison_page
+from dynident.study.compare import compare
+from dynident.study.doctor import examine_study
+from dynident.study.select import select_study, selected_study, selection_text
+from dynident.study.study import Study, read_study, study_robot, study_samples
+
+STUDY = EXAMPLES / "quadruped" / "study.toml"
+TRUE, POOR = "coulomb-viscous-symmetric", "viscous"
+
+
+@cache
+def made() -> Made:
+    """Solo12 in the air: exact."""
+    return solo(3.0)
+
+
+@cache
+def log(equations: str = "full") -> Samples:
+    return prepare(replace(made().recording, equations=equations), 10.0)
+
+
+@cache
+def compared() -> Comparison:
+    """The example, whose second log has no forces: its logs were written with one friction."""
+    return compare(read_study(STUDY), ["wls"], [POOR, TRUE], 3)
+
+
+def fitted(study: Study) -> Problem:
+    """The rows that a study fits."""
+    robot = study_robot(study)
+    logs = [study_samples(s, robot, study.prepare) for s in study.log if s.use == "identify"]
+    return Problem(robot, logs, study.robot.friction)
+
+
+# compare
+
+
+def test_the_friction_behind_a_floating_log_is_recommended() -> None:
+    found = compared()
+    assert found.choice.friction == TRUE
+    assert not found.failures
+    poor, true = found.candidates
+    assert true.held_out.percent()[0] < 0.5 * poor.held_out.percent()[0]
+    assert found.bic[0] > found.bic[1] == 0.0
+
+
+def test_combinations_that_are_free_of_one_set_are_one_kind_of_rows() -> None:
+    found = compared()
+    assert found.kinds[:6] == tuple(f"base {part}" for part in ("fx", "fy", "fz", "mx", "my", "mz"))
+    sets = [name for name in found.kinds if name.startswith("free of ")]
+    assert "free of FL+FR+HL+HR" in sets
+    assert found.kinds == (*found.kinds[:6], *found.robot.joint_names, *sets)
+    # held out is a stretch in which one leg alone is lifted, and no force is measured
+    shown = [found.kinds[k] for k in found.shown]
+    assert shown == [
+        "HL_roll", "HL_hip_pitch", "HL_knee", "free of FL+FR+HL+HR", "free of FL+FR+HR",
+    ]  # fmt: skip
+    # as many sigmas as there are kinds that were fitted: combinations share theirs
+    assert len(found.candidates[0].rows) == 6 + 12 + 4
+    assert np.sum(found.candidates[0].rows) == fitted(read_study(STUDY)).factors.rows
+
+
+def test_a_comparison_of_a_floating_robot_is_written() -> None:
+    found = compared()
+    text, page = found.summary(), comparison_page(found)
+    assert "nan" not in text
+    assert "free of FL+FR+HR" in text
+    assert "free of FL+FR+HR" in page
+    assert max(map(len, text.splitlines())) <= 80
+    one = comparison_dict(found)["candidates"][1]
+    assert len(one["joints"]) == 12
+    assert [each["name"] for each in one["others"]] == ["free of FL+FR+HL+HR", "free of FL+FR+HR"]
+    assert all(np.isfinite(each["percent"]) for each in one["others"])
+
+
+# select
+
+
+@cache
+def chosen() -> Selection:
+    return select_study(read_study(STUDY))
+
+
+def test_the_chosen_rows_alone_are_fitted(tmp_path: Path) -> None:
+    """Those of the base's wrench and of combinations, too."""
+    found, study = chosen(), read_study(STUDY)
+    whole = fitted(study)
+    assert 0 < found.rows < found.rows_all == whole.factors.rows
+    assert found.of(whole).factors.rows == found.rows
+    text = selected_study(STUDY, study, found)
+    for name in ("quadruped.urdf", "sway.csv", "steps.csv"):
+        text = text.replace(f'"{name}"', f'"{STUDY.parent / name}"')
+    path = tmp_path / "chosen.toml"
+    path.write_text(text)
+    assert fitted(read_study(path)).factors.rows == found.rows
+
+
+def test_the_base_carries_the_whole_robot() -> None:
+    found = chosen()
+    assert found.chains[0].joint == "trunk"
+    assert found.chains[0].columns == tuple(range(len(found.names)))
+    assert [chain.joint for chain in found.chains[1:4]] == ["FL_roll", "FL_hip_pitch", "FL_knee"]
+    text = selection_text(found)
+    assert "trunk" in text
+    assert "nan" not in text
+
+
+def test_the_same_motion_is_a_repeat_where_its_rows_are_of_the_same_equations() -> None:
+    often = Selecting(block=0.5, gain=1e-6)
+    robot = made().robot
+    same = select_blocks(Problem(robot, [log(), log()], "viscous"), often)
+    assert same.repeats == same.offered // 2
+    other = select_blocks(Problem(robot, [log(), log("base")], "viscous"), often)
+    assert other.repeats == 0
+
+
+def test_a_repeat_may_be_elsewhere_and_move_steadily() -> None:
+    here, gravity = log(), made().robot.gravity
+    assert here.base is not None
+    pose, twist = here.base.pose.copy(), here.base.twist.copy()
+    pose[:, :3] += [3.0, -2.0, 0.1]
+    twist[:, :3] += 0.7
+    there = replace(here, base=replace(here.base, pose=pose, twist=twist))
+    assert np.array_equal(felt(here, gravity), felt(there, gravity))
+    # an inertial unit feels the same
+    acceleration = here.base.acceleration.copy()
+    acceleration[:, :3] = felt(here, gravity)[:, :3]
+    unit = replace(here.base, acceleration=acceleration, proper=True)
+    assert np.allclose(felt(replace(here, base=unit), gravity), felt(here, gravity))
+
+
+def test_what_the_base_misses_is_said_of_the_base(tmp_path: Path) -> None:
+    """A base that stands tells nothing of its moments of inertia apart from those of others."""
+    recording = made().recording
+    assert recording.base is not None
+    assert recording.base.orientation is not None
+    upright = np.tile([0.0, 0.0, 0.0, 1.0], (len(recording.q), 1))
+    level = replace(recording, base=replace(recording.base, orientation=upright))
+    problem = Problem(made().robot, prepare(level, 10.0), "viscous")
+    words = {each.name: each for each in select_blocks(problem).missing}
+    assert words["Ixx0R"].joint == made().robot.base_link
+    assert "rolling, pitching and yawing" in words["Ixx0R"].words
+
+
+# doctor
+
+
+@cache
+def logs() -> tuple[Samples, Samples]:
+    """The example's: forces under all feet, and none."""
+    study = read_study(STUDY)
+    robot = study_robot(study)
+    sway, steps, _ = (study_samples(each, robot, study.prepare) for each in study.log)
+    return sway, steps
+
+
+def found(*samples: Samples, thorough: bool = False) -> list[tuple[str, str, str]]:
+    problem = Problem(study_robot(read_study(STUDY)), samples)
+    every = examine_floating(problem.base, problem.samples, thorough)
+    assert len(every) == len(samples)
+    return [(f.log, f.what, f.mend) for own in every for f in own]
+
+
+def torques(log: Samples, change: Callable[[Array], Array]) -> Samples:
+    return log.driven(change(log.tau.copy()))
+
+
+def wrenches(log: Samples, change: Callable[[dict[str, Array]], dict[str, Array]]) -> Samples:
+    return replace(log, wrenches={**log.wrenches, **change(dict(log.wrenches))})
+
+
+def remounted(log: Samples) -> Samples:
+    """As though nobody had said that the unit is turned by a quarter."""
+    base, R = log.base, from_rpy((0.0, 0.0, -np.pi / 2))
+    assert base is not None
+    assert base.mount is not None
+    assert base.turn is not None
+    rate, spin = base.twist[:, 3:], base.acceleration[:, 3:]
+    felt = (base.acceleration[:, :3] + lever(rate, spin, base.mount)) @ R.T
+    rate, spin = rate @ R.T, spin @ R.T
+    return replace(
+        log,
+        base=replace(
+            base,
+            twist=np.hstack([base.twist[:, :3], rate]),
+            acceleration=np.hstack([felt - lever(rate, spin, base.mount), spin]),
+            turn=R @ base.turn,
+            oriented=False,
+        ),
+    )
+
+
+def later(x: Array, samples: int) -> Array:
+    return np.vstack([np.repeat(x[:1], samples, axis=0), x[:-samples]])
+
+
+def test_nothing_is_wrong_with_sound_logs() -> None:
+    assert not found(*logs(), thorough=True)
+    assert not found(*logs())
+
+
+def in_kgf(w: dict[str, Array]) -> dict[str, Array]:
+    return {name: x / 9.81 for name, x in w.items()}
+
+
+FLIP = np.where(np.arange(12) == 4, -1.0, 1.0)
+LEGS = [3, 4, 5, 0, 1, 2, *range(6, 12)]
+LEGS_SWAPPED = "of FL_roll ... FL_knee and FR_roll ... FR_knee are in each other's columns"
+
+
+@pytest.mark.parametrize(
+    ("which", "damage", "what", "mend"),
+    [
+        (0, lambda log: torques(log, lambda t: FLIP * t), "the torque of FR_hip_pitch has the", ""),
+        (1, lambda log: torques(log, lambda t: FLIP * t), "the torque of FR_hip_pitch has the", ""),
+        (0, lambda log: torques(log, lambda t: -t), "the torques of all joints have the", "-1"),
+        (0, lambda log: torques(log, lambda t: t[:, LEGS]), LEGS_SWAPPED, "[4, 5, 6, 1, 2, 3,"),
+        (1, lambda log: torques(log, lambda t: t[:, LEGS]), LEGS_SWAPPED, "[4, 5, 6, 1, 2, 3,"),
+        (0, lambda log: wrenches(log, lambda w: {"FL": -w["FL"]}), "wrench of FL has", "sign = -1"),
+        (
+            0,
+            lambda log: wrenches(log, lambda w: {"FL": w["HR"], "HR": w["FL"]}),
+            "the wrenches of FL and HR are in each other's columns", "wrench_FL as those of HR",
+        ),
+        (0, lambda log: wrenches(log, in_kgf), "kgf", "in N"),
+        (0, remounted, "inertial unit is turned", "imu_rpy = [0, 0, 1.5708]"),
+        (1, remounted, "inertial unit is turned", "imu_rpy = [0, 0, 1.5708]"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_one_of_two_logs_is_named(which, damage, what, mend) -> None:
+    damaged = [damage(log) if k == which else log for k, log in enumerate(logs())]
+    ((name, said, mended),) = found(*damaged)
+    assert name == damaged[which].name
+    assert what in said
+    assert mend in mended
+
+
+def number(words: str) -> float:
+    return float(next(w for w in words.split() if w.lstrip("-").replace(".", "", 1).isdigit()))
+
+
+def test_delays_and_zeros_are_measured() -> None:
+    """At 100 Hz five samples are 50 ms."""
+    sway, steps = logs()
+    ((_, said, mended),) = found(torques(sway, lambda t: later(t, 5)), thorough=True)
+    assert said.startswith("the torques stand")
+    assert number(said) == pytest.approx(50.0, abs=3.0)
+    assert mended.startswith("add delay = 0.0")
+    late = wrenches(sway, lambda w: {name: later(x, 5) for name, x in w.items()})
+    ((_, said, _),) = found(late, thorough=True)
+    assert said.startswith("the contacts' wrenches stand")
+    assert number(said) == pytest.approx(50.0, abs=3.0)
+    q = sway.q + 0.1 * (np.arange(12) == 5)
+    ((_, said, mended),) = found(replace(sway, q=q), steps, thorough=True)
+    assert said.startswith("the zero of FR_knee is")
+    assert number(said) == pytest.approx(0.1, abs=0.01)
+    assert "offset = [0, 0, 0, 0, 0, -0.1" in mended or "offset = [0, 0, 0, 0, 0, -0.09" in mended
+
+
+def test_axes_of_wrenches_are_told() -> None:
+    sway, _ = logs()
+    problem = Problem(study_robot(read_study(STUDY)), [sway])
+    (log,) = problem.samples
+    turned = {}
+    for contact in problem.robot.contacts:
+        R = contact_motion(problem.idim.tree, problem.robot, contact, log.q).turn
+        turned[contact.name] = np.einsum("tij,tj->ti", R, log.wrenches[contact.name])
+    ((_, said, mended),) = found(wrenches(sway, lambda w: turned))
+    assert said == "the wrenches are in the axes of the world"
+    assert mended == 'set axes = "world" in [[contact]]'
+
+
+def test_orders_are_those_of_limbs() -> None:
+    robot = made().robot
+    assert alike(robot) == [(0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11)]
+    every = {tuple(order): words for words, order in orders(robot, frozenset())}
+    assert len(every) == 6 + 1 + 1  # pairs of limbs, by joints, opposite; by name is as it is
+    # the first joint's column is the first, the second joint's of the same leg the fifth
+    by_joints = next(order for order, words in every.items() if "sorted by joints" in words)
+    assert by_joints[:3] == (1, 5, 9)
+    assert len(list(turns())) == 23
+    assert all(np.isclose(np.linalg.det(R), 1.0) for R in turns())
+
+
+def test_a_study_is_mended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = STUDY.read_text()
+    for name in ("quadruped.urdf", "sway.csv", "steps.csv"):
+        text = text.replace(f'"{name}"', f'"{STUDY.parent / name}"')
+    head, sway, *_ = text.partition("[prepare]")[0].split("[[log]]\n")
+    flipped = sway.rstrip() + "\nsign = { tau = [1, 1, 1, 1, -1, 1, 1, 1, 1, 1, 1, 1] }\n"
+    path, mended = tmp_path / "study.toml", tmp_path / "mended.toml"
+    path.write_text(f"{head}[[log]]\n{flipped}\n[prepare]\nbandwidth = 5.0\n")
+    assert run(["doctor", str(path), "--fix", str(mended)]) == 0
+    assert "the torque of FR_hip_pitch has the other sign" in capsys.readouterr().out
+    (report,) = examine_study(read_study(mended))
+    assert not report.findings
+    # identify says it, too, and does not trust what it found
+    assert run(["identify", str(path), "--method", "wls", "--no-report"]) == 0
+    out = capsys.readouterr().out
+    assert "refuted" in out
+    assert "FR_hip_pitch has the other sign" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(("turned", "kind"), [(0.6, "findings"), (1.45, "signs")])
+def test_what_no_reading_explains_is_asked_gravity(
+    tmp_path: Path, turned: float, kind: str
+) -> None:
+    """A unit that is askew by no right angle: its turn is measured beside the orientation.
+
+    What is less is a sign.
+    """
+    text = STUDY.read_text().replace("1.5707963]", f"{turned}]")
+    for name in ("quadruped.urdf", "sway.csv", "steps.csv"):
+        text = text.replace(f'"{name}"', f'"{STUDY.parent / name}"')
+    path = tmp_path / "study.toml"
+    path.write_text(text)
+    for report in examine_study(read_study(path))[:2]:
+        own = getattr(report, kind)
+        assert own[0].what.startswith("the base's angular velocity is not that of its orientation")
+        assert "1.57] it would be" in getattr(own[0], "mend", own[0].what)
+
+
+def test_a_limb_is_not_looked_at(tmp_path: Path) -> None:
+    text = STUDY.read_text().replace("floating = true", 'floating = true\nbeyond = "FL_thigh"')
+    for name in ("quadruped.urdf", "sway.csv", "steps.csv"):
+        text = text.replace(f'"{name}"', f'"{STUDY.parent / name}"')
+    path = tmp_path / "study.toml"
+    path.write_text(text)
+    with pytest.raises(InputError, match="beyond") as error:
+        examine_study(read_study(path))
+    assert one_line(error.value)
+
+
+@pytest.mark.parametrize("command", ["compare", "select"])
+def test_commands_take_floating_studies(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    more = ["--frictions", "viscous", "--methods", "ols", "--blocks", "2"]
+    assert run([command, str(STUDY), *(more if command == "compare" else [])]) == 0
+    assert capsys.readouterr().out
