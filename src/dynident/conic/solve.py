@@ -307,7 +307,12 @@ class Repeated:
         def work(first: int) -> None:
             solver = self.form.solver(*ATTEMPTS[0], MODERATE)
             for k in range(first, len(changes), workers):
-                found[k] = self._minimiser(solver, changes[k])
+                x = self._attempt(solver, changes[k])
+                if x is None:
+                    x = solve_cone_problem(self.A, self.b + changes[k], self.cones).x
+                    # nobody knows what is left of one that gave up
+                    solver = self.form.solver(*ATTEMPTS[0], MODERATE)
+                found[k] = x
 
         if workers == 1:
             work(0)
@@ -317,16 +322,16 @@ class Repeated:
                 done.result()
         return found
 
-    def _minimiser(self, solver: DefaultSolver, change: Array) -> Array:
-        """The answer after a change of b."""
+    def _attempt(self, solver: DefaultSolver, change: Array) -> Array | None:
+        """The answer after a change of b; None where the solver does not reach it."""
         g = (self.R @ self.x - self.Q.T @ (self.b + change)) / self.form.precision
         # without constraints the step would be as long: in its unit the solver seldom falls short
         unit = max(ATTEMPTS[0][0], float(np.linalg.norm(self.Q.T @ change)))
         solver.update(q=self.form.linear(g, unit), b=self.form.b / unit)
         outcome = attempted(solver.solve)
         if outcome is None or str(outcome.status) != "Solved":
-            return solve_cone_problem(self.A, self.b + change, self.cones).x
-        return self.x + unit * np.array(outcome.x[: self.form.unknowns])
+            return None
+        return np.asarray(self.x + unit * np.array(outcome.x[: self.form.unknowns]))
 
 
 __all__ = [
