@@ -45,7 +45,13 @@ from dynident.robot.spec import DriveSpec, TransmissionSpec
 from dynident.study.constraints import ConstraintSection, build_constraints
 from dynident.study.elements import ElementSection, build_elements
 from dynident.study.excitation import ExcitationSection, ObstacleSection
-from dynident.study.loop import ControllerSection, NoiseSection, ReferenceSection, SimulationSection
+from dynident.study.loop import (
+    ControllerSection,
+    GroundSection,
+    NoiseSection,
+    ReferenceSection,
+    SimulationSection,
+)
 
 
 def in_order(rows: tuple[int, int]) -> tuple[int, int]:
@@ -220,6 +226,8 @@ class Study(Spec):
     controller : ControllerSection, optional
         For methods that simulate the closed loop, and for `dynident simulate`.
     reference : ReferenceSection
+    ground : GroundSection
+        What a floating robot stands on, of `dynident simulate`.
     noise : NoiseSection
         Of `dynident simulate`.
     simulation : SimulationSection
@@ -242,6 +250,7 @@ class Study(Spec):
     constraint: tuple[ConstraintSection, ...] = ()
     controller: ControllerSection | None = None
     reference: ReferenceSection = ReferenceSection()
+    ground: GroundSection = GroundSection()
     noise: NoiseSection = NoiseSection()
     simulation: SimulationSection = SimulationSection()
     track: TrackSection = TrackSection()
