@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -12,21 +13,27 @@ import pytest
 from floating import Made, solo
 from robots import EXAMPLES
 
+from dynident.api import identify
 from dynident.cli import run
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.text import one_line
 from dynident.diagnosis.afloat import alike, examine_floating, lever, orders, turns
-from dynident.dynamics.contacts import contact_motion
+from dynident.dynamics.contacts import contact_motion, pulled
+from dynident.dynamics.tree import Tree, build_tree
 from dynident.excitation.selection import Selecting, Selection, felt, select_blocks
-from dynident.recording.floating import from_rpy
+from dynident.recording.floating import from_rpy, turned_back
 from dynident.recording.prepare import Samples, prepare
 from dynident.regression.problem import Problem
 from dynident.results.comparison import Comparison, comparison_dict
 from dynident.results.html import comparison_page
+from dynident.robot.load import load_robot
+from dynident.robot.model import Robot
 from dynident.study.compare import compare
 from dynident.study.doctor import examine_study
+from dynident.study.run import run_study
 from dynident.study.select import select_study, selected_study, selection_text
+from dynident.study.simulate import SimulatedLog, simulate_study, study_values
 from dynident.study.study import Study, read_study, study_robot, study_samples
 
 STUDY = EXAMPLES / "quadruped" / "study.toml"
@@ -354,6 +361,153 @@ def test_a_limb_is_not_looked_at(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="beyond") as error:
         examine_study(read_study(path))
     assert one_line(error.value)
+
+
+# simulate
+
+SIMULATED = STUDY.parent / "simulate.toml"
+
+
+@pytest.fixture(scope="module")
+def circle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The log of the example, and a study that identifies from it."""
+    folder = tmp_path_factory.mktemp("circle")
+    assert run(["simulate", str(SIMULATED), "-o", str(folder / "run.csv")]) == 0
+    text = SIMULATED.read_text().replace('"quadruped.urdf"', f'"{STUDY.parent / "quadruped.urdf"}"')
+    head = text.partition("[ground]")[0]
+    path = folder / "study.toml"
+    path.write_text(
+        f'{head}[[log]]\nfiles = "run.csv"\nrows = [500, 2000]\n\n[prepare]\nbandwidth = 5.0\n'
+    )
+    return path
+
+
+def test_what_is_simulated_is_identified(circle: Path) -> None:
+    """By `simulate.toml` 14.35 kg, of which the robot file knows 12.6."""
+    result = run_study(read_study(circle))
+    assert result.phi is not None
+    assert not result.findings
+    assert result.verdict.state == "trusted"
+    assert abs(np.sum(result.phi[:, 0]) - 14.35) < 0.02
+    found = fitted(read_study(circle))
+    study = read_study(SIMULATED, use=None)
+    truth = found.base.matrix @ study_values(study, found.idim)
+    plain = identify(found, "wls")
+    z = (plain.estimate.beta - truth) / np.sqrt(np.diag(plain.estimate.covariance.matrix))
+    assert 0.7 < np.sqrt(np.mean(z**2)) < 1.5
+
+
+def shortly(folder: Path, change: Callable[[str], str], noise: bool = True) -> SimulatedLog:
+    """The example's first second."""
+    text = SIMULATED.read_text().replace('"quadruped.urdf"', f'"{STUDY.parent / "quadruped.urdf"}"')
+    text = text.replace("duration = 8.0", "duration = 0.6")
+    if not noise:
+        text = re.sub(r"\[noise\].*?(?=\[simulation)", "", text, flags=re.S)
+    path = folder / "short.toml"
+    path.write_text(change(text))
+    return simulate_study(read_study(path, use=None))
+
+
+def test_noise_has_the_size_that_the_study_says(tmp_path: Path) -> None:
+    """The motion is the same: no controller sees it."""
+    seen = shortly(tmp_path, lambda text: text).recording
+    true = shortly(tmp_path, lambda text: text, noise=False).recording
+    one, other = seen.base, true.base
+    assert one is not None
+    assert other is not None
+    turned = 2.0 * turned_back(other.orientation, one.orientation)
+    for off, size in (
+        (seen.q - true.q, 2e-5),
+        (seen.tau - true.tau, 0.03),
+        (one.gyro - other.gyro, 2e-3),
+        (one.force - other.force, 2e-2),
+        (one.position - other.position, 2e-4),
+        (turned, 2e-4),
+        *((seen.wrenches[name] - true.wrenches[name], 0.5) for name in true.wrenches),
+    ):
+        assert np.std(off) == pytest.approx(size, rel=0.15)
+    assert all(np.array_equal(seen.touching[name], true.touching[name]) for name in true.touching)
+    assert np.array_equal(seen.qref, true.qref)
+
+
+def test_a_contact_is_logged_as_it_is_said_to_be(tmp_path: Path) -> None:
+    """Another sign, other axes and a bias of its sensor: the same force on the joints."""
+    keys = 'kind = "point"\nsign = -1\naxes = "world"\nbias = [1.0, -2.0, 3.0]\nrpy = [0.2, 0.1, 0]'
+    plain = shortly(tmp_path, lambda text: text, noise=False)
+    other = shortly(tmp_path, lambda text: text.replace('kind = "point"', keys), noise=False)
+    base = plain.recording.base
+    assert base is not None
+    assert np.allclose(base.force, other.recording.base.force)
+    q = np.hstack([base.position, base.orientation, plain.recording.q])
+    tree = made_tree(plain)
+    for one, two in zip(plain.contacts, other.contacts, strict=True):
+        felt = [
+            pulled(tree, robot_of(each), contact, q, each.recording.wrenches[contact.name])
+            for each, contact in ((plain, one), (other, two))
+        ]
+        assert np.allclose(*felt, atol=1e-9)
+
+
+def robot_of(log: SimulatedLog) -> Robot:
+    robot = load_robot(STUDY.parent / "quadruped.urdf", floating=True)
+    return replace(robot, contacts=log.contacts)
+
+
+def made_tree(log: SimulatedLog) -> Tree:
+    return build_tree(robot_of(log))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('kind = "point"', 'kind = "surface"', "give [ground] sole"),
+        ("seed = 1", "seed = 1\njitter = 1e-4", "jitter is not simulated of floating robots"),
+        ("stiffness = 20000.0", "stiffness = -1.0", "stiffness has to be above 0"),
+        ("stiffness", "stiffnes", "stiffness"),
+        ("gyro = 2e-3", "gyro = -2e-3", "'noise.gyro' is -0.002"),
+        ("kd = 3.0", "kd = 3.0\nrate = 250.0", "continuous controller"),
+        ("floating = true", "floating = false", "'m0' is not known"),
+    ],
+)
+def test_what_cannot_be_simulated_is_refused_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, words: str
+) -> None:
+    text = SIMULATED.read_text().replace('"quadruped.urdf"', f'"{STUDY.parent / "quadruped.urdf"}"')
+    path = tmp_path / "study.toml"
+    path.write_text(text.replace("duration = 8.0", "duration = 0.4").replace(old, new))
+    assert run(["simulate", str(path), "-o", str(tmp_path / "run.csv")]) == 2
+    said = capsys.readouterr().err.strip().splitlines()
+    assert len(said) == 1
+    assert words in said[0]
+    assert not (tmp_path / "run.csv").exists()
+
+
+def test_soles_bear_moments(tmp_path: Path) -> None:
+    found = shortly(
+        tmp_path,
+        lambda text: text.replace('kind = "point"', 'kind = "surface"').replace(
+            "friction = 0.8", "friction = 0.8\nsole = [0.02, 0.01]\nnormal = [0.05, 0.0, 1.0]"
+        ),
+    )
+    assert all(wrench.shape[1] == 6 for wrench in found.recording.wrenches.values())
+    header = found.to_csv().decode().partition("\n")[0]
+    assert "mz_HR,contact_HR" in header
+
+
+def test_ground_and_noise_of_a_base_are_of_floating_robots(tmp_path: Path) -> None:
+    text = (
+        f'[robot]\nfile = "{STUDY.parent / "quadruped.urdf"}"\nfriction = "viscous"\n'
+        '[controller]\nkind = "pd"\nkp = 100.0\nkd = 2.0\n[reference]\nkind = "quintic"\n'
+        f"rate = 500.0\npoints = [{[0.0] * 12}, {[0.1] * 12}]\ntimes = [0.0, 0.5]\n"
+    )
+    path = tmp_path / "fixed.toml"
+    for more, words in (
+        ("[ground]\nstiffness = 1e4\n", "ground"),
+        ("[noise]\nforce = 1.0\n", "force is of floating robots"),
+    ):
+        path.write_text(text + more)
+        with pytest.raises(InputError, match=words):
+            simulate_study(read_study(path, use=None))
 
 
 @pytest.mark.parametrize("command", ["compare", "select"])

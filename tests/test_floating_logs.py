@@ -637,20 +637,13 @@ def test_the_report_has_the_wrench_of_the_base(stored: Path) -> None:
         assert f"base {part}" in text
 
 
-@pytest.mark.parametrize("command", ["track", "simulate"])
-def test_commands_that_take_no_floating_robots_say_so_in_one_line(
-    stored: Path, capsys: pytest.CaptureFixture[str], command: str
+def test_track_takes_no_floating_robots_and_says_so_in_one_line(
+    stored: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = stored / f"{command}.toml"
-    text = (stored / "study.toml").read_text()
-    if command == "simulate":
-        text += '\n[controller]\nkind = "pd"\nkp = 5.0\nkd = 0.1\n\n[reference]\nkind = "fourier"\n'
-    path.write_text(text)
-    arguments = [command, str(path)]
-    if command == "simulate":
-        arguments += ["-o", str(stored / "simulated.csv")]
+    path = stored / "track.toml"
+    path.write_text((stored / "study.toml").read_text())
     capsys.readouterr()
-    assert run(arguments) == 2
+    assert run(["track", str(path)]) == 2
     said = capsys.readouterr()
     assert not said.out
     assert len(said.err.strip().splitlines()) == 1

@@ -16,15 +16,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from dynident.core.arrays import Array, Integers, frozen
 from dynident.core.errors import InputError
 from dynident.core.jit import inner
+from dynident.core.makers import Read, Row
 from dynident.robot.contacts import ContactSpec, with_contacts
 from dynident.robot.model import Robot
+
+Direction = Annotated[Array, Read(Row)]
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class Ground:
     damping: float = 2.0
     friction: float = 0.8
     slip: float = 0.002
-    normal: Array = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
+    normal: Direction = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
     height: float = 0.0
 
     def __post_init__(self) -> None:

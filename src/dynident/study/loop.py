@@ -6,7 +6,7 @@ Each turns into what `dynident.simulation` works with.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -22,6 +22,8 @@ from dynident.core.text import nearest
 from dynident.estimators.closed_loop import Simulation
 from dynident.recording.prepare import Samples
 from dynident.robot.model import Robot
+from dynident.simulation.afloat import BaseSensors
+from dynident.simulation.contacts import Ground
 from dynident.simulation.controller import CONTROLLERS, Controller
 from dynident.simulation.reference import REFERENCES, Reference
 from dynident.simulation.sensors import ROWS, Sensors
@@ -40,6 +42,8 @@ MADE: dict[str, Callable[..., Reference]] = {
     "trajectory": trajectory,
 }
 """Makers of references that need no log."""
+OF_BASES = tuple(each.name for each in fields(BaseSensors))
+"""Keys of `[noise]` that are of floating robots."""
 JOINTS = ("n",)
 """Arguments of controllers that the robot gives."""
 
@@ -100,15 +104,30 @@ class LoopSection(Spec):
         return self.model_dump(exclude={"parameters", "result"}, exclude_none=True)
 
 
+class GroundKeys(Spec):
+    """``[ground]``: what a floating robot stands on; keys of a `Ground` stand beside these.
+
+    Attributes
+    ----------
+    sole : tuple of float, optional
+        Half length (along x) and half width (along y) of contacts that bear moments, whose
+        corners touch [m].
+    """
+
+    sole: tuple[Number, Number] | None = None
+
+
 if TYPE_CHECKING:
     ControllerSection = ControllerKind
     ReferenceSection = ReferenceKind
     NoiseSection = Spec
+    GroundSection = GroundKeys
     SimulationSection = LoopSection
 else:
     ControllerSection = maker_section("ControllerSection", ControllerKind, CONTROLLERS, JOINTS)
     ReferenceSection = maker_section("ReferenceSection", ReferenceKind, MADE)
-    NoiseSection = maker_section("NoiseSection", Spec, {"sensors": Sensors})
+    NoiseSection = maker_section("NoiseSection", Spec, {"joints": Sensors, "base": BaseSensors})
+    GroundSection = maker_section("GroundSection", GroundKeys, {"ground": Ground})
     SimulationSection = option_section("SimulationSection", LoopSection, table([Simulation]))
 
 
@@ -171,7 +190,37 @@ def build_sensors(section: NoiseSection, n: int) -> Sensors:
             for key, value in section.model_dump(exclude_none=True).items()
         }
         perfect = Sensors.perfect(n)
-        return replace(perfect, **given)
+        return replace(perfect, **{key: given[key] for key in given if key not in OF_BASES})
+
+
+def build_base_sensors(section: NoiseSection, floating: bool) -> BaseSensors:
+    """What a floating robot's log has beside its joints.
+
+    Raises
+    ------
+    InputError
+        For a fixed base, of which there is nothing.
+    """
+    with placed("[noise]"):
+        given = {
+            key: value
+            for key, value in section.model_dump(exclude_none=True).items()
+            if key in OF_BASES
+        }
+        if given and not floating:
+            raise InputError(f"[noise] {next(iter(given))} is of floating robots")
+        return BaseSensors(**given)
+
+
+def build_ground(section: GroundSection) -> Ground:
+    """What a study's floating robot stands on.
+
+    Raises
+    ------
+    InputError
+    """
+    with placed("[ground]"):
+        return Ground(**given_to(Ground, section, "[ground]", ("sole",)))
 
 
 def build_simulation(

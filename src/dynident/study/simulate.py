@@ -15,12 +15,16 @@ from dynident.dynamics.idim import Idim
 from dynident.estimators.closed_loop import Simulation, logged_reference
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
+from dynident.robot.model import Contact
+from dynident.simulation.afloat import floating_signals, record_floating
 from dynident.simulation.record import record
 from dynident.simulation.reference import Reference
 from dynident.simulation.stability import check_integration, check_loop
 from dynident.study.loop import (
     OF_LOGS,
+    build_base_sensors,
     build_controller,
+    build_ground,
     build_reference,
     build_sensors,
     build_simulation,
@@ -40,11 +44,14 @@ class SimulatedLog:
         Positions and torques as the sensors give them, with the reference.
     joints : tuple of str
     warnings : tuple of str
+    contacts : tuple of Contact
+        Of a floating robot.
     """
 
     recording: Recording
     joints: tuple[str, ...]
     warnings: tuple[str, ...]
+    contacts: tuple[Contact, ...] = ()
 
     def to_csv(self) -> bytes:
         """The log with the columns that `dynident identify` reads without being told."""
@@ -52,8 +59,11 @@ class SimulatedLog:
         assert log.qref is not None
         assert log.dqref is not None
         signals = {"q": log.q, "tau": log.tau, "qref": log.qref, "dqref": log.dqref}
-        header = ",".join(["time", *(f"{s}_{joint}" for s in signals for joint in self.joints)])
-        table = np.column_stack([np.arange(len(log.q)) / log.rate, *signals.values()])
+        others = floating_signals(log, self.contacts)
+        named = [f"{s}_{joint}" for s in signals for joint in self.joints]
+        header = ",".join(["time", *named, *others])
+        time = np.arange(len(log.q)) / log.rate
+        table = np.column_stack([time, *signals.values(), *others.values()])
         text = io.StringIO()
         np.savetxt(text, table, fmt="%.10g", delimiter=",", header=header, comments="")
         return text.getvalue().encode()
@@ -91,11 +101,22 @@ def simulate_study(study: Study, progress: Progress = silent) -> SimulatedLog:
         controller, _ = build_controller(study.controller, robot, logs)
         simulation = Simulation(controller, **study.simulation.options())
         reference = build_reference(study.reference)
+    sensors = build_sensors(study.noise, robot.n)
+    beside = build_base_sensors(study.noise, robot.floating)
     with section("[simulation]"):
         loop = simulation.loop(idim, reference, model=theta)
+    if robot.floating:
+        recording = record_floating(
+            loop, theta, build_ground(study.ground), study.ground.sole, sensors, beside,
+            progress=progress,
+        )  # fmt: skip
+        return SimulatedLog(recording, robot.joint_names, robot.warnings, robot.contacts)
+    if study.ground.model_fields_set:
+        raise SectionError("[ground] is of a robot that is read as floating (floating = true)")
+    with section("[simulation]"):
         check_integration(loop, theta)
         check_loop(loop, theta)
-    found = record(loop, theta, build_sensors(study.noise, robot.n), progress=progress)
+    found = record(loop, theta, sensors, progress=progress)
     return SimulatedLog(found.recording, robot.joint_names, robot.warnings)
 
 

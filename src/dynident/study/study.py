@@ -48,7 +48,13 @@ from dynident.robot.spec import DriveSpec, RobotSpec, TransmissionSpec
 from dynident.study.constraints import ConstraintSection, build_constraints
 from dynident.study.elements import ElementSection, build_elements
 from dynident.study.excitation import ExcitationSection, ObstacleSection
-from dynident.study.loop import ControllerSection, NoiseSection, ReferenceSection, SimulationSection
+from dynident.study.loop import (
+    ControllerSection,
+    GroundSection,
+    NoiseSection,
+    ReferenceSection,
+    SimulationSection,
+)
 
 
 def in_order(rows: tuple[int, int]) -> tuple[int, int]:
@@ -231,6 +237,8 @@ class Study(Spec):
     controller : ControllerSection, optional
         For methods that simulate the closed loop, and for `dynident simulate`.
     reference : ReferenceSection
+    ground : GroundSection
+        What a floating robot stands on, of `dynident simulate`.
     noise : NoiseSection
         Of `dynident simulate`.
     simulation : SimulationSection
@@ -253,6 +261,7 @@ class Study(Spec):
     constraint: tuple[ConstraintSection, ...] = ()
     controller: ControllerSection | None = None
     reference: ReferenceSection = ReferenceSection()
+    ground: GroundSection = GroundSection()
     noise: NoiseSection = NoiseSection()
     simulation: SimulationSection = SimulationSection()
     track: TrackSection = TrackSection()

@@ -1,0 +1,198 @@
+"""What the log of a floating robot would hold: its motion on a ground, seen by its sensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.progress import Progress, silent
+from dynident.dynamics.contacts import contact_motion
+from dynident.dynamics.tree import Tree, build_tree
+from dynident.recording.floating import Base, matrices
+from dynident.recording.recording import Recording
+from dynident.robot.model import Contact, Robot
+from dynident.simulation.contacts import Foot, Ground
+from dynident.simulation.floating import FloatingMotion, simulate_floating
+from dynident.simulation.loop import Loop
+from dynident.simulation.sensors import Sensors, logged, position_noise, quantised
+
+Spread = Annotated[float, Field(ge=0.0)]
+STREAM = 100
+"""Of the random numbers of what only floating robots have."""
+TOLERANCE = 1e-5
+"""Of the motion's steps: between accelerations, with the forces of feet that stick, and derivatives
+of velocities are then hundredths of them."""
+CORNERS = np.array([(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)])
+
+
+@dataclass(frozen=True)
+class BaseSensors:
+    """White noise of what a floating robot's log has beside its joints.
+
+    Attributes
+    ----------
+    gyro, accelerometer : float
+        Standard deviations of an inertial unit at the base's origin, along its axes
+        [rad/s, m/s^2].
+    place, attitude : float
+        Of the base's position, and of its orientation about each axis [m, rad].
+    force, moment : float
+        Of each component of the contacts' wrenches [N, Nm].
+    """
+
+    gyro: Spread = 0.0
+    accelerometer: Spread = 0.0
+    place: Spread = 0.0
+    attitude: Spread = 0.0
+    force: Spread = 0.0
+    moment: Spread = 0.0
+
+
+def feet_of(robot: Robot, sole: tuple[float, float] | None) -> tuple[Foot, ...]:
+    """The contacts of a robot as feet: a point each, or the corners of a sole.
+
+    Parameters
+    ----------
+    robot : Robot
+    sole : tuple of float, optional
+        Half length and half width of contacts that bear moments [m].
+
+    Raises
+    ------
+    InputError
+        When a contact bears moments, and nothing says how large its sole is.
+    """
+    found = []
+    for contact in robot.contacts:
+        points = np.zeros((1, 3))
+        if contact.surface:
+            if sole is None:
+                raise InputError(
+                    f"contact {contact.name!r} bears moments: give [ground] sole, its half length "
+                    'and half width, or kind = "point"'
+                )
+            points = np.hstack([CORNERS * np.array(sole), np.zeros((4, 1))])
+        found.append(
+            Foot(contact.name, contact.body, contact.rotation, contact.translation, points)
+        )
+    return tuple(found)
+
+
+def record_floating(
+    loop: Loop,
+    theta: Array,
+    ground: Ground,
+    sole: tuple[float, float] | None,
+    sensors: Sensors,
+    beside: BaseSensors,
+    name: str = "simulation",
+    progress: Progress = silent,
+) -> Recording:
+    """Have a robot move on its contacts, and log it.
+
+    Parameters
+    ----------
+    loop : Loop
+        As `simulate_floating` takes it.
+    theta : ndarray, shape (standard parameters,)
+    ground : Ground
+    sole : tuple of float, optional
+        Of contacts that bear moments, half length and half width [m].
+    sensors : Sensors
+        Of the joints; what they see is added to the motion, and no controller sees it.
+    beside : BaseSensors
+    name : str
+        Of the recording.
+    progress : callable
+        Called with "simulation" and the share that is done.
+
+    Raises
+    ------
+    InputError
+        For clocks that jitter, contacts without a sole, and as `simulate_floating`.
+    RolloutError
+    """
+    robot, reference = loop.idim.robot, loop.reference
+    if sensors.jitter > 0.0:
+        raise InputError("[noise] jitter is not simulated of floating robots; leave it out")
+    feet = feet_of(robot, sole)
+    motion = simulate_floating(loop, theta, feet, ground, tolerance=TOLERANCE, progress=progress)
+    q = motion.q[:, 7:]
+    measured = quantised(q + position_noise(sensors, len(q)), sensors.count)
+    measured, tau = logged(sensors, motion.rate, measured, motion.tau, q)
+    streams = np.random.SeedSequence([sensors.seed, STREAM]).spawn(5)
+    noise = [np.random.default_rng(stream) for stream in streams]
+    samples = len(q)
+    R = matrices(motion.q[:, 3:7])
+    w = motion.dq[:, 3:6]
+    # classical = spatial + omega x v (Featherstone 2008, section 2.11)
+    rise = motion.ddq[:, :3] + np.cross(w, motion.dq[:, :3])
+    felt = rise - np.einsum("tji,j->ti", R, robot.gravity)
+    base = Base(
+        position=motion.q[:, :3] + beside.place * noise[0].standard_normal((samples, 3)),
+        orientation=turned(
+            motion.q[:, 3:7], beside.attitude * noise[1].standard_normal((samples, 3))
+        ),
+        gyro=w + beside.gyro * noise[2].standard_normal((samples, 3)),
+        force=felt + beside.accelerometer * noise[3].standard_normal((samples, 3)),
+        mount=np.zeros(3),
+        turn=np.eye(3),
+    )
+    tree = build_tree(robot)
+    wrenches = {}
+    for contact in robot.contacts:
+        wrench = as_logged(tree, robot, contact, motion)
+        spread = np.repeat([beside.force, beside.moment], 3)[: wrench.shape[1]]
+        wrenches[contact.name] = wrench + spread * noise[4].standard_normal(wrench.shape)
+    return Recording(
+        name, motion.rate, measured, tau, qref=reference.q, dqref=reference.dq,
+        drives=robot.drives, joints=robot.joint_names, base=base, wrenches=wrenches,
+        touching=motion.touching,
+    )  # fmt: skip
+
+
+def as_logged(tree: Tree, robot: Robot, contact: Contact, motion: FloatingMotion) -> Array:
+    """What a contact's sensor reads: in its axes, with its sign and its bias."""
+    wrench = motion.wrenches[contact.name]
+    if contact.axes == "world":
+        turn = contact_motion(tree, robot, contact, motion.q).turn
+        parts = wrench.reshape(len(wrench), -1, 3)
+        wrench = np.einsum("tij,tkj->tki", turn, parts).reshape(wrench.shape)
+    return np.asarray(contact.sign * wrench + contact.bias[: contact.components])
+
+
+def turned(quaternion: Array, angles: Array) -> Array:
+    """Quaternions x y z w, turned by small angles about the base's axes."""
+    half = np.hstack([0.5 * angles, np.ones((len(angles), 1))])
+    v, w, u, s = quaternion[:, :3], quaternion[:, 3:], half[:, :3], half[:, 3:]
+    product = np.hstack(
+        [w * u + s * v + np.cross(v, u), w * s - np.sum(v * u, axis=1, keepdims=True)]
+    )
+    return np.asarray(product / np.linalg.norm(product, axis=1, keepdims=True))
+
+
+def floating_signals(log: Recording, contacts: Sequence[Contact]) -> dict[str, Array]:
+    """The columns of a recording beside its joints', by the names that logs have."""
+    found: dict[str, Array] = {}
+    base = log.base
+    if base is not None:
+        for stem, axes, values in (
+            ("base_p", "xyz", base.position),
+            ("base_q", "xyzw", base.orientation),
+            ("imu_w", "xyz", base.gyro),
+            ("imu_a", "xyz", base.force),
+        ):
+            if values is not None:
+                found |= {f"{stem}{axis}": values[:, k] for k, axis in enumerate(axes)}
+    for contact in contacts:
+        wrench = log.wrenches[contact.name]
+        parts = ("fx", "fy", "fz", "mx", "my", "mz")[: wrench.shape[1]]
+        found |= {f"{part}_{contact.name}": wrench[:, k] for k, part in enumerate(parts)}
+        found[f"contact_{contact.name}"] = log.touching[contact.name].astype(float)
+    return found
