@@ -448,12 +448,13 @@ def visible(problem: Problem) -> Problem:
 def speeds_of_rows(problem: Problem, friction: DriveFriction) -> Array:
     """Sizes of a drive's speed about where its joint has rows, in order of size."""
     gear = problem.idim.gears[friction.gear]
-    joint = gear.number - 1
+    base = problem.robot.dof - problem.robot.n  # coordinates before those of the joints
+    joint = base + gear.number - 1
     found = []
     for log in problem.samples:
         for start, stop in log.segments:
             some = slice(start, stop, log.filters[joint].step)
-            found.append((log.dq[some] @ gear.turns)[log.moving[some, joint]])
+            found.append((log.dq[some, base:] @ gear.turns)[log.moving[some, joint]])
     return np.sort(np.abs(np.concatenate(found)))
 
 
