@@ -97,8 +97,8 @@ class Case:
         Beyond which a limb is fitted, instead of the robot.
     most : int, optional
         Copies that are enough: of a robot that takes long and has many parameters.
-    still : bool
-        Whether torques and wrenches alone are noisy, and the motion is as it was.
+    bandwidth : float
+        [Hz]
     """
 
     robot: str
@@ -107,21 +107,13 @@ class Case:
     equations: Equations
     sensor: str | None = None
     most: int | None = None
-    still: bool = False
+    bandwidth: float = BANDWIDTH
 
     @property
     def name(self) -> str:
         """For a table."""
         words = f"{self.equations}, beyond {self.sensor}" if self.sensor else self.equations
-        return f"{words}, motion without noise" if self.still else words
-
-    def noisy(self, log: Any, seed: int) -> Any:
-        """A noisy copy of a log."""
-        return legged.noisy(log, seed, **(EXACT if self.still else {}))
-
-
-EXACT = {"count": 1e-12, "gyro": 0.0, "accelerometer": 0.0, "position": 0.0, "attitude": 0.0}
-"""Noise of the motion's sensors that is none."""
+        return words if self.bandwidth == BANDWIDTH else f"{words}, {self.bandwidth:g} Hz"
 
 
 def truth_of(log: Any, case: Case, robot: Robot) -> Array:
@@ -138,7 +130,7 @@ def truth_of(log: Any, case: Case, robot: Robot) -> Array:
 
 def prepared(log: Any, case: Case, robot: Robot) -> di.Samples:
     """Samples of a log of the case."""
-    return di.prepare(recorded(log, robot, case.equations), BANDWIDTH)
+    return di.prepare(recorded(log, robot, case.equations), case.bandwidth)
 
 
 def robot_for(log: Any, case: Case) -> Robot:
@@ -153,7 +145,7 @@ COVERAGE = (
     Case("talos", "sway", 10.0, "base", "wrist_left_ft_link"),
     Case("talos", "sway", 10.0, "full", "wrist_left_ft_link"),
     Case("talos", "sway", 10.0, "full", most=8),
-    Case("talos", "sway", 10.0, "full", most=8, still=True),
+    Case("talos", "sway", 10.0, "full", most=8, bandwidth=5.0),
 )
 
 
@@ -178,7 +170,7 @@ class Asked:
 def coverage(asked: Asked) -> list[str]:
     """Shares of 95 % intervals that contain the truth, over noisy copies of a log."""
     made: dict[tuple[str, str, str], list[str]] = {}
-    for line in asked.old.splitlines()[2:]:
+    for line in re.findall(r"^\|.+$", asked.old, re.M)[2:]:
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         made[cells[0], cells[1], cells[2]] = cells
     for case in COVERAGE:
@@ -191,7 +183,8 @@ def coverage(asked: Asked) -> list[str]:
         "robot", "equations", "method", "copies", "base parameters", "covered %", "spread / sigma",
         "median bias / sigma", "consistent",
     ]  # fmt: skip
-    return markdown(header, [made[key] for key in order if key in made])
+    words = f"Bandwidth {BANDWIDTH:g} Hz unless the table says otherwise."
+    return [words, "", *markdown(header, [made[key] for key in order if key in made])]
 
 
 def covered(case: Case, runs: int) -> list[list[str]]:
@@ -201,7 +194,8 @@ def covered(case: Case, runs: int) -> list[list[str]]:
     found: dict[str, list[Array]] = {"wls": [], "pc-idim-ls": []}
     certified = 0
     for seed in range(runs):
-        problem = di.Problem(robot, prepared(case.noisy(log, 1000 + seed), case, robot), FRICTION)
+        noisy = legged.noisy(log, 1000 + seed)
+        problem = di.Problem(robot, prepared(noisy, case, robot), FRICTION)
         truth = problem.base.matrix @ truth_of(log, case, robot)
         for method, misses in found.items():
             fit = di.identify(problem, method, doctor=False)
