@@ -145,6 +145,8 @@ class Samples:
         A contact that is slower touches, where nothing else says so [m/s].
     locked : mapping of str to float
         Joints that were held at a value [rad or m].
+    asked : BaseMotion or None
+        Of a floating robot, what was asked of its base.
     kept : ndarray of bool, shape (samples,), or None
         Samples at which rows may be centred, where these are not all (`only`).
     """
@@ -182,6 +184,7 @@ class Samples:
     contact_speed: float = 0.02
     tared: bool = False
     locked: Mapping[str, float] = field(default_factory=dict)
+    asked: BaseMotion | None = None
     kept: Booleans | None = None
 
     def __post_init__(self) -> None:
@@ -393,12 +396,22 @@ def prepared(recording: Recording, wanted: Preparation) -> Samples:
                 ddq[run] = differences(dq[run], rate)[0]
         moving[run] = moving_joints(dq[run], slow, recording.drives)
 
-    base = None
+    base = asked = None
     if recording.base is not None:
         measured = wanted.derivatives == "measured"
         base = base_motion(
             recording.base, runs, len(q), rate, max(position), measured, recording.name
         )
+        told = (recording.base.asked_position, recording.base.asked_orientation)
+        if any(each is not None for each in told) and any(each is None for each in told):
+            notes.append(
+                f"{recording.name}: what was asked of the base takes its position and its "
+                "orientation, baseref_px ... baseref_qw; what the log has of them is not used"
+            )
+        if recording.base.asked is not None:
+            asked = base_motion(
+                recording.base.asked, runs, len(q), rate, max(position), False, recording.name
+            )
     filters = tuple(DecimationFilter.design(hz, rate, wanted.decimation) for hz in torque)
     margin = max(2, *(edge(hz, rate) for hz in position))
     longest = 2 * max(f.half for f in filters) + 1
@@ -445,6 +458,7 @@ def prepared(recording: Recording, wanted: Preparation) -> Samples:
         known=recording.known,
         torque=recording.torque,
         base=base,
+        asked=asked,
         wrenches=recording.wrenches,
         touching=recording.touching,
         equations=recording.equations,
