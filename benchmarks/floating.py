@@ -2,6 +2,7 @@
 
 MuJoCo makes the logs (tests/legged.py), with sensors' noise; the truth is known. Run from the top
 of the project: python benchmarks/floating.py [--runs 200] [--part coverage|held-out|time]
+[--equations full|joints|base|null-space], of coverage: the other rows of its table stay.
 """
 
 from __future__ import annotations
@@ -85,18 +86,42 @@ def recorded(log: Any, robot: Robot, equations: Equations) -> Recording:
 
 @dataclass(frozen=True)
 class Case:
-    """A motion of a robot, and which of its equations are fitted."""
+    """A motion of a robot, and which of its equations are fitted.
+
+    Attributes
+    ----------
+    robot, motion : str
+    seconds : float
+    equations : str
+    sensor : str, optional
+        Beyond which a limb is fitted, instead of the robot.
+    most : int, optional
+        Copies that are enough: of a robot that takes long and has many parameters.
+    still : bool
+        Whether torques and wrenches alone are noisy, and the motion is as it was.
+    """
 
     robot: str
     motion: str
     seconds: float
     equations: Equations
     sensor: str | None = None
+    most: int | None = None
+    still: bool = False
 
     @property
     def name(self) -> str:
         """For a table."""
-        return f"{self.equations}, beyond {self.sensor}" if self.sensor else self.equations
+        words = f"{self.equations}, beyond {self.sensor}" if self.sensor else self.equations
+        return f"{words}, motion without noise" if self.still else words
+
+    def noisy(self, log: Any, seed: int) -> Any:
+        """A noisy copy of a log."""
+        return legged.noisy(log, seed, **(EXACT if self.still else {}))
+
+
+EXACT = {"count": 1e-12, "gyro": 0.0, "accelerometer": 0.0, "position": 0.0, "attitude": 0.0}
+"""Noise of the motion's sensors that is none."""
 
 
 def truth_of(log: Any, case: Case, robot: Robot) -> Array:
@@ -127,45 +152,74 @@ COVERAGE = (
     Case("solo12", "walk", 10.0, "null-space"),
     Case("talos", "sway", 10.0, "base", "wrist_left_ft_link"),
     Case("talos", "sway", 10.0, "full", "wrist_left_ft_link"),
+    Case("talos", "sway", 10.0, "full", most=8),
+    Case("talos", "sway", 10.0, "full", most=8, still=True),
 )
 
 
-def coverage(runs: int) -> list[str]:
+@dataclass(frozen=True)
+class Asked:
+    """What the command line asks for.
+
+    Attributes
+    ----------
+    runs : int
+    equations : str or None
+        Of which coverage is made anew, of all where it is None.
+    old : str
+        What the page has of the part.
+    """
+
+    runs: int
+    equations: str | None
+    old: str
+
+
+def coverage(asked: Asked) -> list[str]:
     """Shares of 95 % intervals that contain the truth, over noisy copies of a log."""
-    rows = []
-    clean: dict[tuple[str, str, float], Any] = {}
+    made: dict[tuple[str, str, str], list[str]] = {}
+    for line in asked.old.splitlines()[2:]:
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        made[cells[0], cells[1], cells[2]] = cells
     for case in COVERAGE:
-        key = case.robot, case.motion, case.seconds
-        if key not in clean:
-            clean[key] = legged.make(*key)
-        log = clean[key]
-        robot = robot_for(log, case)
-        found: dict[str, list[Array]] = {"wls": [], "pc-idim-ls": []}
-        certified = 0
-        for seed in range(runs):
-            noisy = legged.noisy(log, 1000 + seed)
-            problem = di.Problem(robot, prepared(noisy, case, robot), FRICTION)
-            truth = problem.base.matrix @ truth_of(log, case, robot)
-            for method, misses in found.items():
-                fit = di.identify(problem, method, doctor=False)
-                misses.append((fit.estimate.beta - truth) / fit.estimate.covariance.std)
-                certified += method == "pc-idim-ls" and fit.consistent
-        for method, misses in found.items():
-            inside = 100.0 * np.mean(np.abs(misses) < 1.96)
-            # of the middle, as a parameter at its bound has next to no sigma
-            spread = float(np.sqrt(np.median(np.square(misses)) / 0.4549))
-            bias = float(np.median(np.abs(np.mean(misses, axis=0))))
-            rows.append([
-                case.robot, case.name, method, f"{len(misses[0])}", f"{inside:.1f}",
-                f"{spread:.2f}", f"{bias:.2f}",
-                f"{certified} of {runs}" if method == "pc-idim-ls" else "",
-            ])  # fmt: skip
-        print("\n".join(" | ".join(row) for row in rows[-2:]), flush=True)
+        if asked.equations in (None, case.equations):
+            for row in covered(case, min(asked.runs, case.most or asked.runs)):
+                made[row[0], row[1], row[2]] = row
+    methods = ("wls", "pc-idim-ls")
+    order = [(case.robot, case.name, method) for case in COVERAGE for method in methods]
     header = [
-        "robot", "equations", "method", "base parameters", "covered %", "spread / sigma",
+        "robot", "equations", "method", "copies", "base parameters", "covered %", "spread / sigma",
         "median bias / sigma", "consistent",
     ]  # fmt: skip
-    return [f"{runs} copies.", "", *markdown(header, rows)]
+    return markdown(header, [made[key] for key in order if key in made])
+
+
+def covered(case: Case, runs: int) -> list[list[str]]:
+    """One case's rows of the table, a method each."""
+    log = legged.make(case.robot, case.motion, case.seconds)
+    robot = robot_for(log, case)
+    found: dict[str, list[Array]] = {"wls": [], "pc-idim-ls": []}
+    certified = 0
+    for seed in range(runs):
+        problem = di.Problem(robot, prepared(case.noisy(log, 1000 + seed), case, robot), FRICTION)
+        truth = problem.base.matrix @ truth_of(log, case, robot)
+        for method, misses in found.items():
+            fit = di.identify(problem, method, doctor=False)
+            misses.append((fit.estimate.beta - truth) / fit.estimate.covariance.std)
+            certified += method == "pc-idim-ls" and fit.consistent
+    rows = []
+    for method, misses in found.items():
+        inside = 100.0 * np.mean(np.abs(misses) < 1.96)
+        # of the middle, as a parameter at its bound has next to no sigma
+        spread = float(np.sqrt(np.median(np.square(misses)) / 0.4549))
+        bias = float(np.median(np.abs(np.mean(misses, axis=0))))
+        rows.append([
+            case.robot, case.name, method, f"{runs}", f"{len(misses[0])}", f"{inside:.1f}",
+            f"{spread:.2f}", f"{bias:.2f}",
+            f"{certified} of {runs}" if method == "pc-idim-ls" else "",
+        ])  # fmt: skip
+        print(" | ".join(rows[-1]), flush=True)
+    return rows
 
 
 def held_out() -> list[str]:
@@ -248,7 +302,7 @@ def times() -> list[str]:
     return [words, "", *markdown(["stage", "s"], rows)]
 
 
-PARTS: dict[str, tuple[str, Callable[[int], list[str]]]] = {
+PARTS: dict[str, tuple[str, Callable[[Asked], list[str]]]] = {
     "coverage": ("95 % intervals over noisy copies of a 10 s log", coverage),
     "held-out": ("Held out: all equations of another motion", lambda _: held_out()),
     "time": ("A minute of a humanoid at 1 kHz", lambda _: times()),
@@ -261,13 +315,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--part", choices=PARTS)
+    parser.add_argument("--equations", choices=EQUATIONS)
     given = parser.parse_args()
-    runs: int = given.runs
     old = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
     bodies = dict(re.findall(r"^## (.+?)\n\n(.*?)(?=^## |\Z)", old, re.M | re.S))
     for name in [given.part] if given.part else PARTS:
         title, part = PARTS[name]
-        bodies[title] = "\n".join(part(runs)) + "\n\n"
+        asked = Asked(given.runs, given.equations, bodies.get(title, "").strip())
+        bodies[title] = "\n".join(part(asked)) + "\n\n"
         print(bodies[title], flush=True)
         pages = [f"## {title}\n\n{bodies[title]}" for title, _ in PARTS.values() if title in bodies]
         PAGE.write_text(f"{HEAD}\n{''.join(pages)}".rstrip() + "\n", encoding="utf-8")

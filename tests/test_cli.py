@@ -314,7 +314,7 @@ def test_help_and_version(capfd):
         (["identify", *FLAGS, "--validate", "no.csv"], ("no.csv",)),
         (["identify", *FLAGS, "--validate", "s.toml"], ("s.toml", ".csv")),
         (["base", "no.urdf"], ("no.urdf",)),
-        (["base", "s.toml"], ("s.toml", "'robot'")),
+        (["base", "s.toml"], ("s.toml", "a study, not a robot")),
         (["validate", "no.json", "a.csv"], ("no.json",)),
         (["validate", "arm.urdf", "a.csv"], ("arm.urdf", "not JSON")),
         (["validate", "out-wls", "a.csv"], ("out-wls", "directory")),
@@ -324,7 +324,7 @@ def test_help_and_version(capfd):
         (["export", "out-wls/result.json", "--urdf", "o.urdf"], ("base parameters only", "wls")),
         (["repair", "no.urdf"], ("no.urdf",)),
         (["repair", "a.csv"], ("a.csv", ".urdf, .toml")),
-        (["repair", "s.toml"], ("s.toml", "'robot'")),
+        (["repair", "s.toml"], ("s.toml", "a study, not a robot")),
         (["repair", "a_directory"], ("a_directory",)),
     ],
 )
@@ -668,11 +668,11 @@ def test_an_interrupted_run_says_so_and_writes_nothing(refused, monkeypatch):
         signal.signal(signal.SIGINT, before)
 
 
-def test_a_full_disk_behind_stdout_is_no_traceback(place):
+def test_a_full_disk_behind_stdout_is_no_traceback():
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
     with open("/dev/full", "w") as full:
-        argv = [sys.executable, "-m", "dynident", "base", "arm.urdf"]
+        argv = [sys.executable, "-m", "dynident", "methods"]
         done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith("error: ")

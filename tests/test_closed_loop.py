@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from linearmodels.iv import IV2SLS
 from loops import RATE, WIDTH, closed_loop, controller, reference
 
 from dynident.api import identify
@@ -107,6 +106,8 @@ def test_pi_inverse_turns_didim_into_iv(noisy):
 
 
 def test_two_stage_least_squares_is_that_of_linearmodels(noisy):
+    from linearmodels.iv import IV2SLS  # seconds that other tests need not wait for
+
     problem, _, _, estimate, simulated, referenced = noisy
     instrumented = problem.with_instruments(simulated, referenced)
     Z, X, y = dense(instrumented, estimate.sigma)
@@ -124,6 +125,8 @@ def test_two_stage_least_squares_is_that_of_linearmodels(noisy):
 
 
 def test_endogeneity_test_is_that_of_linearmodels(noisy):
+    from linearmodels.iv import IV2SLS
+
     problem, _, _, estimate, simulated, _ = noisy
     instrumented = problem.with_instruments(simulated)
     Z, X, y = dense(instrumented, estimate.sigma)

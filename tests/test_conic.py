@@ -269,10 +269,14 @@ def test_one_right_hand_side_after_another_gives_each_its_answer(size, monkeypat
         solve_module, "solve_cone_problem", lambda *given: attempts.append(0) or whole(*given)
     )
     repeated = Repeated(A, b, cones, x)
-    for change, answer in zip(changes, answers, strict=True):
-        off = np.linalg.norm(A @ (repeated.minimiser(change) - answer))
+    found = repeated.minimisers(changes)
+    for one, answer in zip(found, answers, strict=True):
+        off = np.linalg.norm(A @ (one - answer))
         assert off < 5e-3 * max(1.0, np.linalg.norm(A @ (answer - x)))
     assert not attempts
+    # whoever solves it, and after what
+    np.testing.assert_array_equal(repeated.minimisers(changes, workers=3), found)
+    np.testing.assert_array_equal(repeated.minimisers(changes[5:6])[0], found[5])
 
 
 def test_contradiction_is_named_as_such():

@@ -16,6 +16,7 @@ from dynident.recording.prepare import prepare
 from dynident.regression import rows as row_module
 from dynident.regression.covariance import (
     Adjoint,
+    filtered_correlation,
     independent_sum,
     innovations,
     prewhitened_series,
@@ -26,7 +27,7 @@ from dynident.regression.covariance import (
 )
 from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem
-from dynident.regression.statistics import residuals
+from dynident.regression.statistics import LAGS, residuals, whiteness_rejected
 from dynident.regression.weighted import group_sigma, weighted_solution
 
 
@@ -157,6 +158,36 @@ def test_intervals_cover_where_errors_are_correlated():
     assert inside["sandwich"] / total < 0.85
 
 
+def test_noise_that_was_white_before_the_filter_spreads_as_the_filter_says():
+    """Against sum_st X_s rho(s - t) X_t^T of the taps, which rows taken for white fall short of."""
+    problem, truth = noisy_problem(rho=0.0)
+    sigma = np.array([0.1, 1.0])
+    inverse = problem.factors.weighted(sigma).inverse()
+    gain = inverse @ inverse.T
+    taps, step = problem.samples[0].filters[0].taps, problem.samples[0].filters[0].step
+    first = next(iter(problem.passes()))
+    X = [np.vstack(parts) for parts in zip(*(rows.X for rows in first), strict=True)]
+    exact = np.zeros_like(gain)
+    for own, columns, s in zip(X, problem.columns, sigma, strict=True):
+        padded = np.concatenate([taps, np.zeros(step * len(own))])
+        gamma = [padded[step * k :] @ padded[: len(padded) - step * k] for k in range(len(own))]
+        exact[np.ix_(columns, columns)] += own.T @ linalg.toeplitz(gamma) @ own / gamma[0] / s**2
+    expected = np.sqrt(np.diag(gain @ exact @ gain))
+    scores = Scores(problem, truth, sigma, sigma, residuals(problem, truth))
+    filtered, white = (
+        np.sqrt(np.diag(COVARIANCES[name](scores, gain).matrix)) / expected
+        for name in ("filtered", "sandwich")
+    )
+    assert np.all(np.abs(filtered - 1.0) < 0.03), filtered
+    assert np.median(white) < 0.97
+    # what the filter does to white noise is no reason to doubt it, however long the log
+    rng = np.random.default_rng(5)
+    rows = np.convolve(rng.normal(size=5000 * step), taps, "valid")[::step]
+    rho = filtered_correlation(problem)
+    assert whiteness_rejected((rows,) * 2)
+    assert not whiteness_rejected((rows,) * 2, rho[:, :LAGS])
+
+
 def test_white_errors_are_redrawn_as_large_as_they_are():
     """Rows that the fit leans on leave small residuals, and blocks of these are small too."""
     rng = np.random.default_rng(0)
@@ -185,14 +216,18 @@ def test_what_is_redrawn_is_what_the_covariance_names():
     rng = np.random.default_rng(1)
     gain = problem.factors.weighted(sigma).inverse()
     gain = gain @ gain.T
-    for name, words in (("sandwich", "white errors"), ("robust", "blocks of 1 instants")):
+    for name, words in (
+        ("sandwich", "white errors, "),
+        ("filtered", "white errors before the filters"),
+        ("robust", "blocks of 1 instants"),
+    ):
         redraw, told = redraw_of(scores, ErrorBars(name), None)
         assert told.startswith(words)
         drawn = np.array([redraw(rng) for _ in range(400)]) @ gain
         claimed = np.sqrt(np.diag(COVARIANCES[name](scores, gain).matrix))
         assert np.all(np.abs(drawn.std(axis=0) / claimed - 1.0) < 0.15)
-    # white unless they are found not to be
-    assert redraw_of(scores, ErrorBars(), None)[1].startswith("white errors")
+    # white before the filters unless they are found not to be
+    assert redraw_of(scores, ErrorBars(), None)[1].startswith("white errors before the filters")
 
 
 def test_groups_of_one_noise_share_their_sigma():

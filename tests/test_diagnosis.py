@@ -14,8 +14,8 @@ from dynident.core.errors import InputError
 from dynident.diagnosis.diagnoses import DIAGNOSES, columns_at_rest, fitted_difference
 from dynident.diagnosis.examine import examine
 from dynident.diagnosis.signals import signs
-from dynident.diagnosis.sized import sprung, under_constraints
 from dynident.diagnosis.snapshot import take_snapshot
+from dynident.diagnosis.springs import SURE, sprung, sure_spring, under_constraints
 from dynident.diagnosis.suspicion import consistent
 from dynident.diagnosis.verdict import DOUBTFUL, REFUTED, TRUSTED
 from dynident.dynamics.base import base_parameters
@@ -220,7 +220,7 @@ def test_a_low_pass_of_the_logger_is_measured_and_undone(base, sound, name):
     np.testing.assert_allclose(found.mending.unfilter[which], wanted, rtol=0.01)
     mended = mend(hurt, Mending(unfilter={which: tuple(wanted)}))
     (start, stop) = mended.segments[0]
-    assert start > time * sound.rate
+    assert 0 < start < time * sound.rate  # what undoes it is right wherever the filter started
     slow = signal.butter(2, 20.0, fs=sound.rate, output="sos")
     left, right = (
         signal.sosfiltfilt(slow, x, axis=0)[start + 200 : stop - 200]
@@ -309,6 +309,30 @@ def test_the_size_of_a_spring_is_found_under_constraints(base, sound):
     left = [family.read(s, k * size).normal for k in (1.0, 0.9, 1.1)]
     best, *others = (np.sum(normal.errors(normal.consistent()) ** 2) for normal in left)
     assert all(best < other for other in others)
+
+
+def test_a_spring_that_bodies_could_be_is_told_by_the_file(base, sound):
+    short = sound.q * [1.0, 0.02, 1.0, 1.0]  # a joint that hardly moves: gravity could be it
+    robot = toy.arm(N)
+    idim = build_idim(robot)
+    theta = toy.true_parameters(idim, robot.nominal)
+    dq = np.gradient(short, 1.0 / toy.RATE, axis=0)
+    ddq = np.gradient(dq, 1.0 / toy.RATE, axis=0)
+    noise = 0.3 * np.random.default_rng(2).normal(size=short.shape)
+    tau = idim.torque(theta, short, dq, ddq) + noise
+    known = base_parameters(idim)
+    log = replace(sound, q=short, tau=tau)
+    assert sure_spring(take_snapshot(known, prepare(log, 10.0))) is None
+    assert findings(known, log) == ()
+    pulled = replace(log, tau=tau + [0.0, 100.0, 0.0, 0.0] * short)
+    s = take_snapshot(known, prepare(pulled, 10.0))
+    found = sure_spring(s)
+    assert found.joint == 1
+    assert found.by_file
+    assert found.size == pytest.approx(100.0, abs=SURE * found.error)
+    assert "if the robot file's inertials are right" in found.suspicion(s).what
+    assert [f.diagnosis for f in examine(known, [prepare(pulled, 10.0)])[0]] == ["spring"]
+    assert sure_spring(take_snapshot(base, prepare(pulled, 10.0))) is None  # bodies could be it
 
 
 def test_rotors_are_not_taken_for_a_scale_of_the_file():

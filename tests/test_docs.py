@@ -118,14 +118,15 @@ def desk(arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
         registry.update(entries)
 
 
-LONG = ("sim-to-real.md", "consistency.md", "closed-loop.md")
-"""Pages whose examples take the longest: CI runs them, and here they are read alone."""
+QUICK = ("quickstart.md", "contributing.md")
+"""Pages whose examples every run of the tests runs. Those of the others CI runs, and here their
+commands are read alone."""
 
 
 def runnable_pages() -> Iterator[Any]:
     for page in TEXTS:
         if any(block.runnable for block in blocks(page)):
-            marks = [pytest.mark.slow] if page.name in LONG else []
+            marks = [] if page.name in QUICK else [pytest.mark.slow]
             yield pytest.param(page, marks=marks, id=identifier(page))
 
 
@@ -169,7 +170,7 @@ def test_every_python_block_of_the_guide_runs() -> None:
 def idle(page: Path) -> list[Block]:
     """Blocks of commands that are shown and not run here."""
     shown = [b for b in blocks(page) if b.info in ("console", "sh")]
-    return [b for b in shown if page.name in LONG or not b.runnable]
+    return [b for b in shown if page.name not in QUICK or not b.runnable]
 
 
 @pytest.mark.parametrize("page", [p for p in TEXTS if idle(p)], ids=identifier)

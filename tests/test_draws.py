@@ -101,8 +101,8 @@ def test_draws_are_consistent_and_vary_as_the_covariance_says(method):
 def test_what_the_log_does_not_tell_is_spread_by_the_prior():
     fit, _ = identified()
     draws = di.sample(fit, 300)
-    mass = draws.theta[:, 0]  # of the first link, which no torque tells
-    assert 0.2 < mass.std() / fit.theta[0] < 1.0
+    mass = draws.theta[:, 0]  # of the first link, which no torque tells: as wide as it is large
+    assert 0.5 < mass.std() / fit.theta[0] < 2.0
 
 
 def test_draws_keep_what_is_known():

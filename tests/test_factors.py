@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from dynident.regression.factors import Factors, GroupFactor, compress, triangular
+from dynident.regression.factors import Factors, GroupFactor, System, compress, triangular
 
 
 def rows(seed, r, c):
@@ -63,3 +63,23 @@ def test_no_normal_matrix_is_formed():
     condition, rank, _ = system.condition()
     assert condition > 1e9
     assert rank == 1  # the other direction is beyond UNEXCITED
+
+
+@pytest.mark.parametrize("weakest", [1.0, 1e-3, 1e-9, 0.0])
+def test_triangles_are_inverted_as_such_only_where_they_are_regular(weakest):
+    rng = np.random.default_rng(2)
+    u, s, vt = np.linalg.svd(rng.normal(size=(30, 6)), full_matrices=False)
+    s[-1] = weakest * s[-2]
+    scales = 10.0 ** np.arange(-3.0, 3.0)
+    A = triangular((u * s) @ vt * scales)
+    system = System(A, rng.normal(size=6), 0.0)
+    assert system.regular == (weakest >= 1e-3)
+    # as though no triangle were known: the rows turned
+    turned = np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    other = System(turned @ A, turned @ system.b, 0.0)
+    assert not other.regular
+    length = np.linalg.norm(A, axis=0)
+    np.testing.assert_allclose(length * system.solve(), length * other.solve(), rtol=1e-6)
+    ours, theirs = system.inverse(), other.inverse() @ turned
+    size = np.abs(length[:, None] * theirs).max()
+    np.testing.assert_allclose(length[:, None] * ours, length[:, None] * theirs, atol=1e-7 * size)

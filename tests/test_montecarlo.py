@@ -34,7 +34,7 @@ ROWS = {
 }
 POSITION = 2e-5
 """White noise of all positions, which the controllers see and the log holds [rad]."""
-FEW, MANY = 30, 200
+FEW, MANY = 20, 200
 
 
 @dataclass(frozen=True)
@@ -236,13 +236,13 @@ def test_instruments_are_unbiased_where_all_noise_comes_through_the_loop():
 def test_intervals_cover_in_a_few_runs():
     _, *iv = study("two joints", VISCOUS, FEW, *BOTH, WLS, IV, IV_DEFAULT, REF)
     for outcome in (*iv, *study("two joints", VISCOUS, FEW, *LOGGED, WLS)):
-        # 300 intervals, correlated within a run: two per cent of standard error
+        # 200 intervals, correlated within a run: two per cent of standard error
         assert 0.89 < outcome.coverage < 0.99
 
 
 def test_the_sign_of_a_noisy_velocity_biases_instruments_too_unless_slow_rows_are_dropped():
     moving = ("idim-iv", "moving")
-    every, dropped = study("two joints", COULOMB, 20, *BOTH, IV, moving)
+    every, dropped = study("two joints", COULOMB, FEW, *BOTH, IV, moving)
     assert clearly_biased(every)
     assert zero_mean(dropped)
 

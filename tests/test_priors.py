@@ -14,6 +14,7 @@ from scipy.spatial.transform import Rotation
 from dynident.api import identify
 from dynident.conic.cones import Definite, Equal
 from dynident.consistency.constraints import TotalMass
+from dynident.consistency.disbelief import FAR
 from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.prior import GYRATION, METRICS, NO_PRIOR, Prior, believed
@@ -28,6 +29,7 @@ from dynident.core.inertia import (
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.recording.prepare import prepare
+from dynident.recording.recording import Recording
 from dynident.regression.factors import System
 from dynident.regression.problem import Problem
 
@@ -456,6 +458,22 @@ def test_links_that_the_log_disbelieves_are_named(factor):
     assert "link_4 (" in words
     assert "link_1" not in words
     assert "link_3" not in words
+
+
+def test_a_gripper_that_the_file_forgot_is_named_by_its_moments():
+    robot = toy.arm(4)
+    bodies = robot.nominal.copy()
+    bodies[3] += from_com(0.3 * bodies[3, 0], [0.0, 0.02, 0.3], 1e-3 * np.eye(3))
+    idim = build_idim(robot)
+    q, dq, ddq = toy.motion(4, 8.0, 0)
+    tau = idim.torque(toy.true_parameters(idim, bodies), q, dq, ddq)
+    tau = tau + 0.5 * np.random.default_rng(1).normal(size=tau.shape)
+    samples = prepare(Recording("log", toy.RATE, q, tau), 10.0)
+    (own,) = identify(Problem(robot, samples), bootstrap=0, doctor=False).estimate.disbelieved
+    assert own.body == 3
+    assert own.mass < FAR < own.most
+    free = identify(Problem(robot, samples), bootstrap=0, doctor=False, prior="none")
+    assert free.estimate.disbelieved == ()
 
 
 def test_what_the_log_tells_of_a_link_is_its_share_of_what_is_known():

@@ -258,7 +258,7 @@ def test_the_extended_filter_finds_shapes_and_keeps_their_bounds(coupled):
     truth = np.array(idim.shape) * np.linspace(1.6, 0.7, len(idim.shape))
     idim = idim.shaped(truth)
     theta = values(idim)
-    recording, _ = toy.log(robot, seconds=30.0)
+    recording, _ = toy.log(robot, seconds=15.0)
     samples = toy.on_its_motion(recording, 40.0)
     tau = idim.torque(theta, samples.q, samples.dq, samples.ddq)
     tau = tau + 0.02 * np.random.default_rng(0).normal(size=tau.shape)
@@ -285,7 +285,7 @@ def test_the_extended_filter_finds_shapes_and_keeps_their_bounds(coupled):
 def test_the_extended_filter_forgets():
     robot = toy.arm(2)
     idim = build_idim(robot, "stribeck")
-    recording, _ = toy.log(robot, seconds=30.0)
+    recording, _ = toy.log(robot, seconds=15.0)
     samples = toy.on_its_motion(recording, 40.0)
     theta = values(idim)
     tau = idim.torque(theta, samples.q, samples.dq, samples.ddq)

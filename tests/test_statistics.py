@@ -1,9 +1,7 @@
 import numpy as np
 import pytest
-import statsmodels.api as sm
 import toy
 from scipy import linalg
-from statsmodels.stats.diagnostic import acorr_ljungbox
 
 from dynident.recording.prepare import prepare
 from dynident.regression.covariance import bartlett_sum, scores_of
@@ -28,6 +26,8 @@ def ar1(rho, r, seed=0):
 
 
 def test_ljung_box_is_that_of_statsmodels():
+    from statsmodels.stats.diagnostic import acorr_ljungbox
+
     e = ar1(0.1, 400)
     e -= e.mean()
     theirs = acorr_ljungbox(e, lags=[10])
@@ -43,10 +43,12 @@ def test_whiteness_rejects_what_is_not_white():
 
 
 def test_f_test_is_that_of_statsmodels():
+    from statsmodels.api import OLS
+
     rng = np.random.default_rng(1)
     X = rng.normal(size=(80, 5))
     y = X @ [1.0, 2.0, 0.0, 0.1, 0.0] + rng.normal(size=80)
-    full, small = sm.OLS(y, X).fit(), sm.OLS(y, X[:, :2]).fit()
+    full, small = OLS(y, X).fit(), OLS(y, X[:, :2]).fit()
     stat, p, _ = full.compare_f_test(small)
     ours = f_test(small.ssr, full.ssr, 3, 75)
     assert ours.statistic == pytest.approx(stat)
@@ -55,6 +57,8 @@ def test_f_test_is_that_of_statsmodels():
 
 def test_hac_score_is_newey_west_of_statsmodels():
     """One joint: the sandwich from our score must be statsmodels' HAC covariance."""
+    from statsmodels.api import OLS
+
     robot = toy.arm(1)
     recording, _ = toy.log(robot, noise=0.0)
     coloured = recording.tau + ar1(0.999, len(recording.tau))[:, None] * 0.05
@@ -65,7 +69,7 @@ def test_hac_score_is_newey_west_of_statsmodels():
     beta = np.linalg.lstsq(X, y)[0]
     lag = 7
     theirs = (
-        sm.OLS(y, X)
+        OLS(y, X)
         .fit(cov_type="HAC", cov_kwds={"maxlags": lag, "use_correction": True})
         .cov_params()
     )

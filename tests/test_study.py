@@ -24,10 +24,10 @@ from dynident.consistency.constraints import (
     TotalMass,
 )
 from dynident.core.errors import InputError
-from dynident.core.schema import validated
+from dynident.core.schema import files_in, validated
 from dynident.results.json import finite
 from dynident.study.constraints import build_constraints
-from dynident.study.study import LogSection, Study, listed, read_study
+from dynident.study.study import LogSection, Study, anywhere, inputs_of, read_study
 
 STUDY = """[robot]
 file = "arm.urdf"
@@ -446,5 +446,31 @@ def test_a_study_survives_the_way_through_json(tmp_path):
 
 
 def test_one_file_is_a_list_of_one():
-    assert listed("a.csv") == ("a.csv",)
-    assert listed(LogSection(files=("a.csv", "b.csv")).files) == ("a.csv", "b.csv")
+    assert validated(LogSection, {"files": "a.csv"}, "s.toml").files == ("a.csv",)
+    assert validated(LogSection, {"files": ["a.csv", "b.csv"]}, "s.toml").files == (
+        "a.csv",
+        "b.csv",
+    )
+
+
+def test_every_file_that_a_study_names_stands_beside_it_and_is_an_input(tmp_path):
+    robot = tmp_path / "arm.toml"
+    robot.write_text('convention = "modified"\njoint = [{ name = "a" }]\n')
+    (tmp_path / "s.toml").write_text(
+        """
+        robot.file = "arm.toml"
+        log = [{ files = ["a.csv", "b.csv"] }]
+        identify = { method = "ga", search_state = "kept.npz" }
+        simulation.result = "result.json"
+        reference.file = "trajectory.json"
+        excitation = { task = "task.csv", srdf = "arm.srdf" }
+        obstacle = [{ kind = "mesh", file = "table.stl" }, { kind = "plane" }]
+        """
+    )
+    study = read_study(tmp_path / "s.toml")
+    names = ("arm.toml", "a.csv", "b.csv", "kept.npz", "trajectory.json", "result.json")
+    names += ("task.csv", "arm.srdf", "table.stl")
+    beside = {str(tmp_path / name) for name in names}
+    assert set(files_in(study)) == beside
+    assert {str(file) for file in inputs_of(study)} == beside
+    assert set(files_in(anywhere(study))) == beside

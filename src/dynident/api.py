@@ -10,6 +10,7 @@ import numpy as np
 
 from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.constraints import described
+from dynident.consistency.disbelief import far
 from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.options import Options, chosen, table
@@ -81,8 +82,6 @@ from dynident.robot.model import Robot
 
 POOR_CONDITION = 1000.0
 POOR_FIT_PERCENT = 50.0
-DISBELIEVED = 1.7
-"""Mass of a link over that in the robot file, or the other way round, from which it is named."""
 NO_TORQUE = 1e-200
 """Sum of squared torques that is none: its square roots and quotients are no longer numbers."""
 CONSTRAINTS = "constraints"
@@ -142,31 +141,18 @@ def identify(
         given[SIMULATION] = given[SIMULATION].of_encoders()
         problem = problem.on([with_law(log, given[SIMULATION]) for log in problem.samples])
         validation = tuple(with_law(log, given[SIMULATION]) for log in validation)
+    logs = (*problem.samples, *validation)
     borne = [
         note
-        for log in (*problem.samples, *validation)
+        for log in logs
         if isinstance(log, GeneralisedSamples)
         for note in check_bearing(problem.idim, log)
     ]
     require_torque(problem)
-    rows = ROWS[kind.rows]
 
     own_shapes = method in OWN_SHAPES or (blind and method == "cloe")
-    if problem.idim.nonlinear and not own_shapes:
-        progress("shapes", 0.0)
-        problem, found = nonlinear(problem, method, rows, given, progress)
-        watch.lap("shapes")
-    else:
-        fitted = rows(problem)
-        _ = fitted.factors
-        watch.lap("rows")
-        progress("estimate", 0.0)
-        found = estimate(fitted, method, progress, **given)
-        if found.shape is not None:
-            problem = problem.shaped(found.shape.values)
-        watch.lap("estimate")
-    if problem.idim.nonlinear:
-        fitted = rows(problem)  # at the shapes that were found
+    rows = ROWS[kind.rows]
+    problem, fitted, found = fit_model(problem, method, rows, own_shapes, given, progress, watch)
     factors = fitted.factors
     noise = scatter_of(fitted, found.beta)
     fit = None if noise is None else lack_of_fit(fitted, found.beta, found.sigma, noise)
@@ -179,48 +165,30 @@ def identify(
         lowpass_hz = max(f.cutoff for log in problem.samples for f in log.filters)
     base = problem.base
     theta = base.standard(found.beta) if found.theta is None else found.theta
+    simulation = fitted_loop(given[SIMULATION], found) if SIMULATION in given else None
     identification, of_nominal = model_figures(problem, theta, lowpass_hz, scoring.score)
-    simulated: tuple[SimulatedFigure, ...] = ()
-    stiff: list[str] = []
-    if SIMULATION in given:
-        simulation = fitted_loop(given[SIMULATION], found)
-        auxiliary = auxiliary_model(problem, simulation)
-        simulated = simulated_figures(auxiliary, theta)
-        stiff = stiffness_warnings(auxiliary, theta)
-        if found.fitted is not None:
-            free = free_errors(problem, simulation, theta)
-            simulated = tuple(
-                replace(each, free=own) for each, own in zip(simulated, free, strict=True)
-            )
+    simulated, stiff = loop_figures(problem, simulation, found, theta)
     held_out = tuple(
         replace(
             ValidationFigures(
                 log.name, *model_figures(problem.on(log), theta, lowpass_hz, scoring.score)
             ),
-            free=() if found.fitted is None else held_out_errors(problem, log, simulation, theta),
+            free=()
+            if simulation is None or found.fitted is None
+            else held_out_errors(problem, log, simulation, theta),
         )
         for log in validation
     )
     watch.lap("validation")
 
     findings: tuple[Finding, ...] = ()
-    general = any(isinstance(log, GeneralisedSamples) for log in problem.samples)
-    if doctor.doctor and general and problem.robot.carrier is None:
+    if doctor.doctor and not blind:
         progress("doctor", 0.0)
-        findings = tuple(f for own in examine_floating(base, problem.samples) for f in own)
-        watch.lap("doctor")
-    elif doctor.doctor and not blind and not general:
-        progress("doctor", 0.0)
-        known = without_known(base, theta, (*problem.samples, *validation))
-        count = len(problem.samples)
-        findings = tuple(
-            f for own in examine(known[0], known[1][:count], known[1][count:]) for f in own
-        )
+        findings = examined(problem, validation, theta)
         watch.lap("doctor")
 
     system = factors.weighted(found.sigma)
     condition, rank, _ = system.condition()
-    logs = (*problem.samples, *validation)
     warnings = [
         *problem.robot.warnings,
         *(note for log in logs for note in log.warnings),
@@ -269,6 +237,98 @@ def identify(
         ),
         findings=findings,
     )
+
+
+def fit_model(
+    problem: Problem,
+    method: str,
+    rows: Callable[[Problem], Problem],
+    own_shapes: bool,
+    given: Mapping[str, Any],
+    progress: Progress,
+    watch: Stopwatch,
+) -> tuple[Problem, Problem, Estimate]:
+    """The estimate of a method.
+
+    Parameters
+    ----------
+    problem : Problem
+    method : str
+    rows : callable
+        Which rows are fitted.
+    own_shapes : bool
+        Whether the method itself estimates what the torque is not linear in.
+    given : mapping
+        Options of the method.
+    progress : callable
+    watch : Stopwatch
+
+    Returns
+    -------
+    problem, fitted : Problem
+        With the shapes that were found; and the same, of the rows that were fitted.
+    found : Estimate
+    """
+    if problem.idim.nonlinear and not own_shapes:
+        progress("shapes", 0.0)
+        problem, found = nonlinear(problem, method, rows, given, progress)
+        watch.lap("shapes")
+        return problem, rows(problem), found
+    fitted = rows(problem)
+    _ = fitted.factors
+    watch.lap("rows")
+    progress("estimate", 0.0)
+    found = estimate(fitted, method, progress, **given)
+    watch.lap("estimate")
+    if found.shape is not None:
+        problem = problem.shaped(found.shape.values)
+    return problem, rows(problem) if problem.idim.nonlinear else fitted, found
+
+
+def loop_figures(
+    problem: Problem, simulation: Simulation | None, found: Estimate, theta: Array
+) -> tuple[tuple[SimulatedFigure, ...], list[str]]:
+    """Errors of the motions that a model makes in the loop, and what is to be said of them.
+
+    Parameters
+    ----------
+    problem : Problem
+    simulation : Simulation or None
+        The loop; none of methods that do not simulate it.
+    found : Estimate
+    theta : ndarray
+        Standard parameters.
+    """
+    if simulation is None:
+        return (), []
+    auxiliary = auxiliary_model(problem, simulation)
+    figures = simulated_figures(auxiliary, theta)
+    if found.fitted is not None:
+        free = free_errors(problem, simulation, theta)
+        figures = tuple(replace(each, free=own) for each, own in zip(figures, free, strict=True))
+    return figures, stiffness_warnings(auxiliary, theta)
+
+
+def examined(problem: Problem, validation: Sequence[Samples], theta: Array) -> tuple[Finding, ...]:
+    """What the doctor finds wrong with the logs, of which a limb's beyond a sensor are not read.
+
+    Parameters
+    ----------
+    problem : Problem
+    validation : sequence of Samples
+        Held-out logs.
+    theta : ndarray
+        Standard parameters: what friction remembers is taken from the torques by them.
+    """
+    if any(isinstance(log, GeneralisedSamples) for log in problem.samples):
+        if problem.robot.carrier is not None:
+            return ()
+        found = examine_floating(problem.base, problem.samples)
+    else:
+        count = len(problem.samples)
+        base, logs = without_known(problem.base, theta, (*problem.samples, *validation))
+        found = examine(base, logs[:count], logs[count:])
+    return tuple(finding for own in found for finding in own)
 
 
 def nonlinear(
@@ -546,14 +606,13 @@ def excitation_warnings(problem: Problem, system: System, found: Estimate) -> li
 
 def disbelief_warnings(problem: Problem, found: Estimate) -> list[str]:
     """Links about which the log takes the estimate far from the robot file, prior or not."""
-    robot = problem.robot
-    if found.theta is None or prior_name(found) == "none":
-        return []
-    links = []
-    for k, (name, nominal) in enumerate(zip(robot.links, robot.nominal[:, 0], strict=True)):
-        mass = found.theta[10 * k]
-        if nominal > 0.0 and not 1.0 / DISBELIEVED < mass / nominal < DISBELIEVED:
-            links.append(f"{name} ({mass:.3g} kg, in the file {nominal:.3g} kg)")
+    robot, links = problem.robot, []
+    for own in found.disbelieved:
+        nominal = robot.nominal[own.body, 0]
+        words = f"{own.mass * nominal:.3g} kg, in the file {nominal:.3g} kg"
+        if not far(own.mass):
+            words += f"; of its moments up to {own.most:.2g} times"
+        links.append(f"{robot.links[own.body]} ({words})")
     return [f"the log disagrees with the robot file about {', '.join(links)}"] if links else []
 
 

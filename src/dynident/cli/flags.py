@@ -28,8 +28,8 @@ FLAGS = (
         "word",
         "Of every method: what the rows' errors are taken to be; unless told otherwise "
         "scatter where all logs are averaged over periods and the model leaves nothing "
-        "but their noise, else hac where the residuals are not white (sandwich, robust, "
-        "bartlett, hac, scatter).",
+        "but their noise, else hac where the residuals are not white but for what the "
+        "filters do (sandwich, filtered, robust, bartlett, hac, scatter).",
     ),
     Flag(
         "loss",

@@ -92,12 +92,12 @@ class Form:
         settings.direct_solve_method = "faer" if self.unknowns > LARGE else "qdldl"
         settings.max_iter = STEPS
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
-        q = self.linear(unit)
+        q = self.linear(self.g, unit)
         return clarabel.DefaultSolver(self.P, q, self.A, self.b / unit, self.kinds, settings)
 
-    def linear(self, unit: float) -> Array:
-        """The linear term in a unit of length."""
-        return np.concatenate([np.zeros(self.unknowns), 2.0 / unit * self.g])
+    def linear(self, g: Array, unit: float) -> Array:
+        """The linear term of a gradient in a unit of length."""
+        return np.concatenate([np.zeros(self.unknowns), 2.0 / unit * g])
 
     def answer(
         self, outcome: clarabel.DefaultSolution, unit: float

@@ -11,9 +11,11 @@ answer, and decides.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
+from clarabel import DefaultSolver
 from scipy.linalg import solve_triangular
 
 from dynident.conic.active_set import ROUNDS, Certificate, certify, polished
@@ -22,6 +24,7 @@ from dynident.conic.infeasible import contradiction
 from dynident.conic.interior import INFEASIBLE, LARGE, Form, attempted
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
+from dynident.core.threads import processors
 
 MODERATE = 1e-6
 """Tolerance of what needs no certificate."""
@@ -45,6 +48,8 @@ ACCURATE = 1e-8
 ACCURATE_GAP = 1e-7
 """The same of the gap, over the criterion: less than a hundredth of a standard deviation."""
 ACCEPTED = 1e-7
+FEWEST_EACH = 8
+"""Right-hand sides that a thread is worth, which builds a solver of its own."""
 SINGULAR = 1e-12
 """Diagonal of R over its largest below which there is no unique answer to polish."""
 
@@ -257,7 +262,8 @@ class Repeated:
     """The same cones around an answer, with one right-hand side after another.
 
     For replicates, which need no certificate of their own: the matrices are built once, and
-    one solution of moderate accuracy is taken as it is.
+    one solution of moderate accuracy is taken as it is. Each is solved from the beginning, so
+    that it is the same whatever was solved before it, and by whom.
 
     Parameters
     ----------
@@ -272,25 +278,60 @@ class Repeated:
         self.A, self.b, self.cones, self.x = A, b, cones, x
         self.Q, self.R = np.linalg.qr(A)
         self.form = Form(self.R, self.Q.T @ b, cones, x)
-        self.solver = self.form.solver(*ATTEMPTS[0], MODERATE)
 
-    def minimiser(self, change: Array) -> Array:
-        """The answer after a change of b.
+    def minimisers(self, changes: Array, workers: int | None = None) -> Array:
+        """The answers after changes of b.
+
+        Large problems are shared between threads: the solver works without the interpreter.
+
+        Parameters
+        ----------
+        changes : ndarray, shape (count, rows)
+        workers : int, optional
+            As many as there are processors, unless told otherwise; they never change the answers.
+
+        Returns
+        -------
+        ndarray, shape (count, unknowns)
 
         Raises
         ------
         ComputationError
             When no answer was reached.
         """
-        g = self.R @ self.x - self.Q.T @ (self.b + change)
-        self.form.g = g / self.form.precision
+        found = np.empty((len(changes), self.form.unknowns))
+        if workers is None:
+            most = len(changes) // FEWEST_EACH if self.form.unknowns > LARGE else 1
+            workers = max(1, min(processors(), most))
+
+        def work(first: int) -> None:
+            solver = self.form.solver(*ATTEMPTS[0], MODERATE)
+            for k in range(first, len(changes), workers):
+                x = self._attempt(solver, changes[k])
+                if x is None:
+                    x = solve_cone_problem(self.A, self.b + changes[k], self.cones).x
+                    # nobody knows what is left of one that gave up
+                    solver = self.form.solver(*ATTEMPTS[0], MODERATE)
+                found[k] = x
+
+        if workers == 1:
+            work(0)
+            return found
+        with ThreadPoolExecutor(workers) as pool:
+            for done in [pool.submit(work, first) for first in range(workers)]:
+                done.result()
+        return found
+
+    def _attempt(self, solver: DefaultSolver, change: Array) -> Array | None:
+        """The answer after a change of b; None where the solver does not reach it."""
+        g = (self.R @ self.x - self.Q.T @ (self.b + change)) / self.form.precision
         # without constraints the step would be as long: in its unit the solver seldom falls short
         unit = max(ATTEMPTS[0][0], float(np.linalg.norm(self.Q.T @ change)))
-        self.solver.update(q=self.form.linear(unit), b=self.form.b / unit)
-        outcome = attempted(self.solver.solve)
+        solver.update(q=self.form.linear(g, unit), b=self.form.b / unit)
+        outcome = attempted(solver.solve)
         if outcome is None or str(outcome.status) != "Solved":
-            return solve_cone_problem(self.A, self.b + change, self.cones).x
-        return self.x + unit * np.array(outcome.x[: self.form.unknowns])
+            return None
+        return np.asarray(self.x + unit * np.array(outcome.x[: self.form.unknowns]))
 
 
 __all__ = [

@@ -133,12 +133,10 @@ def bootstrap_covariance(
         )
     generator = np.random.default_rng(options.seed)
     inverse = system.inverse()
-    betas = np.empty((options.bootstrap, len(point.beta)))
-    repeated = Repeated(point.A, point.b, admitted.cones, point.x)
-    for k in range(options.bootstrap):
-        change = np.zeros(len(point.b))
+    changes = np.zeros((options.bootstrap, len(point.b)))
+    prior = slice(point.data, len(point.b) - len(admitted.open))
+    for change in changes:
         change[: point.data] = inverse.T @ redraw(generator)
-        extra = len(change) - point.data - len(admitted.open)
-        change[point.data : point.data + extra] = admitted.kappa * generator.normal(size=extra)
-        betas[k] = admitted.space.matrix @ repeated.minimiser(change)
-    return np.asarray(np.cov(betas, rowvar=False))
+        change[prior] = admitted.kappa * generator.normal(size=len(change[prior]))
+    found = Repeated(point.A, point.b, admitted.cones, point.x).minimisers(changes)
+    return np.asarray(np.cov(found @ admitted.space.matrix.T, rowvar=False))

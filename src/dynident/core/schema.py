@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
@@ -39,6 +40,15 @@ def fit(name: str) -> str:
 
 Name = Annotated[str, Strict(), Field(min_length=1), AfterValidator(fit)]
 """A word that is not empty, without control characters."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Marks names of files: they stand relative to the file that names them."""
+
+
+File = Annotated[Name, Beside()]
+"""Name of a file, relative to the file that it stands in."""
 Vector3 = tuple[Number, Number, Number]
 
 
@@ -117,6 +127,59 @@ def refuse_deep_keys(path: Path, text: str) -> None:
 
 
 M = TypeVar("M", bound=BaseModel)
+
+
+def names_files(annotation: object, notes: Collection[object] = ()) -> bool:
+    """Whether a type, with the notes beside it, has names of files somewhere in it."""
+    notes = (*notes, *getattr(annotation, "__metadata__", ()))
+    return any(isinstance(note, Beside) for note in notes) or any(
+        names_files(part) for part in get_args(annotation)
+    )
+
+
+@cache
+def file_keys(table: type[BaseModel]) -> frozenset[str]:
+    """Keys of a table that name files."""
+    fields = table.model_fields.items()
+    return frozenset(key for key, own in fields if names_files(own.annotation, own.metadata))
+
+
+def with_files(table: M, placed: Callable[[str], str]) -> M:
+    """A table, and those in it, with each name of a file put where `placed` says.
+
+    Parameters
+    ----------
+    table : BaseModel
+        Files are the keys whose type has `File` in it.
+    placed : callable
+        From a name to the name instead of it.
+    """
+
+    def put(value: Any, file: bool) -> Any:
+        if isinstance(value, BaseModel):
+            return with_files(value, placed)
+        if isinstance(value, tuple):
+            return tuple(put(each, file) for each in value)
+        return placed(value) if file and isinstance(value, str) else value
+
+    changed, files = {}, file_keys(type(table))
+    for key, value in table:
+        after = put(value, key in files)
+        if after != value:
+            changed[key] = after
+    return table.model_copy(update=changed) if changed else table
+
+
+def files_in(table: BaseModel) -> tuple[str, ...]:
+    """Names of all files that a table, or one in it, names."""
+    found: list[str] = []
+
+    def note(name: str) -> str:
+        found.append(name)
+        return name
+
+    with_files(table, note)
+    return tuple(found)
 
 
 def validated(model: type[M], data: object, place: str | Path) -> M:

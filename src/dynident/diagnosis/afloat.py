@@ -25,6 +25,7 @@ from dynident.diagnosis.examine import (
     SOUND,
     TIED,
     USUAL,
+    WORTH,
     Finding,
     better,
     mean,
@@ -788,7 +789,7 @@ def explanation(
         for suspicion in diagnosis(scene, bad):
             read = together(scenes, place, scene.read(suspicion.reading(scene.signals)))
             free = read.free_errors()
-            if read.as_many_as(normal) and better(free, errors):
+            if read.as_many_as(normal) and better(free, errors, WORTH):
                 hopeful.append((mean(free), len(hopeful), suspicion, read))
     explained = []
     for _, number, suspicion, read in sorted(hopeful, key=lambda own: own[:2])[:CLOSE]:
@@ -796,7 +797,7 @@ def explanation(
             left = read.errors(read.consistent())
         except ComputationError:
             continue
-        if better(left, errors):
+        if better(left, errors, WORTH):
             explained.append((left, number, suspicion))
     if not explained:
         return None

@@ -27,9 +27,9 @@ from dynident.diagnosis.sized import (
     position_lags,
     ripples,
     slow_loggers,
-    springs,
 )
 from dynident.diagnosis.snapshot import Snapshot, low_passed
+from dynident.diagnosis.springs import springs
 from dynident.diagnosis.suspicion import (
     Case,
     Reading,
@@ -353,7 +353,9 @@ def without_sign(case: Case) -> Iterator[Suspicion]:
             torque[:, j] = own[:, 0]
             theta = s.base.standard(replace(s, torque=torque).normal.system().solve())
             q, dq, ddq = (x[:: s.thin] for x in (log.q, log.dq, log.ddq))
-            sign = np.sign(idim.torque(theta, q, dq, ddq)[:, j])
+            before, sign = sign, np.sign(idim.torque(theta, q, dq, ddq)[:, j])
+            if np.array_equal(before, sign):
+                break
 
         def change(s: Snapshot, j: int = j, own: Array = own[:, 0]) -> Snapshot:
             torque = s.torque.copy()

@@ -15,10 +15,11 @@ from dynident.core.schema import Flag
 from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.moments import Moments, Normal
 from dynident.diagnosis.snapshot import FEW, MOST, Snapshot, take_snapshot
+from dynident.diagnosis.springs import sure_spring
 from dynident.diagnosis.suspicion import Case, Reading, Suspicion, consistent, predicted
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.recording.mend import Mending
+from dynident.recording.mend import Mending, undone
 from dynident.recording.prepare import Samples
 from dynident.robot.model import Robot
 
@@ -110,7 +111,8 @@ class Finding:
         Names of the logs without which it would not show; empty for none. The errors are then of
         all together, and what is wrong may be wrong with those.
     quiet : bool
-        Whether it explains better only torques that are next to nothing for their drives.
+        Whether it explains better only torques that are next to nothing for their drives, and
+        leaves nothing but noise of them.
     """
 
     log: str
@@ -160,6 +162,12 @@ class Explained:
     errors: Array
     normal: Normal
 
+    @property
+    def quickens(self) -> bool:
+        """Whether it undoes a low-pass of the torque."""
+        mending = self.suspicion.mending
+        return mending is not None and len(mending.undoing("tau")) > 1
+
 
 USUAL = "coulomb-viscous"
 """Friction in the place of what depends on more than an instant."""
@@ -200,8 +208,20 @@ def examine(
     fitted = tuple(snapshots[: len(logs)])
     return (
         *found,
-        *(look(snapshot, fitted, thorough=True).findings for snapshot in snapshots[len(logs) :]),
+        *(held_against(snapshot, fitted, thorough) for snapshot in snapshots[len(logs) :]),
     )
+
+
+def held_against(
+    snapshot: Snapshot, fitted: tuple[Snapshot, ...], thorough: bool
+) -> tuple[Finding, ...]:
+    """What is wrong with a held-out log, if that shows by itself.
+
+    What shows only against the fitted logs was looked for with those.
+    """
+    if not look(snapshot, (), thorough).findings:
+        return ()
+    return look(snapshot, fitted, thorough).findings
 
 
 def looked_at(
@@ -268,11 +288,14 @@ def look(snapshot: Snapshot, others: tuple[Snapshot, ...], thorough: bool) -> Lo
     findings: list[Finding] = []
     for _ in range(ROUNDS if thorough else 1):
         found = against(snapshot, others, thorough) or best_explanation(snapshot, thorough)
+        found = found or unnoticed_spring(replace(snapshot, beside=others))
         if found is None:
             break
         finding, reading = found
-        findings.append(finding)
         read = reading.of(replace(snapshot, beside=others))  # a robot is that of all logs
+        if finding.quiet and followed(read, read.normal.system().solve()) > WHITE:
+            break  # so little torque has much in it that no model has
+        findings.append(finding)
         snapshot, others = read.alone, read.beside
         if finding.quiet:
             break  # what is next to nothing tells nothing of the rest
@@ -301,6 +324,23 @@ def against(
         names = " and ".join(other.samples.name for other in others)
         finding = replace(finding, against=names)
     return finding, reading
+
+
+def unnoticed_spring(snapshot: Snapshot) -> tuple[Finding, Reading] | None:
+    """A spring that is sure, where what is left with it is noise."""
+    spring = sure_spring(snapshot)
+    if spring is None:
+        return None
+    told = spring.suspicion(snapshot)
+    read = told.reading.of(snapshot)
+    after = read.normal.system().solve()
+    if followed(read, after) > WHITE:
+        return None
+    errors = snapshot.normal.errors(spring.beta), read.normal.errors(after)
+    before, left = (100.0 * mean(each) for each in errors)
+    log = snapshot.samples.name
+    found = Finding(log, told.diagnosis, told.what, told.mend, before, left, error=spring.error)
+    return found, told.reading
 
 
 def of_the_file(log: str, normal: Normal) -> Iterator[Finding]:
@@ -368,11 +408,17 @@ def best_explanation(
     bad = frozenset(range(snapshot.n))
     if not thorough:
         bad = frozenset(np.flatnonzero(errors[: snapshot.n] > DOUBTFUL).tolist())
+    worth = WORTH if apart is None else WORTH_AGAINST
+    unsettled = errors
+    if only_quiet(snapshot, errors, np.zeros_like(errors)):
+        free = normal.system().solve()
+        if followed(snapshot, free) > WHITE:  # nothing but noise has to be left
+            unsettled = np.minimum(errors, normal.errors(free))
     case = Case(snapshot, own, beta, errors, bad)
     suspects = [suspicion for diagnosis in DIAGNOSES.values() for suspicion in diagnosis(case)]
     explained: list[Explained] = []
     most = len(suspects) if thorough else FITTED
-    for free, raw in promising(snapshot, suspects, errors, apart, SCREENED * most)[:most]:
+    for free, raw in promising(snapshot, suspects, unsettled, apart, worth, SCREENED * most)[:most]:
         hopeless = HOPELESS if thorough else TIED
         if explained and mean(free) > hopeless * min(mean(e.errors) for e in explained):
             break  # consistent bodies leave no less than any
@@ -386,19 +432,21 @@ def best_explanation(
             left = found.errors(found.consistent())
         except ComputationError:
             continue
-        clear = better(left, errors, apart is not None) and mean(left[: snapshot.n]) < UNRELATED
+        clear = better(left, errors, worth) and mean(left[: snapshot.n]) < UNRELATED
         lost = unrelated_joints(left, snapshot.n, suspicion.reading.touched)
         if clear and not lost and settles(left, errors, apart, suspicion.freedom):
             explained.append(Explained(suspicion, left, found))
     if not explained:
         return unrelated_joint(snapshot, own, errors) if apart is None else None
-    least = min(mean(each.errors) for each in explained)
     known = snapshot.base.idim.robot.has_nominal
 
     files = [each.normal.file_error() if known else 0.0 for each in explained]
 
+    alike = as_in_the_log(snapshot, explained)
+    least = min(alike)
+
     def order(k: int) -> tuple[bool, int, bool, float]:
-        error, far = mean(explained[k].errors), files[k] > TIED**2 * min(files)
+        error, far = alike[k], files[k] > TIED**2 * min(files)
         return error > TIED * least, explained[k].suspicion.freedom, far, error
 
     explained = [explained[k] for k in sorted(range(len(explained)), key=order)]
@@ -416,6 +464,39 @@ def best_explanation(
         s.mending, s.unit, s.error, s.rate, s.gravity, quiet=quiet,
     )  # fmt: skip
     return finding, s.reading
+
+
+def as_in_the_log(snapshot: Snapshot, explained: Sequence[Explained]) -> list[float]:
+    """Errors of explanations, as if the noise were that of the log as it stands.
+
+    To undo a low-pass of the torque makes its noise larger. By how much, what the best of the
+    others leaves says, once the same is done to it.
+    """
+    errors = [mean(each.errors) for each in explained]
+    others = [k for k, each in enumerate(explained) if not each.quickens]
+    if not others or len(others) == len(explained):
+        return errors
+    best = explained[min(others, key=lambda k: errors[k])]
+    s = best.suspicion.reading.of(snapshot)
+    if s.course is None:
+        return errors
+    theta = s.base.standard(best.normal.system().solve())
+    rest = s.torque - s.base.idim.torque(theta, *s.course)
+    for k, each in enumerate(explained):
+        if each.quickens and each.suspicion.mending is not None:
+            polynomial = each.suspicion.mending.undoing("tau")
+            grown, torque = (undone(x, polynomial, s.rate) for x in (rest, s.torque))
+            now, then = (
+                mean(size(s, a) / size(s, b)) for a, b in ((rest, s.torque), (grown, torque))
+            )
+            errors[k] *= now / then
+    return errors
+
+
+def size(s: Snapshot, signal: Array) -> Array:
+    """Root mean square of each joint's signal over the rows that may be fitted."""
+    squares = np.sum(signal[s.instant] ** 2 * s.moving, axis=0)
+    return np.asarray(np.sqrt(np.maximum(squares, np.finfo(float).tiny)))
 
 
 def unrelated_joints(left: Array, n: int, touched: Booleans) -> bool:
@@ -500,6 +581,7 @@ def promising(
     suspects: Sequence[Suspicion],
     before: Array,
     apart: float | None,
+    worth: float,
     most: int,
 ) -> list[tuple[Array, Suspicion]]:
     """Suspects under which least squares leaves clearly less, the best first, few of a kind.
@@ -509,35 +591,37 @@ def promising(
     """
     own, brief = snapshot.moments(), snapshot.brief
     hopeful: list[tuple[float, Suspicion]] = []
+    fewer = mean(brief.normal.free_errors()) / max(mean(snapshot.normal.free_errors()), NO_ERROR)
+    rough = before * min(1.0, fewer) / ROUGH  # at few instants least squares leaves less
     for suspicion in suspects:
         if suspicion.reading.change is None:
             hopeful.append((0.0, suspicion))
             continue
         read = suspicion.reading.of(brief).normal
         first = read.free_errors()
-        if read.as_many_as(brief.normal) and better(first, before / ROUGH, sure=True):
+        if read.as_many_as(brief.normal) and better(first, rough, worth):
             hopeful.append((mean(first), suspicion))
     hopeful.sort(key=lambda each: each[0])
     plain = sum(each[1].reading.change is None for each in hopeful)
     found: list[tuple[Array, Suspicion]] = []
     for _, suspicion in hopeful[: plain + most]:
         errors = normal_of(snapshot, own, suspicion.reading).free_errors()
-        enough = better(errors, before, sure=apart is not None)
+        enough = better(errors, before, worth)
         if enough and settles(errors, before, apart, suspicion.freedom):
             found.append((errors, suspicion))
     return closest(found)
 
 
-def better(errors: Array, before: Array, sure: bool = False) -> bool:
+def better(errors: Array, before: Array, worth: float) -> bool:
     """Whether errors are clearly smaller: on the whole, or of a joint without loss to others.
 
     Parameters
     ----------
     errors, before : ndarray, shape (groups,)
-    sure : bool
-        Whether little is clear enough.
+    worth : float
+        Share that is clear enough.
     """
-    if mean(errors) <= (WORTH_AGAINST if sure else WORTH) * mean(before):
+    if mean(errors) <= worth * mean(before):
         return True
     clear = np.any((errors <= CLEAR * before) & (before > SOUND))
     return bool(clear and np.all(errors <= 1.1 * before + SOUND))

@@ -1,4 +1,4 @@
-"""What has a size: delays, zeros, filters of the logger, springs, ripples.
+"""What has a size: delays, zeros, filters of the logger, ripples.
 
 Each is a `Family` of readings with some numbers, 0 for the log as it stands. By how much the torque
 that a model leaves changes with them is a column beside the regressor: what least squares leaves of
@@ -21,7 +21,6 @@ from dynident.diagnosis.suspicion import (
     Case,
     Reading,
     Suspicion,
-    consistent,
     mended,
     predicted,
     root_mean_square,
@@ -142,6 +141,13 @@ class Scores:
         blind = self.blind / np.outer(scale, scale)
         return np.asarray(np.linalg.lstsq(blind, self.cross / scale, rcond=UNSEEN)[0] / scale)
 
+    @property
+    def gained(self) -> Array:
+        """By how much the square of the rest falls with each column alone, shape (k,)."""
+        seen = np.diag(self.blind) > UNSEEN * self.squares
+        own = np.where(seen, np.diag(self.blind), 1.0)
+        return np.asarray(np.where(seen, self.cross**2 / own, 0.0))
+
     def share(self, some: Sequence[int]) -> float:
         """Share of the squared error that is left with some of the columns."""
         some = [k for k in some if self.blind[k, k] > UNSEEN * self.squares[k]]
@@ -162,10 +168,26 @@ def scores(s: Snapshot, beta: Array, columns: Sequence[Column]) -> Scores:
     columns : sequence of tuple
         As `Family.columns` has them.
     """
-    normal, count = s.normal, len(columns)
+    normal = s.normal
     weights = normal.scale
-    scaled, lengths = scaled_normal(normal.XX, weights)
-    products = np.zeros((len(lengths), count))
+    products, blind, cross = products_of(s, weights, columns)
+    G, g = np.tensordot(weights, normal.XX, axes=1), weights @ normal.Xy
+    return remaining(G, g, products, blind, cross, float(np.sum(weights * normal.squares)))
+
+
+def products_of(
+    s: Snapshot, weights: Array, columns: Sequence[Column]
+) -> tuple[Array, Array, Array]:
+    """Products of columns with the regressor, each other and the torque, joints weighed.
+
+    Returns
+    -------
+    products : ndarray, shape (p, k)
+    blind : ndarray, shape (k, k)
+    cross : ndarray, shape (k,)
+    """
+    count = len(columns)
+    products = np.zeros((s.base.count, count))
     blind, cross = np.zeros((count, count)), np.zeros(count)
     for i, known in enumerate((s, *s.beside)):
         given = [k for k in range(count) if columns[k][i] is not None]
@@ -177,11 +199,19 @@ def scores(s: Snapshot, beta: Array, columns: Sequence[Column]) -> Scores:
             products[:, given] += w * known.motion.products(j, every[:, j])
             blind[np.ix_(given, given)] += w * rows.T @ rows
             cross[given] += w * rows.T @ known.tau[known.moving[:, j], j]
-    squares = np.diag(blind).copy()
+    return products, blind, cross
+
+
+def remaining(
+    G: Array, g: Array, products: Array, blind: Array, cross: Array, square: float
+) -> Scores:
+    """What least squares of normal equations ``G x = g`` leaves of columns, by their products."""
+    scaled, lengths = scaled_normal(G[None], np.ones(1))
     L = np.linalg.cholesky(scaled)
     solved = solve_triangular(L, products / lengths[:, None], lower=True)
-    torque = solve_triangular(L, weights @ normal.Xy / lengths, lower=True)
-    rest = float(np.sum(weights * normal.squares) - torque @ torque)
+    torque = solve_triangular(L, g / lengths, lower=True)
+    squares = np.diag(blind).copy()
+    rest = square - float(torque @ torque)
     return Scores(blind - solved.T @ solved, cross - solved.T @ torque, squares, rest)
 
 
@@ -492,7 +522,7 @@ def slow(signal: Literal["q", "tau"], order: int) -> Family:
     return Family(read, tell, SOON, 0.05, least=0.0, starts=STARTS)
 
 
-# ---- zeros, springs, ripples, drifts
+# ---- zeros, ripples, drifts
 
 TURN = 1e-4
 """Half of the step of differences of positions [rad or m]."""
@@ -526,104 +556,6 @@ def misplaced(n: int, joint: int) -> Family:
     return Family(
         lambda s, size: s.along(s.q + offset(size), s.dq, s.ddq), tell, TURN, LARGEST_STEP
     )
-
-
-def springs(case: Case) -> Iterator[Suspicion]:
-    """A spring, or a counterweight, at a joint, of which the file knows nothing.
-
-    Masses that no body has may do the same. So where a consistent model leaves clearly more than
-    any, what it leaves is asked for a spring, too.
-    """
-    s, n = case.snapshot, case.n
-    yield from sized(case, [sprung(n, j) for j in range(n)])
-    free = s.normal.free_errors()[:n]
-    forced = np.flatnonzero(case.errors[:n] > FORCED * np.maximum(free, np.finfo(float).tiny))
-    if np.sqrt(np.mean(case.errors**2)) < WRONG_ALTOGETHER:
-        for j in forced[np.argsort(-case.errors[forced])][:MOST_FORCED]:
-            family = sprung(n, int(j))
-            told = family.tell(s, under_constraints(s, family, case.beta), np.zeros(1))
-            if told is not None:
-                yield told
-
-
-FORCED, MOST_FORCED = 1.5, 2
-"""Error of a joint under constraints over that without, from which a spring is looked for, and for
-how many joints at most."""
-WRONG_ALTOGETHER = 0.3
-"""Error under constraints from which it is no spring that is missing."""
-
-
-def under_constraints(s: Snapshot, family: Family, beta: Array) -> Array:
-    """A number of which the torque is a linear function, by the best consistent models.
-
-    The product of the column with what these leave falls with the number, and is zero at the best.
-
-    Parameters
-    ----------
-    s : Snapshot
-    family : Family
-        Of one number.
-    beta : ndarray, shape (p,)
-        The best consistent model of the snapshot.
-    """
-    from scipy.optimize import brentq  # a quarter of a second that few runs need
-
-    (column,) = family.columns(s, beta, np.zeros(1))
-    weights = s.normal.scale.reshape(-1, s.n)
-
-    def times_column(logs: tuple[Snapshot, ...], values: Sequence[Array | None]) -> float:
-        return sum(
-            float(np.sum(w * own * value * known.moving))
-            for known, own, w, value in zip(logs, column, weights, values, strict=True)
-            if own is not None and value is not None
-        )
-
-    def slope(size: float) -> float:
-        moved = family.read(s, np.array([size]))
-        best, logs = consistent(moved.normal), (moved, *moved.beside)
-        return times_column(logs, [left(known, best) for known in logs])
-
-    logs = (s, *s.beside)
-    now = times_column(logs, [left(known, beta) for known in logs])
-    square = times_column(logs, column)
-    low, high, at_low = 0.0, now / square if square > 0.0 else 0.0, now
-    for _ in range(DOUBLINGS):
-        at_high = slope(high)
-        if at_high * at_low <= 0.0:
-            break
-        low, high, at_low = high, 2.0 * high, at_high
-    else:
-        return np.array([low])
-    found = brentq(slope, low, high, xtol=CLOSE * abs(high), rtol=CLOSE)
-    return np.array([float(found)])
-
-
-DOUBLINGS, CLOSE = 7, 0.01
-"""How often a number is doubled in search of one that is too large, and how closely it is found."""
-
-
-def sprung(n: int, joint: int) -> Family:
-    """A spring at a joint, in all logs [Nm/rad or N/m]."""
-
-    def read(s: Snapshot, size: Array) -> Snapshot:
-        torque = s.torque.copy()
-        torque[:, joint] -= size[0] * s.samples.q[:: s.thin, joint]
-        return replace(s, torque=torque, beside=tuple(read(other, size) for other in s.beside))
-
-    def tell(s: Snapshot, size: Array, error: Array) -> Suspicion:
-        own = s.base.idim.robot.joints[joint]
-        unit = "Nm/rad" if own.kind == "revolute" else "N/m"
-        much = f"{size[0]:.3g} ± {error[0]:.2g}" if error[0] > 0.0 else f"about {size[0]:.3g}"
-        return Suspicion(
-            "spring",
-            f"a spring of {much} {unit} pulls at {own.name}",
-            Reading.plain(n).changed(lambda known: read(known, size)),
-            advice=f"add an [[element]] of kind 'spring' at {own.name}",
-            freedom=1,
-            error=float(error[0]),
-        )
-
-    return Family(read, tell, 1.0, np.inf)
 
 
 MOST_PERIODS, FEWEST = 100.0, 1.5

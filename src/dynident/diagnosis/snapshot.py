@@ -228,15 +228,27 @@ class Snapshot:
         Y = self.tau if torques is None else torques
         XY = np.array([self.motion.products(j, Y) for j in range(self.n)])
         YY = np.array([y.T @ y for y in (Y[rows] for rows in self.moving.T)])
-        beside = None
-        for other in self.beside:
-            beside = other.normal if beside is None else beside.and_those_of(other.normal)
-        return Moments(self.base, self.motion.XX, XY, YY, int(np.sum(self.moving)), beside)
+        rows = int(np.sum(self.moving))
+        return Moments(self.base, self.motion.XX, XY, YY, rows, self._normal_of_others)
 
     @cached_property
     def normal(self) -> Normal:
         """The least-squares problem of the log as it stands."""
-        return self.moments().read(np.eye(self.n))
+        tau, moving = self.tau, self.moving
+        Xy, squares = np.zeros((self.n, self.base.count)), np.zeros(self.n)
+        for j, (columns, X) in enumerate(self.motion.rows):
+            y = tau[moving[:, j], j]
+            Xy[j, columns], squares[j] = y @ X, y @ y
+        own = Normal(self.base, self.motion.XX, Xy, squares, int(np.sum(moving)))
+        others = self._normal_of_others
+        return own if others is None else own.and_those_of(others)
+
+    @property
+    def _normal_of_others(self) -> Normal | None:
+        found = None
+        for other in self.beside:
+            found = other.normal if found is None else found.and_those_of(other.normal)
+        return found
 
     @cached_property
     def brief(self) -> Snapshot:

@@ -13,6 +13,7 @@ import numpy as np
 
 from dynident.consistency.active import restriction, sensitivity
 from dynident.consistency.bootstrap import Bootstrap, bootstrap_covariance
+from dynident.consistency.disbelief import disbelieved
 from dynident.consistency.feasible_set import (
     FeasiblePoint,
     FeasibleSet,
@@ -449,5 +450,6 @@ def concluded(given: Setting, point: FeasiblePoint, found: Fitted) -> Estimate:
         restriction=active_words,
         warnings=tuple(warnings),
         informed=informed(admitted, point),
+        disbelieved=disbelieved(admitted, point),
         knowledge=given.knowledge,
     )

@@ -23,6 +23,7 @@ from dynident.regression.covariance import (
     Covariance,
     ScoreRows,
     bartlett_sum,
+    filtered_correlation,
     identity,
     independent_sum,
     prewhitened_series,
@@ -32,7 +33,7 @@ from dynident.regression.covariance import (
 )
 from dynident.regression.problem import Regression
 from dynident.regression.scatter import Scatter, lack_of_fit, scatter_of, scatter_sum
-from dynident.regression.statistics import Residuals, automatic_lag, whiteness_rejected
+from dynident.regression.statistics import LAGS, Residuals, automatic_lag, whiteness_rejected
 
 
 @dataclass(frozen=True)
@@ -89,19 +90,47 @@ def sandwich(scores: Scores, gain: Array) -> Spread:
     Weighted by these very sigmas it is ``(X^T Omega^-1 X)^-1`` of ardiani2024, eq. (9), and
     ``(Z^T X)^-1 Z^T Omega Z (X^T Z)^-1`` of instruments, eq. (12) where Pi is the identity.
     """
-    half = gain @ white_root(scores).T
+    half = gain @ white_root(scores, scores.sigma).T
     return Spread(WHITE, half @ half.T)
 
 
-def white_root(scores: Scores) -> Array:
+def white_root(scores: Scores, sigma: Array) -> Array:
     """F of ``S = F^T F`` where errors are white with a sigma per group."""
     rows = scores.rows
     factors = rows.instrument_factors if rows.instrumented else rows.factors
     z = rows.scores
     return np.vstack([
         g.factor[:, :z] * (s / w**2)
-        for g, s, w in zip(factors.groups, scores.sigma, scores.weights, strict=True)
+        for g, s, w in zip(factors.groups, sigma, scores.weights, strict=True)
     ])  # fmt: skip
+
+
+FILTERED = "white errors before the filters, a sigma per group"
+
+
+def filtered(scores: Scores, gain: Array) -> Spread:
+    """Errors that were white before the rows' filters, with a sigma per group.
+
+    The filter leaves them a density that is level over its passband, where the regressor's
+    columns have theirs, and none beyond: more at the columns' frequencies than white rows of the
+    same variance have. ``S`` is that of `sandwich` with the errors' density there,
+    ``sigma_g^2 (1 + 2 sum_k rho_gk)``, the rho being those of `filtered_correlation`: the
+    long-run variance of a sum (Newey and West 1987), known instead of estimated.
+    """
+    half = gain @ white_root(scores, filtered_sigma(scores)).T
+    return Spread(FILTERED, half @ half.T)
+
+
+def filtered_sigma(scores: Scores) -> Array:
+    """Standard deviations of white rows that are as dense as the errors in the passband."""
+    ratio = 1.0 + 2.0 * np.sum(filtered_correlation(scores.rows), axis=1)
+    return np.asarray(scores.sigma * np.sqrt(np.maximum(ratio, 0.0)))
+
+
+def as_filtered(scores: Scores) -> bool:
+    """Whether the residuals are as coloured as the filters alone leave them."""
+    expected = filtered_correlation(scores.rows)[:, :LAGS]
+    return not whiteness_rejected(scores.residuals.error, expected)
 
 
 def robust(scores: Scores, gain: Array) -> Spread:
@@ -147,6 +176,7 @@ def by_scatter(scores: Scores, gain: Array, found: Scatter) -> Spread:
 
 COVARIANCES: dict[str, Callable[[Scores, Array], Spread]] = {
     "sandwich": sandwich,
+    "filtered": filtered,
     "robust": robust,
     "bartlett": bartlett,
     "hac": hac,
@@ -165,11 +195,11 @@ class ErrorBars(Options):
         CovarianceName | None,
         "what the rows' errors are taken to be; unless told otherwise `scatter` where all logs are "
         "averaged over periods and the model leaves nothing but their noise, else `hac` where the "
-        "residuals are not white",
+        "residuals are not white but for what the filters do",
     ] = None
 
 
-def spread_of(scores: Scores, gain: Array, bars: ErrorBars, white: str = "sandwich") -> Spread:
+def spread_of(scores: Scores, gain: Array, bars: ErrorBars, white: str = "filtered") -> Spread:
     """The covariance of an estimate.
 
     Parameters
@@ -178,7 +208,8 @@ def spread_of(scores: Scores, gain: Array, bars: ErrorBars, white: str = "sandwi
     gain : ndarray, shape (base parameters, columns of the scores)
     bars : ErrorBars
     white : str
-        What is taken where the residuals are white and nothing else was asked for.
+        What is taken where the residuals are white, of `filtered` but for what the filters do,
+        and nothing else was asked for.
     """
     if bars.covariance is not None:
         return COVARIANCES[bars.covariance](scores, gain)
@@ -187,7 +218,8 @@ def spread_of(scores: Scores, gain: Array, bars: ErrorBars, white: str = "sandwi
         fit = lack_of_fit(scores.rows, scores.beta, scores.sigma, noise)
         if not fit.rejected:
             return by_scatter(scores, gain, noise)
-    if not whiteness_rejected(scores.residuals.error):
+    errors = scores.residuals.error
+    if as_filtered(scores) if white == "filtered" else not whiteness_rejected(errors):
         return COVARIANCES[white](scores, gain)
     found = hac(scores, gain)
     return Spread(f"{found.words} (residuals are not white)", found.matrix)
@@ -212,9 +244,11 @@ def redraw_of(scores: Scores, bars: ErrorBars, Pi: Array | None) -> tuple[Redraw
 
     chosen = bars.covariance
     if chosen is None:
-        chosen = "hac" if whiteness_rejected(scores.residuals.error) else "sandwich"
+        chosen = "filtered" if as_filtered(scores) else "hac"
     if chosen == "sandwich":
-        return normal_sums(of(white_root(scores))), WHITE
+        return normal_sums(of(white_root(scores, scores.sigma))), WHITE
+    if chosen == "filtered":
+        return normal_sums(of(white_root(scores, filtered_sigma(scores)))), FILTERED
     if chosen == "hac":
         stream, words = prewhitened_series(scores.stream)
         length, words = 1, f"scores prewhitened by {words}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from dynident.conic.active_set import Certificate
 from dynident.conic.cones import Cone
 from dynident.consistency.active import Restriction
+from dynident.consistency.disbelief import Disbelief
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
 from dynident.estimators.closed_loop import Simulation
@@ -114,6 +115,8 @@ class Estimate:
     informed : ndarray, shape (bodies, 3), or None
         Shares of each body's mass, first moment and inertia that the log tells, and not the
         prior; None without one.
+    disbelieved : tuple of Disbelief
+        Bodies that the log insists are far from those of the prior.
     shape : Shape or None
         Parameters that the torque is not linear in, where the method estimates any.
     track : Track or None
@@ -141,6 +144,7 @@ class Estimate:
     singular_values: Array | None = None
     essential: Essential | None = None
     informed: Array | None = None
+    disbelieved: tuple[Disbelief, ...] = ()
     shape: Shape | None = None
     track: Track | None = None
     fitted: Fitted | None = None

@@ -15,7 +15,7 @@ from dynident.core.files import refuse_unwritable, write_files
 from dynident.core.kept import Origin, fingerprint, packed, read_kept
 from dynident.core.options import Options
 from dynident.core.progress import Progress, silent
-from dynident.core.schema import Name
+from dynident.core.schema import File
 from dynident.estimators.ranges import Searchable
 
 SCHEMA = "dynident.search/1"
@@ -28,7 +28,7 @@ class Keeping(Options):
     """What ga and pf are stopped and gone on with."""
 
     search_state: Annotated[
-        Name | None,
+        File | None,
         "file of a search's state: it goes on from there where the file exists, and writes it "
         "every 10 s, when it is stopped and at its end",
     ] = None

@@ -19,7 +19,7 @@ from dynident.core.options import (
     options_of,
     positive,
 )
-from dynident.core.schema import Name, Number, one_of
+from dynident.core.schema import File, Name, Number, one_of
 from dynident.excitation.criteria import CRITERIA
 from dynident.excitation.trajectories import TRAJECTORIES, Family
 
@@ -123,7 +123,7 @@ class Bounds(Options):
         tuple[Pair, ...], "pairs of links, or of a link and an obstacle, that may touch"
     ] = ()
     srdf: Annotated[
-        Name | None, "SRDF whose <disable_collisions> pairs of links are not watched either"
+        File | None, "SRDF whose <disable_collisions> pairs of links are not watched either"
     ] = None
     initial: Annotated[
         PerJoint | None, "position at which the trajectory begins; free unless given [rad or m]"

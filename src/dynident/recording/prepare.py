@@ -332,127 +332,57 @@ def prepare(
 
 def prepared(recording: Recording, wanted: Preparation) -> Samples:
     """The same, by options that stand together."""
-    bandwidth = wanted.bandwidth
-    n, rate = recording.q.shape[1], recording.rate
-    nyquist = 0.5 * rate
-    notes = list(recording.warnings)
-    if bandwidth is None:
-        bandwidth = min(BANDWIDTH, nyquist / (2.0 * POSITION_FACTOR))
-        notes.append(
-            f"{recording.name}: no joint bandwidth was given; {bandwidth:g} Hz is assumed "
-            "(set bandwidth)"
-        )
-    called = recording.name
-    band = per_joint(bandwidth, n, f"{called}: bandwidth")
-    position = per_joint(
-        wanted.position_hz or tuple(POSITION_FACTOR * b for b in band), n, f"{called}: position_hz"
-    )
-    torque = per_joint(
-        wanted.torque_hz or tuple(TORQUE_FACTOR * b for b in band), n, f"{called}: torque_hz"
-    )
-    # refused before a filter is designed that no memory holds
-    lengths = [stop - start for start, stop in recording.segments]
-    longest_run = max(lengths)
-    for kind, values in (("torque", torque), ("position", position)):
-        if min(values) * longest_run < rate:
-            raise InputError(
-                f"{called}: {longest_run} samples at {rate:g} Hz are too short for a {kind} filter "
-                f"at {min(values):g} Hz; raise bandwidth or {kind}_hz, or check the unit of time"
-            )
-    if max(position) >= nyquist:
-        notes.append(
-            f"{recording.name}: the position cutoff of {max(position):g} Hz is at or above the "
-            f"Nyquist frequency of {nyquist:g} Hz, so positions are not filtered there"
-        )
-    runs = tuple(
-        run for run, length in zip(recording.segments, lengths, strict=True) if length >= SHORTEST
-    )
-    if not runs:
-        raise InputError(f"{called}: has {longest_run} samples in a run; {SHORTEST} are needed")
-    if len(runs) < len(lengths):
-        lost = sum(length for length in lengths if length < SHORTEST)
-        notes.append(f"{called}: runs of fewer than {SHORTEST} samples dropped, {lost} together")
-    median = wanted.median
-    if median is not None and median > min(stop - start for start, stop in runs):
-        raise InputError(f"{called}: median = {median} is longer than the log")
-    if wanted.derivatives == "measured" and recording.dq is None:
-        raise InputError(f"{recording.name}: derivatives = 'measured', but the log has no dq")
-
-    slow = per_joint(wanted.drop_below, n, f"{called}: drop_below")
+    cutoffs, assumed = cutoffs_of(recording, wanted)
+    runs, dropped = long_runs(recording, wanted)
+    notes = [*recording.warnings, *assumed, *dropped]
     if wanted.period != "none":
-        return _mean_period(recording, wanted, runs, (band, position, torque, slow), notes)
-    q = np.empty_like(recording.q)
-    moving = np.zeros(q.shape, dtype=bool)
-    dq, ddq = np.empty_like(q), np.empty_like(q)
+        return _mean_period(recording, wanted, runs, cutoffs, notes)
+    motion = filtered_motion(recording, wanted, runs, cutoffs.position)
+    moving = np.zeros(recording.q.shape, dtype=bool)
     for start, stop in runs:
-        run = slice(start, stop)
-        q[run] = by_cutoff(without_outliers(recording.q[run], median), position, rate)
-        dq[run], ddq[run] = differences(q[run], rate)
-        if wanted.derivatives == "measured" and recording.dq is not None:
-            dq[run] = by_cutoff(recording.dq[run], position, rate)
-            if recording.ddq is not None:
-                ddq[run] = by_cutoff(recording.ddq[run], position, rate)
-            else:
-                ddq[run] = differences(dq[run], rate)[0]
-        moving[run] = moving_joints(dq[run], slow, recording.drives)
-
+        moving[start:stop] = moving_joints(motion[1][start:stop], cutoffs.slow, recording.drives)
     base = asked = None
     if recording.base is not None:
         measured = wanted.derivatives == "measured"
-        base = base_motion(
-            recording.base, runs, len(q), rate, max(position), measured, recording.name
-        )
+        around = (runs, len(moving), recording.rate, max(cutoffs.position))
+        base = base_motion(recording.base, *around, measured, recording.name)
         told = (recording.base.asked_position, recording.base.asked_orientation)
-        if any(each is not None for each in told) and any(each is None for each in told):
+        if recording.base.asked is not None:
+            asked = base_motion(recording.base.asked, *around, False, recording.name)
+        elif any(each is not None for each in told):
             notes.append(
                 f"{recording.name}: what was asked of the base takes its position and its "
                 "orientation, baseref_px ... baseref_qw; what the log has of them is not used"
             )
-        if recording.base.asked is not None:
-            asked = base_motion(
-                recording.base.asked, runs, len(q), rate, max(position), False, recording.name
-            )
-    filters = tuple(DecimationFilter.design(hz, rate, wanted.decimation) for hz in torque)
-    margin = max(2, *(edge(hz, rate) for hz in position))
-    longest = 2 * max(f.half for f in filters) + 1
-    segments = []
-    for start, stop in runs:
-        if stop - start - 2 * margin >= longest:
-            segments.append((start + margin, stop - margin))
-        else:
-            notes.append(
-                f"{recording.name}: samples {start}-{stop} are too short for the filters and "
-                "are not fitted"
-            )
-    if not segments:
-        raise InputError(
-            f"{recording.name}: {len(q)} samples at {rate:g} Hz are too short for a torque filter "
-            f"at {min(torque):g} Hz (it needs {longest + 2 * margin}); raise bandwidth or torque_hz"
-        )
-    for array in (q, dq, ddq, moving):
+    filters = tuple(
+        DecimationFilter.design(hz, recording.rate, wanted.decimation) for hz in cutoffs.torque
+    )
+    segments, short = clear_of_edges(recording, runs, cutoffs, filters)
+    for array in (*motion, moving):
         array.setflags(write=False)  # ours, and so they are not copied
+    q, dq, ddq = motion
     return Samples(
         name=recording.name,
-        rate=rate,
+        rate=recording.rate,
         q=q,
         dq=dq,
         ddq=ddq,
         tau=recording.tau,
         measured=recording.q,
-        segments=tuple(segments),
+        segments=segments,
         runs=runs,
         filters=filters,
-        bandwidth=band,
-        position_hz=position,
-        drop_below=slow,
+        bandwidth=cutoffs.bandwidth,
+        position_hz=cutoffs.position,
+        drop_below=cutoffs.slow,
         moving=moving,
         decimation=wanted.decimation,
-        median=median,
+        median=wanted.median,
         derivatives=wanted.derivatives,
         qref=recording.qref,
         dqref=recording.dqref,
         mended=recording.mended,
-        warnings=tuple(notes),
+        warnings=(*notes, *short),
         joints=recording.joints,
         temp=recording.temp,
         known=recording.known,
@@ -468,11 +398,169 @@ def prepared(recording: Recording, wanted: Preparation) -> Samples:
     )
 
 
+@dataclass(frozen=True)
+class Cutoffs:
+    """What a preparation leaves open, per joint.
+
+    Attributes
+    ----------
+    bandwidth, position, torque : tuple of float
+        [Hz]
+    slow : tuple of float
+        Speeds below which rows are not fitted [rad/s or m/s].
+    """
+
+    bandwidth: tuple[float, ...]
+    position: tuple[float, ...]
+    torque: tuple[float, ...]
+    slow: tuple[float, ...]
+
+
+def cutoffs_of(recording: Recording, wanted: Preparation) -> tuple[Cutoffs, list[str]]:
+    """Cutoffs of a recording, and what is to be said of them.
+
+    Raises
+    ------
+    InputError
+        When a list is not one a joint, or a cutoff is so low that the recording is shorter than
+        its period: before a filter is designed that no memory holds.
+    """
+    name, n, rate = recording.name, recording.q.shape[1], recording.rate
+    nyquist = 0.5 * rate
+    bandwidth, notes = wanted.bandwidth, []
+    if bandwidth is None:
+        bandwidth = min(BANDWIDTH, nyquist / (2.0 * POSITION_FACTOR))
+        notes.append(
+            f"{name}: no joint bandwidth was given; {bandwidth:g} Hz is assumed (set bandwidth)"
+        )
+    band = per_joint(bandwidth, n, f"{name}: bandwidth")
+    found = Cutoffs(
+        band,
+        per_joint(
+            wanted.position_hz or tuple(POSITION_FACTOR * b for b in band),
+            n,
+            f"{name}: position_hz",
+        ),
+        per_joint(
+            wanted.torque_hz or tuple(TORQUE_FACTOR * b for b in band), n, f"{name}: torque_hz"
+        ),
+        per_joint(wanted.drop_below, n, f"{name}: drop_below"),
+    )
+    longest = max(stop - start for start, stop in recording.segments)
+    for kind, values in (("torque", found.torque), ("position", found.position)):
+        if min(values) * longest < rate:
+            raise InputError(
+                f"{name}: {longest} samples at {rate:g} Hz are too short for a {kind} filter "
+                f"at {min(values):g} Hz; raise bandwidth or {kind}_hz, or check the unit of time"
+            )
+    if max(found.position) >= nyquist:
+        notes.append(
+            f"{name}: the position cutoff of {max(found.position):g} Hz is at or above the "
+            f"Nyquist frequency of {nyquist:g} Hz, so positions are not filtered there"
+        )
+    return found, notes
+
+
+def long_runs(
+    recording: Recording, wanted: Preparation
+) -> tuple[tuple[tuple[int, int], ...], list[str]]:
+    """Runs without gaps that are long enough to be filtered, and what is to be said of others.
+
+    Raises
+    ------
+    InputError
+        When there is none, or none that the wanted median fits into, or a signal is missing.
+    """
+    name, median = recording.name, wanted.median
+    lengths = [stop - start for start, stop in recording.segments]
+    runs = tuple(
+        run for run, length in zip(recording.segments, lengths, strict=True) if length >= SHORTEST
+    )
+    if not runs:
+        raise InputError(f"{name}: has {max(lengths)} samples in a run; {SHORTEST} are needed")
+    if median is not None and median > min(stop - start for start, stop in runs):
+        raise InputError(f"{name}: median = {median} is longer than the log")
+    if wanted.derivatives == "measured" and recording.dq is None:
+        raise InputError(f"{name}: derivatives = 'measured', but the log has no dq")
+    lost = sum(length for length in lengths if length < SHORTEST)
+    dropped = f"{name}: runs of fewer than {SHORTEST} samples dropped, {lost} together"
+    return runs, [dropped] if lost else []
+
+
+def filtered_motion(
+    recording: Recording,
+    wanted: Preparation,
+    runs: tuple[tuple[int, int], ...],
+    cutoffs: tuple[float, ...],
+) -> tuple[Array, Array, Array]:
+    """Filtered positions and their derivatives, run by run.
+
+    Parameters
+    ----------
+    recording : Recording
+    wanted : Preparation
+    runs : tuple of (start, stop)
+    cutoffs : tuple of float
+        Of positions, per joint [Hz].
+
+    Returns
+    -------
+    q, dq, ddq : ndarray, shape (samples, n)
+    """
+    rate = recording.rate
+    q = np.empty_like(recording.q)
+    dq, ddq = np.empty_like(q), np.empty_like(q)
+    for start, stop in runs:
+        run = slice(start, stop)
+        q[run] = by_cutoff(without_outliers(recording.q[run], wanted.median), cutoffs, rate)
+        dq[run], ddq[run] = differences(q[run], rate)
+        if wanted.derivatives == "measured" and recording.dq is not None:
+            dq[run] = by_cutoff(recording.dq[run], cutoffs, rate)
+            if recording.ddq is not None:
+                ddq[run] = by_cutoff(recording.ddq[run], cutoffs, rate)
+            else:
+                ddq[run] = differences(dq[run], rate)[0]
+    return q, dq, ddq
+
+
+def clear_of_edges(
+    recording: Recording,
+    runs: tuple[tuple[int, int], ...],
+    cutoffs: Cutoffs,
+    filters: tuple[DecimationFilter, ...],
+) -> tuple[tuple[tuple[int, int], ...], list[str]]:
+    """What of each run the edges of the filters leave to be fitted, and what is to be said.
+
+    Raises
+    ------
+    InputError
+        When no run is long enough.
+    """
+    name, rate = recording.name, recording.rate
+    margin = max(2, *(edge(hz, rate) for hz in cutoffs.position))
+    longest = 2 * max(f.half for f in filters) + 1
+    segments, notes = [], []
+    for start, stop in runs:
+        if stop - start - 2 * margin >= longest:
+            segments.append((start + margin, stop - margin))
+        else:
+            notes.append(
+                f"{name}: samples {start}-{stop} are too short for the filters and are not fitted"
+            )
+    if not segments:
+        raise InputError(
+            f"{name}: {len(recording.q)} samples at {rate:g} Hz are too short for a torque filter "
+            f"at {min(cutoffs.torque):g} Hz (it needs {longest + 2 * margin}); raise bandwidth or "
+            "torque_hz"
+        )
+    return tuple(segments), notes
+
+
 def _mean_period(
     recording: Recording,
     wanted: Preparation,
     runs: tuple[tuple[int, int], ...],
-    per_joint: tuple[tuple[float, ...], ...],
+    cutoffs: Cutoffs,
     notes: list[str],
 ) -> Samples:
     """The mean period of a recording that repeats.
@@ -482,8 +570,7 @@ def _mean_period(
     recording : Recording
     wanted : Preparation
     runs : tuple of (start, stop)
-    per_joint : tuple of tuple of float
-        Bandwidths, cutoffs of position and torque, slow speeds.
+    cutoffs : Cutoffs
     notes : list of str
         So far.
     """
@@ -501,23 +588,24 @@ def _mean_period(
         raise InputError(
             f"{recording.name}: has no torque to average over periods; leave period out"
         )
-    band, position, torque, slow = per_joint
     q = recording.q.copy()
     for start, stop in runs:
         q[start:stop] = without_outliers(q[start:stop], wanted.median)
     # one step for all joints divides the period: every part of it then has as many rows
-    step = min(DecimationFilter.design(hz, recording.rate, wanted.decimation).step for hz in torque)
+    step = min(
+        DecimationFilter.design(hz, recording.rate, wanted.decimation).step for hz in cutoffs.torque
+    )
     measured = wanted.derivatives == "measured"
     mean, more = averaging(
-        recording, q, runs, wanted.period, wanted.warmup, position, step, measured
+        recording, q, runs, wanted.period, wanted.warmup, cutoffs.position, step, measured
     )
     rate = mean.samples / mean.period
-    if min(torque) * mean.period < 1.0:
+    if min(cutoffs.torque) * mean.period < 1.0:
         raise InputError(
             f"{recording.name}: a period of {mean.period:g} s is too short for a torque filter at "
-            f"{min(torque):g} Hz; raise bandwidth or torque_hz"
+            f"{min(cutoffs.torque):g} Hz; raise bandwidth or torque_hz"
         )
-    filters = tuple(DecimationFilter.design(hz, rate, FINER * step) for hz in torque)
+    filters = tuple(DecimationFilter.design(hz, rate, FINER * step) for hz in cutoffs.torque)
     half = max(f.half for f in filters)
     # filters of one length see the same rows
     filters = tuple(
@@ -536,10 +624,10 @@ def _mean_period(
         segments=whole,
         runs=whole,
         filters=filters,
-        bandwidth=band,
-        position_hz=position,
-        drop_below=slow,
-        moving=moving_joints(means["dq"], slow, recording.drives),
+        bandwidth=cutoffs.bandwidth,
+        position_hz=cutoffs.position,
+        drop_below=cutoffs.slow,
+        moving=moving_joints(means["dq"], cutoffs.slow, recording.drives),
         decimation=wanted.decimation,
         median=wanted.median,
         derivatives=wanted.derivatives,

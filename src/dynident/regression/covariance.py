@@ -15,8 +15,9 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.jit import inner
+from dynident.recording.filters import DecimationFilter
 from dynident.regression.problem import Regression
-from dynident.regression.statistics import autoregression
+from dynident.regression.statistics import LAGS, autoregression
 
 LONGEST_PAUSE = 100
 """Instants after which nothing is left of a correlation."""
@@ -189,6 +190,35 @@ def first_error(found: tuple[int, Array]) -> tuple[int, Array]:
     """Of what `summed` gives, the first error's."""
     first, u = found
     return first, u[0]
+
+
+def filtered_correlation(rows: Regression) -> Array:
+    """Autocorrelation of white noise behind the filter of each group, at lags 1, 2, ...
+
+    ``rho_k = sum_i h_i h_(i + k step) / sum_i h_i^2`` of the filter's taps h: what is white at
+    every sample is nearly white, but not quite, in the rows that are kept. Of several logs the
+    mean over their samples.
+
+    Returns
+    -------
+    ndarray, shape (groups, lags)
+        As many lags as some filter reaches over, and at least those that are tested.
+    """
+    share = np.array([len(log.q) for log in rows.samples]) / sum(len(log.q) for log in rows.samples)
+    reach = max((len(f.taps) - 1) // f.step for log in rows.samples for f in log.filters)
+    found = np.zeros((len(rows.groups), max(LAGS, reach)))
+    for log, weight in zip(rows.samples, share, strict=True):
+        known: list[tuple[DecimationFilter, Array]] = []
+        for g, row in enumerate(found):
+            # combinations of equations have the base's
+            own = log.filters[g if g < len(log.filters) else 0]
+            rho = next((rho for f, rho in known if f is own), None)
+            if rho is None:
+                past = np.correlate(own.taps, own.taps, "full")[len(own.taps) - 1 :: own.step]
+                rho = past[1:] / past[0]
+                known.append((own, rho))
+            row[: len(rho)] += weight * rho
+    return found
 
 
 def spent(rows: Regression) -> float:

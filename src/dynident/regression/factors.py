@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
+from scipy.linalg import lapack, solve_triangular
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Integers
 
 UNEXCITED = 1e7
 """Condition number of the scaled regressor above which the rows do not excite it."""
+CLEARLY = 100.0
+"""By how much a condition number that is only estimated has to be better than that."""
 
 
 def triangular(rows: Array) -> Array:
@@ -54,6 +58,11 @@ class GroupFactor:
     def of(self, factor: Array) -> GroupFactor:
         """The same rows with another factor."""
         return replace(self, factor=factor)
+
+    @cached_property
+    def columns(self) -> Integers:
+        """Parameters that act in the group."""
+        return np.flatnonzero(np.any(self.factor[:, :-1], axis=0))
 
     def squared_residual(self, beta: Array) -> float:
         """``||y - X beta||^2``."""
@@ -265,13 +274,27 @@ class System:
         norms[norms == 0.0] = 1.0
         return self.A / norms, norms
 
+    @cached_property
+    def regular(self) -> bool:
+        """Whether A is triangular, and so far from singular that no direction can be open."""
+        rows, columns = self.A.shape
+        if rows != columns or not columns or np.any(np.tril(self.A, -1)):
+            return False
+        # an estimate in the 1-norm, within a factor of a few and of the root of the columns
+        rcond, _ = lapack.dtrcon(self._scaled()[0])
+        return bool(rcond > CLEARLY / UNEXCITED)
+
     def solve(self, rcond: float = 1.0 / UNEXCITED) -> Array:
         """Least-squares estimate; of minimum scaled norm where the rows leave it open."""
+        if self.regular and rcond <= 1.0 / UNEXCITED:
+            return np.asarray(solve_triangular(self.A, self.b, check_finite=False))
         scaled, norms = self._scaled()
         return np.asarray(np.linalg.lstsq(scaled, self.b, rcond=rcond)[0] / norms)
 
     def inverse(self) -> Array:
         """Pseudo-inverse of A, open directions left out, shape (p, p)."""
+        if self.regular:
+            return np.asarray(lapack.dtrtri(self.A)[0])
         scaled, norms = self._scaled()
         return np.asarray(np.linalg.pinv(scaled, rcond=1.0 / UNEXCITED) / norms[:, None])
 

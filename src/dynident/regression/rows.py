@@ -194,6 +194,9 @@ class MotionRows:
 
     def passes(self) -> Iterator[Iterator[Rows]]:
         """Rows of each log, kept where they are few."""
+        if not np.any(self.base.shift):
+            yield from self.unshifted()
+            return
         shifts = [self.base.shift[columns] for columns in self.columns]
         for log in self.unshifted():
             yield (shifted(rows, shifts) for rows in log)

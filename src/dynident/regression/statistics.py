@@ -100,20 +100,38 @@ def autocorrelation(error: Array, lags: int) -> Array:
     return autocovariance(error, lags)[1:] * (len(error) / power)
 
 
-def whiteness(error: Array, lags: int = LAGS) -> TestResult:
-    """Ljung-Box test that a residual is white.
+def whiteness(error: Array, lags: int = LAGS, expected: Array | None = None) -> TestResult:
+    """Ljung-Box test that a residual is white, or has the autocorrelation that is expected.
 
-    ``Q = r (r + 2) sum_k rho_k^2 / (r - k)``, chi-squared with `lags` degrees of freedom.
+    ``Q = r (r + 2) sum_k (rho_k - expected_k)^2 / (r - k)``, chi-squared with `lags` degrees of
+    freedom; of small correlations, with which the variance of rho_k is still about 1 / r.
+
+    Parameters
+    ----------
+    error : ndarray, shape (r,)
+    lags : int
+    expected : ndarray, shape (lags,), optional
+        Zero unless told otherwise.
     """
     r = len(error)
     rho = autocorrelation(error, lags)
+    if expected is not None:
+        rho = rho - expected
     q = float(r * (r + 2) * np.sum(rho**2 / (r - np.arange(1, lags + 1)))) if r > lags else 0.0
     return TestResult("the residual is white", q, float(special.chdtrc(lags, q)), f"chi2({lags})")
 
 
-def whiteness_rejected(errors: tuple[Array, ...]) -> bool:
-    """Whether any joint's residual is not white, at 1 % over all joints (Bonferroni)."""
-    tests = [whiteness(e) for e in errors if len(e) > LAGS]
+def whiteness_rejected(errors: tuple[Array, ...], expected: Array | None = None) -> bool:
+    """Whether any joint's residual is not white, at 1 % over all joints (Bonferroni).
+
+    Parameters
+    ----------
+    errors : tuple of ndarray
+    expected : ndarray, shape (joints, LAGS), optional
+        Autocorrelation that each has where its noise was white before the filter.
+    """
+    known = [None] * len(errors) if expected is None else expected
+    tests = [whiteness(e, LAGS, k) for e, k in zip(errors, known, strict=True) if len(e) > LAGS]
     return bool(tests) and min(t.p_value for t in tests) * len(tests) < SIGNIFICANCE
 
 

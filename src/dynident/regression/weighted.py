@@ -29,7 +29,7 @@ def weighted_solution(factors: Factors) -> tuple[Array, Array, int]:
     for iteration in range(1, MAX_ITERATIONS + 1):
         system = factors.weighted(sigma)
         beta = system.solve()
-        new = group_sigma(factors, beta, sigma)
+        new = residual_sigma(factors, beta, sigma, system)
         settled = np.all(np.abs(new - sigma) <= TOLERANCE * new)
         sigma = new
         if settled:
@@ -38,20 +38,25 @@ def weighted_solution(factors: Factors) -> tuple[Array, Array, int]:
 
 
 def group_sigma(factors: Factors, beta: Array, weights: Array) -> Array:
-    """Standard deviation of each group's error.
+    """Standard deviation of each group's error: `residual_sigma` with the weights' own system."""
+    return residual_sigma(factors, beta, weights, factors.weighted(weights))
+
+
+def residual_sigma(factors: Factors, beta: Array, weights: Array, system: System) -> Array:
+    """Standard deviation of each group's error, from the system that the weights make.
 
     ``sigma_j^2 = ||e_j||^2 / (r_j - h_j)`` with the leverage ``h_j`` of the group's rows
     under the weights that gave beta: the share of the parameters spent on them. Sums over all
     groups of one noise.
     """
-    system = factors.weighted(weights)
     inverse = system.inverse()
     kinds = {noise: k for k, noise in enumerate(dict.fromkeys(factors.shared))}
     place = [kinds[noise] for noise in factors.shared]
     squares, freedom, rows = np.zeros((3, len(kinds)))
     largest = np.sqrt(np.max(factors.squared_torques / np.maximum(1.0, factors.counts)))
     for k, group, weight in zip(place, factors.groups, weights, strict=True):
-        leverage = float(np.sum((group.factor[:, :-1] @ inverse / weight) ** 2))
+        own = group.columns
+        leverage = float(np.sum((group.factor[:, own] @ inverse[own] / weight) ** 2))
         squares[k] += group.squared_residual(beta)
         freedom[k] += group.rows - leverage
         rows[k] += group.rows

@@ -86,7 +86,12 @@ def _from_urdf(path: Path, floating: bool, locked: dict[str, float]) -> Robot:
 
 
 def _from_toml(path: Path, floating: bool, locked: dict[str, float]) -> Robot:
-    spec = validated(RobotSpec, read_toml(path), path)
+    data = read_toml(path)
+    if isinstance(data.get("robot"), dict):
+        of = data["robot"].get("file")
+        here = f", in {path.parent / of}" if isinstance(of, str) else ""
+        raise InputError(f"{path}: is a study, not a robot: its robot is key robot.file{here}")
+    spec = validated(RobotSpec, data, path)
     floating = floating or spec.floating
     if floating and spec.base is not None:
         raise InputError(f"{path}: key 'base' is of a fixed base; a floating base's pose is logged")

@@ -11,7 +11,7 @@ import numpy as np
 from dynident.core.errors import InputError, SectionError
 from dynident.core.makers import given_to, maker_section
 from dynident.core.options import option_section, table
-from dynident.core.schema import Name, Spec, one_of
+from dynident.core.schema import File, Name, Spec, one_of
 from dynident.excitation.clearance import OBSTACLES, Obstacle
 from dynident.excitation.options import FAMILIES, Shape
 from dynident.excitation.trajectories import Trajectory
@@ -36,7 +36,7 @@ class ObstacleKind(Spec):
     kind: Annotated[Name, one_of(OBSTACLES)]
     name: Name | None = None
     links: tuple[Name, ...] = ()
-    file: Name | None = None
+    file: File | None = None
 
 
 class ExcitationKind(Spec):
@@ -51,8 +51,8 @@ class ExcitationKind(Spec):
         Likewise.
     """
 
-    task: Name | None = None
-    srdf: Name | None = None
+    task: File | None = None
+    srdf: File | None = None
 
 
 if TYPE_CHECKING:

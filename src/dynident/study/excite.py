@@ -96,7 +96,7 @@ def read_task(path: Path, robot: Robot, settings: PrepareSection) -> Reference:
                 f"{path}: moves {reference.q.shape[1]} joints, the robot has {robot.n}"
             )
         return reference
-    samples = study_samples(LogSection(files=str(path)), robot, settings, torque=False)
+    samples = study_samples(LogSection(files=(str(path),)), robot, settings, torque=False)
     chosen = np.concatenate([np.arange(start, stop) for start, stop in samples.segments])
     return Reference(samples.rate, samples.q[chosen], samples.dq[chosen], samples.ddq[chosen])
 

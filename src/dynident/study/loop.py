@@ -17,7 +17,7 @@ from dynident.core.errors import InputError, SectionError
 from dynident.core.errors import section as placed
 from dynident.core.makers import given_to, maker_section
 from dynident.core.options import PerJoint, option_section, per_joint, table
-from dynident.core.schema import Name, Number, Spec, one_of
+from dynident.core.schema import File, Name, Number, Spec, one_of
 from dynident.core.text import nearest
 from dynident.estimators.closed_loop import Simulation
 from dynident.recording.prepare import Samples
@@ -80,7 +80,7 @@ class ReferenceKind(Spec):
 
     kind: Annotated[Name, one_of((*OF_LOGS, *MADE))] = "log"
     lag: PerJoint | None = None
-    file: Name | None = None
+    file: File | None = None
 
 
 class LoopSection(Spec):
@@ -97,7 +97,7 @@ class LoopSection(Spec):
     """
 
     parameters: dict[str, Number] = Field(default_factory=dict)
-    result: Name | None = None
+    result: File | None = None
 
     def options(self) -> dict[str, Any]:
         """What was given of the options of `Simulation`."""

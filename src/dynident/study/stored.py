@@ -38,7 +38,7 @@ from dynident.results.terms import joint_terms, simulable
 from dynident.results.urdf import standard_urdf
 from dynident.robot.model import Equations
 from dynident.study.loop import build_simulation
-from dynident.study.study import LogSection, Study, listed, study_idim, study_robot, study_samples
+from dynident.study.study import LogSection, Study, study_idim, study_robot, study_samples
 
 Finite = Annotated[Number, Field(gt=-1e30, lt=1e30)]
 """A number whose squares and products are finite too."""
@@ -519,7 +519,7 @@ def relocated(section: LogSection, files: Sequence[str]) -> LogSection:
     InputError
         When the number of files differs.
     """
-    old = listed(section.files)
+    old = section.files
     if len(files) != len(old):
         raise InputError(
             f"{','.join(files)}: the result's log has {len(old)} files side by side; give as "

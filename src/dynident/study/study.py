@@ -14,15 +14,18 @@ from dynident.core.arrays import frozen
 from dynident.core.errors import InputError
 from dynident.core.options import Options, chosen, option_section, table
 from dynident.core.schema import (
+    File,
     Flag,
     Name,
     Number,
     OneOf,
     Spec,
     Vector3,
+    files_in,
     one_of,
     read_toml,
     validated,
+    with_files,
 )
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators import ESTIMATORS
@@ -41,7 +44,7 @@ from dynident.robot import load_robot
 from dynident.robot.contacts import ContactSpec, with_contacts
 from dynident.robot.cut import beyond
 from dynident.robot.model import Robot
-from dynident.robot.spec import DriveSpec, TransmissionSpec
+from dynident.robot.spec import DriveSpec, RobotSpec, TransmissionSpec
 from dynident.study.constraints import ConstraintSection, build_constraints
 from dynident.study.elements import ElementSection, build_elements
 from dynident.study.excitation import ExcitationSection, ObstacleSection
@@ -107,7 +110,7 @@ class RobotSection(Spec):
     drive : tuple of DriveSpec
     """
 
-    file: Name
+    file: File
     friction: Friction = "coulomb-viscous"
     rotor: Flag | None = None
     gravity: Vector3 | None = None
@@ -118,6 +121,14 @@ class RobotSection(Spec):
     drive: tuple[DriveSpec, ...] = ()
 
 
+Files = Annotated[
+    tuple[File, ...],
+    Field(min_length=1),
+    BeforeValidator(lambda given: (given,) if isinstance(given, str) else given),
+]
+"""One file or several."""
+
+
 class LogFiles(Spec):
     """``[[log]]``: files of one recording and where its signals are.
 
@@ -125,8 +136,8 @@ class LogFiles(Spec):
 
     Attributes
     ----------
-    files : str or tuple of str
-        Relative to the study.
+    files : tuple of str
+        Relative to the study; a file may give one by its name alone.
     use : {"identify", "validate"}
     rate : float, optional
         [Hz], where there is no time column.
@@ -144,7 +155,7 @@ class LogFiles(Spec):
     name : str, optional
     """
 
-    files: Name | Annotated[tuple[Name, ...], Field(min_length=1)]
+    files: Files
     use: Literal["identify", "validate"] = "identify"
     rate: Annotated[Number, Field(gt=0.0)] | None = None
     columns: dict[str, Column | tuple[Column, ...]] | None = None
@@ -274,59 +285,22 @@ def read_study(path: str | Path, use: str | None = "identify") -> Study:
         One line with the file, the key and what is valid there.
     """
     path = Path(path)
-    study = validated(Study, read_toml(path), path)
+    data = read_toml(path)
+    if "robot" not in data and data.keys() & RobotSpec.model_fields.keys():
+        raise InputError(f"{path}: is a robot, not a study: give it as --robot, with --log")
+    study = validated(Study, data, path)
     if use is not None and not any(log.use == use for log in study.log):
         raise InputError(f'{path}: no [[log]] has use = "{use}"')
     try:
         build_constraints(study.constraint)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    here = path.parent
-    robot = study.robot.model_copy(update={"file": str(here / study.robot.file)})
-    logs = tuple(
-        log.model_copy(update={"files": tuple(str(here / f) for f in listed(log.files))})
-        for log in study.log
-    )
-    simulation = study.simulation
-    if simulation.result is not None:
-        simulation = simulation.model_copy(update={"result": str(here / simulation.result)})
-    reference = study.reference
-    if reference.file is not None:
-        reference = reference.model_copy(update={"file": str(here / reference.file)})
-    identify = study.identify
-    kept = getattr(identify, "search_state", None)
-    if kept is not None:
-        identify = identify.model_copy(update={"search_state": str(here / kept)})
-    obstacles = tuple(
-        each if each.file is None else each.model_copy(update={"file": str(here / each.file)})
-        for each in study.obstacle
-    )
-    excitation = study.excitation
-    beside = {"task": excitation.task, "srdf": excitation.srdf}
-    excitation = excitation.model_copy(
-        update={key: str(here / file) for key, file in beside.items() if file is not None}
-    )
-    return study.model_copy(
-        update={
-            "robot": robot,
-            "log": logs,
-            "excitation": excitation,
-            "identify": identify,
-            "simulation": simulation,
-            "reference": reference,
-            "obstacle": obstacles,
-        }
-    )
+    return with_files(study, lambda name: str(path.parent / name))
 
 
 def anywhere(study: Study) -> Study:
     """The study with absolute file names, for a result that may be moved."""
-    robot = study.robot.model_copy(update={"file": str(Path(study.robot.file).resolve())})
-    logs = tuple(
-        log.model_copy(update={"files": tuple(str(Path(f).resolve()) for f in listed(log.files))})
-        for log in study.log
-    )
-    return study.model_copy(update={"robot": robot, "log": logs})
+    return with_files(study, lambda name: str(Path(name).resolve()))
 
 
 def inputs_of(study: Study) -> tuple[str | Path, ...]:
@@ -338,19 +312,7 @@ def inputs_of(study: Study) -> tuple[str | Path, ...]:
         When the robot's file cannot be read.
     """
     source = study_robot(study).source
-    files = (file for log in study.log for file in listed(log.files))
-    named = study.simulation.result, study.excitation.task, study.excitation.srdf
-    return (
-        study.robot.file,
-        *files,
-        *(() if source is None else (source,)),
-        *(file for file in named if file is not None),
-    )
-
-
-def listed(files: str | tuple[str, ...]) -> tuple[str, ...]:
-    """One file or several, always as a tuple."""
-    return (files,) if isinstance(files, str) else files
+    return (*files_in(study), *(() if source is None else (source,)))
 
 
 def study_robot(study: Study) -> Robot:
@@ -427,7 +389,7 @@ def study_recording(section: LogSection, robot: Robot, torque: bool = True) -> R
     InputError
     """
     recording = read_log(
-        listed(section.files),
+        section.files,
         robot,
         rate=section.rate,
         columns=section.columns,

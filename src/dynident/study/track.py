@@ -34,7 +34,7 @@ from dynident.regression.problem import Problem
 from dynident.regression.weighted import weighted_solution
 from dynident.robot.model import Robot
 from dynident.study.stored import StoredResult, relocated
-from dynident.study.study import LogSection, Study, listed, study_idim, study_recording, study_robot
+from dynident.study.study import LogSection, Study, study_idim, study_recording, study_robot
 
 SCHEMA = "dynident.track/1"
 STANDARD_INPUT = "standard input"
@@ -599,7 +599,7 @@ def track(
             refuse_mending(section)
             name = STANDARD_INPUT
             if stream is None:
-                name = source or ",".join(listed(section.files) if section is not None else ())
+                name = source or ",".join(section.files if section is not None else ())
                 stream = opened = open_text(name)
             if rate is None and section is not None:
                 rate = section.rate
