@@ -24,8 +24,10 @@ from robots import EXAMPLES, urdf
 from dynident.cli import run
 from dynident.cli.identify import write_output
 from dynident.core.arrays import Array
+from dynident.core.errors import InputError
 from dynident.dynamics.contacts import contact_motion
 from dynident.recording.floating import from_rpy, matrices
+from dynident.recording.read import read_log
 from dynident.results import plots
 from dynident.results.figures import FitFigure, JointError
 from dynident.results.html import html_report
@@ -163,6 +165,23 @@ def test_a_base_may_be_logged_in_many_ways(
     found = fitted(tmp_path, change(whole), log, **parts)
     assert found.base.count == 118
     assert off(found, made) < bound
+
+
+def test_a_base_may_have_a_reference(tmp_path: Path, made: Made, whole: Columns) -> None:
+    """Its quaternion has the order of the base's, and may flip."""
+    asked = {
+        name.replace("base_", "baseref_"): own
+        for name, own in flipped(whole).items()
+        if name.startswith(("base_p", "base_q"))
+    }
+    base = read_log(written(tmp_path, {**whole, **asked}), made.robot).base
+    assert base is not None
+    assert base.asked is not None
+    np.testing.assert_allclose(base.asked.position, base.position)
+    np.testing.assert_allclose(matrices(base.asked.orientation), matrices(base.orientation))
+    wrong = {**asked, "baseref_qx": 3.0 + asked["baseref_qx"]}
+    with pytest.raises(InputError, match=r"columns\.baseref_orientation"):
+        read_log(written(tmp_path, {**whole, **wrong}), made.robot)
 
 
 def world_forces(made: Made) -> Callable[[str, Array], Array]:

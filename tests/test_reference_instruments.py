@@ -15,9 +15,11 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.instrumental import reference_motion
+from dynident.recording.floating import matrices
 from dynident.recording.recording import Recording
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
+from dynident.simulation.afloat import turned
 
 NOISE = 5e-4
 """White, of all joints' positions [rad]."""
@@ -121,3 +123,73 @@ def test_logs_without_a_reference_or_with_one_that_stands_are_refused():
     still = replace(recording, qref=np.zeros_like(recording.q))
     with pytest.raises(ComputationError, match="the reference does not resemble the measured"):
         di.identify(Problem(robot, di.prepare(still, 5.0)), "ref-iv")
+
+
+def asked(log: Recording) -> Recording:
+    """The log of a base that follows its own reference as well as it does."""
+    base = log.base
+    assert base is not None
+    assert base.position is not None
+    assert base.orientation is not None
+    away, turn = (
+        waves(np.random.default_rng(seed), len(log.q), 3, log.rate, size)[0]
+        for seed, size in ((2, 0.002), (3, 0.005))
+    )
+    own = replace(
+        base,
+        asked_position=base.position + away,
+        asked_orientation=turned(base.orientation, turn),
+    )
+    return replace(log, base=own)
+
+
+def shaky(log: Recording) -> Recording:
+    """A base whose pose alone is logged, with noise."""
+    rng, base = np.random.default_rng(5), log.base
+    assert base is not None
+    assert base.position is not None
+    assert base.orientation is not None
+    off, turn = rng.normal(size=(2, len(log.q), 3))
+    pose = {
+        "position": base.position + 4e-4 * off,
+        "orientation": turned(base.orientation, 1e-3 * turn),
+    }
+    return replace(
+        log, dq=None, ddq=None, base=replace(base, twist=None, acceleration=None, **pose)
+    )
+
+
+def test_noise_of_a_base_that_has_a_reference_is_no_bias():
+    """One draw: the bias is four times the scatter, which instruments of the joints alone leave."""
+    log = walked("full")
+    rows, truth = problem(shaky(log), bandwidth=10.0, position_hz=50.0)
+    joints = ESTIMATORS["ref-iv"](rows)
+    rows, truth = problem(shaky(asked(log)), bandwidth=10.0, position_hz=50.0)
+    both = ESTIMATORS["ref-iv"](rows)
+    assert "the base's motion as measured" in joints.message
+    assert "instruments from the logged reference of joints and base" in both.message
+    assert np.linalg.norm(both.beta - truth) < 0.25 * np.linalg.norm(joints.beta - truth)
+
+
+def test_the_reference_of_a_base_is_differentiated_as_its_pose_was():
+    log = walked("full")
+    rows, _ = problem(asked(log), bandwidth=25.0, position_hz=1e4)
+    (samples,) = rows.samples
+    q, dq, _ = reference_motion(samples)
+    off = q[:, :3] - samples.q[:, :3]
+    away = waves(np.random.default_rng(2), len(q), 3, log.rate, 0.002)
+    assert np.allclose(off, away[0], atol=1e-6)
+    R = matrices(q[:, 3:7])
+    speed = np.einsum("tij,tj->ti", R, dq[:, :3]) - np.einsum(
+        "tij,tj->ti", matrices(samples.q[:, 3:7]), samples.dq[:, :3]
+    )
+    inner = slice(5, -5)
+    assert np.allclose(speed[inner], away[1][inner], atol=2e-4)
+
+
+def test_half_of_a_reference_of_a_base_is_none():
+    log = asked(walked("full"))
+    half = replace(log, base=replace(log.base, asked_orientation=None))
+    samples = di.prepare(half, bandwidth=10.0)
+    assert samples.asked is None
+    assert any("baseref_px ... baseref_qw" in note for note in samples.warnings)

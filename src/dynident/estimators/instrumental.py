@@ -161,7 +161,7 @@ def referenced(problem: Problem, inner: Inner) -> Stepped:
 def reference_motion(log: Samples) -> tuple[Array, Array, Array]:
     """What was asked of the joints, filtered and differentiated as the positions were.
 
-    Of a base, of which nothing is asked, the measured motion.
+    Of a base, of which the log does not say what was asked, the measured motion.
 
     Raises
     ------
@@ -175,6 +175,10 @@ def reference_motion(log: Samples) -> tuple[Array, Array, Array]:
         )
     q, dq, ddq = log.q.copy(), log.dq.copy(), log.ddq.copy()
     joints = np.s_[-log.qref.shape[1] :]
+    if log.asked is not None and q.shape[1] > log.qref.shape[1]:
+        # it is no proper acceleration, which gravity would be taken from
+        pose, twist, acceleration = log.asked.motion(np.zeros(3))
+        q[:, :7], dq[:, :6], ddq[:, :6] = pose, twist, acceleration
 
     def smooth(signal: Array) -> Array:
         # a mean period is made of harmonics below the cutoff
@@ -193,8 +197,9 @@ def reference_motion(log: Samples) -> tuple[Array, Array, Array]:
 def reference_words(problem: Problem) -> str:
     """Whence instruments of logged references are, and what they leave as it was measured."""
     words = "instruments from the logged reference"
-    if all(log.base is None or log.base.still for log in problem.samples):
-        return words
+    moving = [log for log in problem.samples if log.base is not None and not log.base.still]
+    if all(log.asked is not None for log in moving):
+        return f"{words} of joints and base" if moving else words
     return f"{words} of the joints; the base's motion as measured: bias by its noise remains"
 
 

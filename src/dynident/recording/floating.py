@@ -28,8 +28,12 @@ BASE: dict[str, tuple[str, ...]] = {
     "base_twist": ("base_vx", "base_vy", "base_vz", "base_wx", "base_wy", "base_wz"),
     "base_acceleration": ("base_ax", "base_ay", "base_az", "base_dwx", "base_dwy", "base_dwz"),
     "imu": ("imu_wx", "imu_wy", "imu_wz", "imu_ax", "imu_ay", "imu_az"),
+    "baseref_position": ("baseref_px", "baseref_py", "baseref_pz"),
+    "baseref_orientation": ("baseref_qx", "baseref_qy", "baseref_qz", "baseref_qw"),
 }
 """Signals of a base and the columns that hold them by themselves."""
+ORIENTATIONS = ("base_orientation", "baseref_orientation")
+"""Those that are quaternions."""
 UNNORMALISED = 0.02
 """Length of a quaternion beside one from which it is no rounding."""
 TURNS = np.radians(1.0)
@@ -105,6 +109,8 @@ class Base:
         By which its axes were turned to the base's.
     fixed : bool
         Whether the base stands, with its axes along the world's.
+    asked_position, asked_orientation : ndarray, shapes (samples, 3) and (samples, 4), or None
+        Where the base was asked to be.
     """
 
     position: Array | None = None
@@ -116,6 +122,15 @@ class Base:
     mount: Array | None = None
     turn: Array | None = None
     fixed: bool = False
+    asked_position: Array | None = None
+    asked_orientation: Array | None = None
+
+    @property
+    def asked(self) -> Base | None:
+        """The base as it was asked to move; None where the log does not have all of that."""
+        if self.asked_position is None or self.asked_orientation is None:
+            return None
+        return Base(self.asked_position, self.asked_orientation)
 
     def __post_init__(self) -> None:
         for label in SAMPLED:
@@ -132,7 +147,10 @@ class Base:
         return replace(self, **cut)
 
 
-SAMPLED = ("position", "orientation", "twist", "acceleration", "gyro", "force")
+SAMPLED = (
+    "position", "orientation", "twist", "acceleration", "gyro", "force", "asked_position",
+    "asked_orientation",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -237,9 +255,10 @@ def logged_base(
         return None
     if wanted.base == "fixed":
         return Base(fixed=True)
-    quaternion = signals.get("base_orientation")
-    if quaternion is not None:
-        quaternion = oriented(quaternion, wanted.quaternion)
+    quaternion, asked = (
+        None if label not in signals else oriented(signals[label], wanted.quaternion)
+        for label in ORIENTATIONS
+    )
     twist, acceleration = signals.get("base_twist"), signals.get("base_acceleration")
     if wanted.base_axes == "world" and (twist is not None or acceleration is not None):
         if quaternion is None:
@@ -267,6 +286,8 @@ def logged_base(
         force,
         np.array(wanted.imu_position),
         from_rpy(wanted.imu_rpy),
+        asked_position=signals.get("baseref_position"),
+        asked_orientation=asked,
     )
     known = any(getattr(base, label) is not None for label in SAMPLED)
     return base if known else None

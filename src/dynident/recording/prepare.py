@@ -145,6 +145,8 @@ class Samples:
         A contact that is slower touches, where nothing else says so [m/s].
     locked : mapping of str to float
         Joints that were held at a value [rad or m].
+    asked : BaseMotion or None
+        Of a floating robot, what was asked of its base.
     kept : ndarray of bool, shape (samples,), or None
         Samples at which rows may be centred, where these are not all (`only`).
     """
@@ -182,6 +184,7 @@ class Samples:
     contact_speed: float = 0.02
     tared: bool = False
     locked: Mapping[str, float] = field(default_factory=dict)
+    asked: BaseMotion | None = None
     kept: Booleans | None = None
 
     def __post_init__(self) -> None:
@@ -338,13 +341,19 @@ def prepared(recording: Recording, wanted: Preparation) -> Samples:
     moving = np.zeros(recording.q.shape, dtype=bool)
     for start, stop in runs:
         moving[start:stop] = moving_joints(motion[1][start:stop], cutoffs.slow, recording.drives)
-    base = None
+    base = asked = None
     if recording.base is not None:
         measured = wanted.derivatives == "measured"
-        cutoff = max(cutoffs.position)
-        base = base_motion(
-            recording.base, runs, len(moving), recording.rate, cutoff, measured, recording.name
-        )
+        around = (runs, len(moving), recording.rate, max(cutoffs.position))
+        base = base_motion(recording.base, *around, measured, recording.name)
+        told = (recording.base.asked_position, recording.base.asked_orientation)
+        if recording.base.asked is not None:
+            asked = base_motion(recording.base.asked, *around, False, recording.name)
+        elif any(each is not None for each in told):
+            notes.append(
+                f"{recording.name}: what was asked of the base takes its position and its "
+                "orientation, baseref_px ... baseref_qw; what the log has of them is not used"
+            )
     filters = tuple(
         DecimationFilter.design(hz, recording.rate, wanted.decimation) for hz in cutoffs.torque
     )
@@ -379,6 +388,7 @@ def prepared(recording: Recording, wanted: Preparation) -> Samples:
         known=recording.known,
         torque=recording.torque,
         base=base,
+        asked=asked,
         wrenches=recording.wrenches,
         touching=recording.touching,
         equations=recording.equations,

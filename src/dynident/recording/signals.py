@@ -23,6 +23,7 @@ from dynident.recording.clock import (
 )
 from dynident.recording.floating import (
     BASE,
+    ORIENTATIONS,
     Base,
     Floating,
     logged_base,
@@ -233,7 +234,7 @@ def sampled(places: Places, request: Request) -> Piece:
     for signal in list(raw):
         # one signal at a time, so that a long log never stands in memory twice
         values = raw.pop(signal)
-        if signal == "base_orientation":
+        if signal in ORIENTATIONS:
             values = without_flips(values)  # between q and -q lies no rotation
         values = onto_clock(values, clock)
         if signal in PER_JOINT and places.absent:
@@ -258,8 +259,11 @@ def _taken(places: Places, request: Request) -> tuple[dict[str, Array], Clock, t
         ([spot], time[:, None], False) for spot, time in zip(places.times, stamps, strict=True)
     ]
     columns += [(places.signals[signal], values, True) for signal, values in signals.items()]
-    if "base_orientation" in signals:
-        _mark_no_rotations(request, places.signals["base_orientation"], signals, merger.there)
+    for signal in ORIENTATIONS:
+        if signal in signals:
+            _mark_no_rotations(
+                request, places.signals[signal], signals[signal], merger.there, signal
+            )
     kept, cut = _kept(request, columns, merger.there, stamps[:1])
     if len(kept) < samples:
         stamps = [values[kept] for values in stamps]
@@ -283,7 +287,7 @@ def _taken(places: Places, request: Request) -> tuple[dict[str, Array], Clock, t
 
 
 def _mark_no_rotations(
-    request: Request, origin: Sequence[Spot], signals: dict[str, Array], there: Booleans
+    request: Request, origin: Sequence[Spot], values: Array, there: Booleans, signal: str
 ) -> None:
     """Make quaternions that are no rotations no numbers, so that they are cut; or refuse them.
 
@@ -291,7 +295,6 @@ def _mark_no_rotations(
     ------
     InputError
     """
-    values = signals["base_orientation"]
     bad = no_rotations(values) & there
     if not bad.any():
         return
@@ -303,7 +306,7 @@ def _mark_no_rotations(
         table, index = origin[0]
         raise InputError(
             f"{table.place(sample, index)}: the base's quaternion has length {size:.4g} and is no "
-            f"rotation{others}; check columns.base_orientation; where poses are missing set "
+            f"rotation{others}; check columns.{signal}; where poses are missing set "
             "bad_rows = 'cut'"
         )
     values[bad] = np.nan

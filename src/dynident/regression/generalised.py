@@ -203,7 +203,7 @@ def cut_off(idim: Idim, log: Samples) -> Samples:
     wrenches = {name: own for name, own in log.wrenches.items() if name in names}
     touching = {name: own for name, own in log.touching.items() if name in names}
     limb = whole.of_joints(robot.joint_names)
-    return replace(limb, base=base, locked=own, wrenches=wrenches, touching=touching)
+    return replace(limb, base=base, asked=None, locked=own, wrenches=wrenches, touching=touching)
 
 
 def equations_of(robot: Robot, log: Samples) -> Equations:
