@@ -19,7 +19,7 @@ from dynident.diagnosis.springs import sure_spring
 from dynident.diagnosis.suspicion import Case, Reading, Suspicion, consistent, predicted
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.recording.mend import Mending, undone
+from dynident.recording.mend import Mending
 from dynident.recording.prepare import Samples
 from dynident.robot.model import Robot
 
@@ -161,12 +161,6 @@ class Explained:
     suspicion: Suspicion
     errors: Array
     normal: Normal
-
-    @property
-    def quickens(self) -> bool:
-        """Whether it undoes a low-pass of the torque."""
-        mending = self.suspicion.mending
-        return mending is not None and len(mending.undoing("tau")) > 1
 
 
 USUAL = "coulomb-viscous"
@@ -438,15 +432,13 @@ def best_explanation(
             explained.append(Explained(suspicion, left, found))
     if not explained:
         return unrelated_joint(snapshot, own, errors) if apart is None else None
+    least = min(mean(each.errors) for each in explained)
     known = snapshot.base.idim.robot.has_nominal
 
     files = [each.normal.file_error() if known else 0.0 for each in explained]
 
-    alike = as_in_the_log(snapshot, explained)
-    least = min(alike)
-
     def order(k: int) -> tuple[bool, int, bool, float]:
-        error, far = alike[k], files[k] > TIED**2 * min(files)
+        error, far = mean(explained[k].errors), files[k] > TIED**2 * min(files)
         return error > TIED * least, explained[k].suspicion.freedom, far, error
 
     explained = [explained[k] for k in sorted(range(len(explained)), key=order)]
@@ -464,39 +456,6 @@ def best_explanation(
         s.mending, s.unit, s.error, s.rate, s.gravity, quiet=quiet,
     )  # fmt: skip
     return finding, s.reading
-
-
-def as_in_the_log(snapshot: Snapshot, explained: Sequence[Explained]) -> list[float]:
-    """Errors of explanations, as if the noise were that of the log as it stands.
-
-    To undo a low-pass of the torque makes its noise larger. By how much, what the best of the
-    others leaves says, once the same is done to it.
-    """
-    errors = [mean(each.errors) for each in explained]
-    others = [k for k, each in enumerate(explained) if not each.quickens]
-    if not others or len(others) == len(explained):
-        return errors
-    best = explained[min(others, key=lambda k: errors[k])]
-    s = best.suspicion.reading.of(snapshot)
-    if s.course is None:
-        return errors
-    theta = s.base.standard(best.normal.system().solve())
-    rest = s.torque - s.base.idim.torque(theta, *s.course)
-    for k, each in enumerate(explained):
-        if each.quickens and each.suspicion.mending is not None:
-            polynomial = each.suspicion.mending.undoing("tau")
-            grown, torque = (undone(x, polynomial, s.rate) for x in (rest, s.torque))
-            now, then = (
-                mean(size(s, a) / size(s, b)) for a, b in ((rest, s.torque), (grown, torque))
-            )
-            errors[k] *= now / then
-    return errors
-
-
-def size(s: Snapshot, signal: Array) -> Array:
-    """Root mean square of each joint's signal over the rows that may be fitted."""
-    squares = np.sum(signal[s.instant] ** 2 * s.moving, axis=0)
-    return np.asarray(np.sqrt(np.maximum(squares, np.finfo(float).tiny)))
 
 
 def unrelated_joints(left: Array, n: int, touched: Booleans) -> bool:
