@@ -18,7 +18,8 @@ from dynident.cli import run
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.text import one_line
-from dynident.diagnosis.afloat import alike, examine_floating, lever, orders, turns
+from dynident.diagnosis.afloat import examine_floating
+from dynident.diagnosis.afloat_suspects import alike, lever, orders, turns
 from dynident.dynamics.contacts import contact_motion, pulled
 from dynident.dynamics.tree import Tree, build_tree
 from dynident.excitation.selection import Selecting, Selection, felt, select_blocks

@@ -19,7 +19,7 @@ from typing import Annotated
 
 import numpy as np
 from pydantic import Field
-from scipy import linalg, optimize
+from scipy import linalg
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
@@ -206,9 +206,11 @@ def bounded(state: Recursion, lower: Array, upper: Array) -> None:
     shape = state.beta[p:]
     if np.all((shape >= lower) & (shape <= upper)):
         return
+    from scipy.optimize import lsq_linear  # a tenth of a second that few runs need
+
     full = len(state.beta)
     R, z = state.R[:, :full], state.R[:, full]
-    found = optimize.lsq_linear(R[p:, p:], z[p:], (lower, upper), method="bvls")
+    found = lsq_linear(R[p:, p:], z[p:], (lower, upper), method="bvls")
     shape = np.clip(found.x, lower, upper)
     state.beta[p:] = shape
     state.beta[:p] = linalg.solve_triangular(R[:p, :p], z[:p] - R[:p, p:] @ shape)

@@ -106,6 +106,7 @@ def compare(
         ]
     if not all(own and other for own, other in folds):
         raise InputError(f"blocks of a {blocks}th are too short for the filters; ask for fewer")
+    refuse_empty(Problem(robot, fitted, frictions[0], study.robot.rotor), folds, blocks)
     pairs = [(method, friction) for method in methods for friction in frictions]
     candidates: list[Candidate] = []
     kinds: tuple[str, ...] = ()
@@ -194,6 +195,22 @@ def cut(logs: Sequence[Samples], spans: Sequence[Span]) -> tuple[Samples, ...]:
 def kind_of(group: RowGroup) -> str:
     """What errors of a group of rows are counted with: all that has its sigma."""
     return group.noise or group.name
+
+
+def refuse_empty(problem: Problem, folds: Sequence[Fold], blocks: int) -> None:
+    """Refuse blocks in which no equation of a floating robot's log lasts.
+
+    Raises
+    ------
+    InputError
+        With what such a log lacks.
+    """
+    try:
+        for fold in folds:
+            for logs in fold:
+                problem.on(logs)
+    except InputError as error:
+        raise InputError(f"{one_line(error)}; or ask for fewer blocks than {blocks}") from error
 
 
 def kinds_of(problem: Problem) -> tuple[str, ...]:
