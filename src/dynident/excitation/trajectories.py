@@ -13,16 +13,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import comb, factorial
-from typing import Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import Field
-from scipy.interpolate import BSpline, PPoly
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.makers import Read, Rows, Vector
 from dynident.simulation.reference import Reference
+
+if TYPE_CHECKING:
+    from scipy.interpolate import PPoly
 
 Positive = Annotated[float, Field(gt=0.0)]
 Count = Annotated[int, Field(ge=1, le=10_000)]
@@ -329,7 +332,7 @@ def ramp_piece(main: Part, at: float, start: float, stop: float) -> Pieces:
         v0,
         p0,
     ]
-    return Pieces(PPoly(np.array(rows)[:, None, :], np.array([start, stop])))
+    return Pieces(piecewise(np.array(rows)[:, None, :], np.array([start, stop])))
 
 
 def spline(duration: Positive = 10.0, intervals: Count = 12, knots: Vector | None = None) -> Family:
@@ -349,6 +352,8 @@ def spline(duration: Positive = 10.0, intervals: Count = 12, knots: Vector | Non
     InputError
         When knots are not increasing within the duration, or too few.
     """
+    from scipy.interpolate import BSpline  # a tenth of a second that few runs need
+
     inner = np.linspace(0.0, duration, intervals + 1)[1:-1]
     if knots is not None:
         inner = np.asarray(knots, dtype=float)
@@ -367,7 +372,7 @@ def spline(duration: Positive = 10.0, intervals: Count = 12, knots: Vector | Non
     x = np.concatenate([[0.0], inner, [duration]])
     functions = BSpline(t, join, 5)
     taylor = [functions.derivative(k)(x[:-1]) / factorial(k) for k in range(6)]
-    polynomial = PPoly(np.array(taylor[::-1]), x)
+    polynomial = piecewise(np.array(taylor[::-1]), x)
     scale = np.full(count - 4, duration / (len(inner) + 1))
     return Family("spline", (Pieces(polynomial),), scale, named("coefficient", count - 4))
 
@@ -413,7 +418,14 @@ def from_steps(kind: str, points: int, move: float, edges: Array, jerk: Array) -
         state = np.array(
             [p + h * v + h * h * a / 2 + h**3 * j / 6, v + h * a + h * h * j / 2, a + h * j]
         )
-    return moved(kind, points, move, PPoly(c, edges))
+    return moved(kind, points, move, piecewise(c, edges))
+
+
+def piecewise(c: npt.NDArray[np.floating], x: npt.NDArray[np.floating]) -> PPoly:
+    """Polynomials between breakpoints."""
+    from scipy.interpolate import PPoly  # a tenth of a second that few runs need
+
+    return PPoly(c, x)
 
 
 def moved(kind: str, points: int, move: float, way: PPoly) -> Family:
@@ -428,7 +440,7 @@ def moved(kind: str, points: int, move: float, way: PPoly) -> Family:
         c[-1, here, m] += 1.0
         x.extend(m * move + way.x[1:])
     scale = np.full(points, move)
-    return Family(kind, (Pieces(PPoly(c, np.array(x))),), scale, named("point", points))
+    return Family(kind, (Pieces(piecewise(c, np.array(x))),), scale, named("point", points))
 
 
 def quintic(duration: Positive = 10.0, points: Count = 8) -> Family:
@@ -463,7 +475,7 @@ def quintic(duration: Positive = 10.0, points: Count = 8) -> Family:
     x = h * np.arange(points)
     scale = np.concatenate([np.full(points, h), np.ones(points - 2)])
     words = (*named("point", points), *named("speed at point", points)[1:-1])
-    return Family("quintic", (Pieces(PPoly(c, x)),), scale, words)
+    return Family("quintic", (Pieces(piecewise(c, x)),), scale, words)
 
 
 def named(word: str, count: int) -> tuple[str, ...]:
