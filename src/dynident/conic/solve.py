@@ -48,8 +48,8 @@ ACCURATE = 1e-8
 ACCURATE_GAP = 1e-7
 """The same of the gap, over the criterion: less than a hundredth of a standard deviation."""
 ACCEPTED = 1e-7
-FEWEST_EACH = 8
-"""Right-hand sides that a thread is worth, which builds a solver of its own."""
+FEWEST_EACH, WORTHWHILE = 8, 50
+"""Right-hand sides, and unknowns, that a thread is worth, which builds a solver of its own."""
 SINGULAR = 1e-12
 """Diagonal of R over its largest below which there is no unique answer to polish."""
 
@@ -282,7 +282,7 @@ class Repeated:
     def minimisers(self, changes: Array, workers: int | None = None) -> Array:
         """The answers after changes of b.
 
-        Large problems are shared between threads: the solver works without the interpreter.
+        All but small problems are shared between threads: the solver works without the interpreter.
 
         Parameters
         ----------
@@ -301,7 +301,7 @@ class Repeated:
         """
         found = np.empty((len(changes), self.form.unknowns))
         if workers is None:
-            most = len(changes) // FEWEST_EACH if self.form.unknowns > LARGE else 1
+            most = len(changes) // FEWEST_EACH if self.form.unknowns > WORTHWHILE else 1
             workers = max(1, min(processors(), most))
 
         def work(first: int) -> None:
