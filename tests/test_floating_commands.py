@@ -77,6 +77,18 @@ def test_the_friction_behind_a_floating_log_is_recommended() -> None:
     assert found.bic[0] > found.bic[1] == 0.0
 
 
+def test_blocks_in_which_no_contacts_last_are_refused() -> None:
+    with pytest.raises(InputError, match=r"never last for .* or ask for fewer blocks than 5"):
+        compare(read_study(STUDY), ["wls"], [TRUE], 5)
+
+
+def test_friction_with_shapes_is_fitted_afloat() -> None:
+    problem = Problem(made().robot, [log()], "stribeck")
+    fit = identify(problem, "wls", doctor=False)
+    assert fit.identification[0].overall_percent < 1.0
+    assert fit.estimate.shape is not None
+
+
 def test_combinations_that_are_free_of_one_set_are_one_kind_of_rows() -> None:
     found = compared()
     assert found.kinds[:6] == tuple(f"base {part}" for part in ("fx", "fy", "fz", "mx", "my", "mz"))

@@ -34,13 +34,13 @@ RATE = 500.0
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
-def scene(name, noise=0.02, seconds=20.0, spread=(0.7, 1.6), coupled=True, rotor=None):
+def scene(name, noise=0.02, seconds=20.0, spread=(0.7, 1.6), coupled=True, rotor=None, n=3):
     """A log of an arm with some friction, the problem, its model and parameters."""
-    robot = toy.arm(3, coupled=coupled)
+    robot = toy.arm(n, coupled=coupled)
     idim = build_idim(robot, name, rotor)
     true = idim.shaped(np.linspace(*spread, len(idim.shape)) * np.array(idim.shape))
     theta = values(idim)
-    q, dq, ddq = toy.motion(3, seconds, 4, RATE)
+    q, dq, ddq = toy.motion(n, seconds, 4, RATE)
     tau = true.torque(theta, q, dq, ddq, conditions=true.follow(q, dq, RATE))
     tau = tau + noise * tau.std(axis=0) * np.random.default_rng(0).normal(size=tau.shape)
     log = Recording(rate=RATE, q=q, tau=tau, name="log")
@@ -289,7 +289,7 @@ def test_every_model_of_the_library_is_identified():
     for name, model in FRICTIONS.items():
         if model.law is None or "temperature" in model.needs:
             continue
-        problem, _, _ = scene(name, noise=0.05, seconds=6.0, coupled=False)
+        problem, _, _ = scene(name, noise=0.05, seconds=6.0, coupled=False, n=1)
         fit = di.identify(problem, doctor=False, bootstrap=0)
         assert fit.identification[0].overall_percent < 8.0, name
         assert fit.consistent
