@@ -235,8 +235,8 @@ def looked_at(
         telling = [k for k in pending if looks[k].findings]
         if not telling:
             break
-        alone = [k for k in telling if not looks[k].findings[0].against]
-        taken = alone or [min(telling, key=lambda k: looks[k].findings[0].share)]
+        alone = [k for k in telling if not looks[k].against]
+        taken = alone or [min(telling, key=lambda k: looks[k].share)]
         for k in taken:
             found[k], snapshots[k] = looks[k].findings, looks[k].log
             others = (i for i in range(len(snapshots)) if i != k)
@@ -270,11 +270,25 @@ def of_an_instant(base: BaseParameters) -> BaseParameters:
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """What is wrong with a log, and how it and the others read without that."""
+    """What is wrong with a log, and how it and the others read without that.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+        Of readings, before and after them what none explains.
+    log : Snapshot
+    others : tuple of Snapshot
+    against : bool
+        Whether the first reading shows against the others alone.
+    share : float
+        Of the error that it leaves; 1 without one.
+    """
 
     findings: tuple[Finding, ...]
     log: Snapshot
     others: tuple[Snapshot, ...]
+    against: bool
+    share: float
 
 
 def look(snapshot: Snapshot, others: tuple[Snapshot, ...], thorough: bool) -> Look:
@@ -296,7 +310,10 @@ def look(snapshot: Snapshot, others: tuple[Snapshot, ...], thorough: bool) -> Lo
     log = snapshot.samples.name
     lost = tuple(unrelated(log, snapshot.normal, findings))
     of_file = () if lost else tuple(of_the_file(log, snapshot.normal))
-    return Look((*of_file, *findings, *lost), snapshot, others)
+    every = (*of_file, *findings, *lost)
+    if not findings:
+        return Look(every, snapshot, others, False, 1.0)
+    return Look(every, snapshot, others, bool(findings[0].against), findings[0].share)
 
 
 def against(
