@@ -19,9 +19,9 @@ MOTION, TORQUE, REFERENCE = ("q", "dq", "ddq"), ("tau",), ("qref", "dqref")
 SIGNALS: dict[Signal, tuple[str, ...]] = {"q": MOTION, "tau": TORQUE, "qref": REFERENCE}
 """What `order` and `sign` speak of, with the signals that go along."""
 Filtered = Literal["q", "tau"]
-SETTLED = 0.5
-"""Of its times that are left out behind the start of a logger's filter: differences see the step
-there, but what undoes it needs no more, as it is right wherever the filter started."""
+SETTLED = 1.0
+"""Of its times that are left out behind the start of a logger's filter. What undoes it is right
+wherever the filter started, but its time is known to a few per cent: what is wrong by that decays."""
 FILTERED: tuple[Filtered, ...] = ("q", "tau")
 """What a logger may have low-passed, or written later than the rest."""
 
