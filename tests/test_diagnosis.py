@@ -220,7 +220,7 @@ def test_a_low_pass_of_the_logger_is_measured_and_undone(base, sound, name):
     np.testing.assert_allclose(found.mending.unfilter[which], wanted, rtol=0.01)
     mended = mend(hurt, Mending(unfilter={which: tuple(wanted)}))
     (start, stop) = mended.segments[0]
-    assert 0 < start < time * sound.rate  # what undoes it is right wherever the filter started
+    assert start == np.ceil(wanted[0] * sound.rate)  # one of its times
     slow = signal.butter(2, 20.0, fs=sound.rate, output="sos")
     left, right = (
         signal.sosfiltfilt(slow, x, axis=0)[start + 200 : stop - 200]

@@ -21,7 +21,7 @@ SIGNALS: dict[Signal, tuple[str, ...]] = {"q": MOTION, "tau": TORQUE, "qref": RE
 Filtered = Literal["q", "tau"]
 SETTLED = 1.0
 """Of its times that are left out behind the start of a logger's filter. What undoes it is right
-wherever the filter started, but its time is known to a few per cent: what is wrong by that decays."""
+wherever the filter started, but its time is known to a few per cent: what that errs by decays."""
 FILTERED: tuple[Filtered, ...] = ("q", "tau")
 """What a logger may have low-passed, or written later than the rest."""
 
