@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import combinations, permutations
 
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.diagnosis.afloat_scene import BASE, JOINTS, WRENCHES, Reading, Scene, Signals
+from dynident.diagnosis.suspicion import Suspected
 from dynident.dynamics.contacts import contact_motion
 from dynident.recording.floating import to_rpy
 from dynident.recording.mend import Mending
@@ -25,39 +25,8 @@ SCALES = {"in kN": 1000.0, "in kgf": 9.81, "1000 times too large": 1e-3}
 """Units that wrenches may have been logged in: what they are in N, or Nm."""
 
 
-@dataclass(frozen=True, eq=False)
-class Suspicion:
-    """What may be wrong with a log.
-
-    Attributes
-    ----------
-    diagnosis : str
-        Name in `DIAGNOSES`.
-    what : str
-        In words.
-    reading : callable
-        The log's signals as they would have been.
-    mending : Mending or None
-        What undoes it in the log's table.
-    advice : str
-        What else to do.
-    freedom : int
-        Numbers that were fitted for it.
-    """
-
-    diagnosis: str
-    what: str
-    reading: Reading
-    mending: Mending | None = None
-    advice: str = ""
-    freedom: int = 0
-
-    @property
-    def mend(self) -> str:
-        """What to do, in words."""
-        if self.mending is None:
-            return self.advice
-        return f"add {', '.join(self.mending.lines())} to [[log]]"
+Suspicion = Suspected[Reading]
+"""What may be wrong with a scene's signals."""
 
 
 def torque_signs(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:

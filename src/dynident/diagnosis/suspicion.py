@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from dynident.recording.mend import Mending, later, toml, undone
 from dynident.robot.model import Robot
 
 Change = Callable[[Snapshot], Snapshot]
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +90,8 @@ class Reading:
 
 
 @dataclass(frozen=True, eq=False)
-class Suspicion:
-    """What may be wrong.
+class Suspected(Generic[R]):
+    """What may be wrong, and the reading that undoes it: of a snapshot, or of other signals.
 
     Attributes
     ----------
@@ -97,45 +99,62 @@ class Suspicion:
         Name in `DIAGNOSES`.
     what : str
         In words: ``torque of elbow has the other sign``.
-    reading : Reading
+    reading : R
         What undoes it.
     mending : Mending or None
         The same for the log's table in a study.
+    advice : str
+        What else to do.
+    freedom : int
+        Numbers that were fitted for it: of what explains a log alike, the least is believed.
+    """
+
+    diagnosis: str
+    what: str
+    reading: R
+    mending: Mending | None = None
+    advice: str = ""
+    freedom: int = 0
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What undoes it in the log's table."""
+        return () if self.mending is None else self.mending.lines()
+
+    @property
+    def mend(self) -> str:
+        """What to do, in words."""
+        return f"add {', '.join(self.lines)} to [[log]]" if self.lines else self.advice
+
+
+@dataclass(frozen=True, eq=False)
+class Suspicion(Suspected[Reading]):
+    """What may be wrong with a snapshot.
+
+    Attributes
+    ----------
     unit : str, tuple of str, or None
         Of the positions, all or each, where that is what was wrong.
     rate : float or None
         Of the log, where that is what was wrong [Hz].
     gravity : tuple of float, or None
         Of the robot, where that is what was wrong [m/s^2].
-    advice : str
-        What else to do.
     error : float
         Largest standard error of what was measured; 0 for none.
-    freedom : int
-        Numbers that were fitted for it: of what explains a log alike, the least is believed.
     measure : callable, optional
         The same suspicion of a snapshot with its size and words; None if it is none.
     """
 
-    diagnosis: str
-    what: str
-    reading: Reading
-    mending: Mending | None = None
     unit: str | tuple[str, ...] | None = None
     rate: float | None = None
     gravity: tuple[float, ...] | None = None
-    advice: str = ""
     error: float = 0.0
-    freedom: int = 0
     measure: Callable[[Snapshot], Suspicion | None] | None = None
 
     @property
-    def mend(self) -> str:
-        """What to do, in words."""
-        lines = () if self.mending is None else self.mending.lines()
-        if self.unit is not None:
-            lines = (f"units = {{ q = {toml(self.unit)} }}",)
-        return f"add {', '.join(lines)} to [[log]]" if lines else self.advice
+    def lines(self) -> tuple[str, ...]:
+        """What undoes it in the log's table."""
+        return super().lines if self.unit is None else (f"units = {{ q = {toml(self.unit)} }}",)
 
 
 @dataclass(frozen=True, eq=False)
