@@ -343,7 +343,8 @@ def without_sign(case: Case) -> Iterator[Suspicion]:
     cutoffs = tuple(f.cutoff for f in log.filters)
     for j, name in enumerate(case.names):
         tau = np.concatenate([log.tau[a:b, j] for a, b in log.runs])
-        if j not in case.bad or not (np.min(tau) >= 0.0 or np.max(tau) <= 0.0):
+        one_way = np.min(tau) >= 0.0 or np.max(tau) <= 0.0
+        if j not in case.bad or not (one_way and has_corner(np.abs(tau))):
             continue
         sign = np.sign(log.dq[:: s.thin, j])
         for _ in range(SIGNED):
@@ -369,6 +370,15 @@ def without_sign(case: Case) -> Iterator[Suspicion]:
             advice=f"log the torque of {name} with its sign",
             freedom=1,
         )
+
+
+def has_corner(size: Array) -> bool:
+    """Whether a magnitude falls to zero within a sample, as that of what changes its sign does.
+
+    What only comes near zero turns there slowly.
+    """
+    least = int(np.argmin(size))
+    return bool(size[least] <= np.max(np.abs(np.diff(size[max(0, least - 1) : least + 2]))))
 
 
 def mountings(case: Case) -> Iterator[Suspicion]:

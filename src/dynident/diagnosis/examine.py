@@ -301,7 +301,7 @@ def look(snapshot: Snapshot, others: tuple[Snapshot, ...], thorough: bool) -> Lo
             break
         finding, reading = found
         read = reading.of(replace(snapshot, beside=others))  # a robot is that of all logs
-        if finding.quiet and followed(read, read.normal.system().solve()) > WHITE:
+        if finding.quiet and not only_noise(read):
             break  # so little torque has much in it that no model has
         findings.append(finding)
         snapshot, others = read.alone, read.beside
@@ -436,6 +436,8 @@ def best_explanation(
         suspicion = raw if raw.measure is None else raw.measure(snapshot)
         if suspicion is None:
             continue
+        if only_quiet(snapshot, errors, free) and not only_noise(suspicion.reading.of(snapshot)):
+            continue
         found = normal_of(snapshot, own, suspicion.reading)
         if not found.as_many_as(normal):
             continue
@@ -543,6 +545,11 @@ def normal_of(snapshot: Snapshot, own: Moments, reading: Reading) -> Normal:
     if reading.combines:
         return own.read(reading.torque)
     return reading.of(snapshot).normal
+
+
+def only_noise(s: Snapshot) -> bool:
+    """Whether noise is all that least squares leaves."""
+    return followed(s, s.normal.system().solve()) <= WHITE
 
 
 def followed(s: Snapshot, beta: Array) -> float:

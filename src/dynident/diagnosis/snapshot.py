@@ -31,37 +31,73 @@ PERIODS = 20.0
 
 
 @dataclass(frozen=True, eq=False)
+class Instants:
+    """Where a log is looked at, and which rows there may be fitted.
+
+    Attributes
+    ----------
+    samples : Samples
+        The log.
+    thin : int
+        Of so many samples of the log, one is kept.
+    place : ndarray of int, shape (instants,)
+        Kept sample of each.
+    turns : ndarray, shape (gears, n)
+        How all that rubs turns with the joints.
+    speeds : ndarray, shape (kept samples, n)
+        Of the joints.
+    settling : float
+        How long after the beginning of a segment they are not right [s].
+    """
+
+    samples: Samples
+    thin: int
+    place: Integers
+    turns: Array
+    speeds: Array
+    settling: float = 0.0
+
+    @property
+    def rate(self) -> float:
+        """Of the kept samples [Hz]."""
+        return self.samples.rate / self.thin
+
+    @cached_property
+    def moving(self) -> Booleans:
+        """Rows that may be fitted, shape (instants, n)."""
+        log, sample = self.samples, self.place * self.thin
+        found = log.moving[sample] & steady(self.speeds, self.place, self.rate, log, self.turns)
+        for start, _ in log.segments if self.settling else ():
+            begun = (sample >= start) & (sample < start + self.settling * log.rate)
+            found &= ~begun[:, None]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
 class Motion:
     """A motion of a robot at some instants, with the regressor along it.
 
     Attributes
     ----------
     base : BaseParameters
-    q, dq, ddq : ndarray, shape (instants, n)
-        Below the torque's cutoff.
-    moving : ndarray of bool, shape (instants, n)
-        Rows that may be fitted.
     packing : Packing
         Of the base parameters' columns.
+    at : Instants
+    q, dq, ddq : ndarray, shape (instants, n)
+        Below the torque's cutoff.
     """
 
     base: BaseParameters
+    packing: Packing
+    at: Instants
     q: Array
     dq: Array
     ddq: Array
-    moving: Booleans
-    packing: Packing
 
     @cached_property
     def rows(self) -> tuple[tuple[Integers, Array], ...]:
         """Per joint its columns among the base parameters, and its rows of the regressor there."""
-        packing = self.packing
-        packed = np.empty((len(self.q), packing.width))
-        self.base.idim.fill(packing, self.q, self.dq, self.ddq, packed)
-        return tuple(
-            (columns, packed[self.moving[:, j], entries])
-            for j, (entries, columns) in enumerate(packing.joints)
-        )
+        return tuple((columns, X[0]) for columns, X in rows_together([self]))
 
     @cached_property
     def XX(self) -> Array:
@@ -75,8 +111,28 @@ class Motion:
         """Of a joint's rows and torques at the instants, shape (p, m)."""
         columns, X = self.rows[joint]
         found = np.zeros((self.base.count, torques.shape[1]))
-        found[columns] = X.T @ torques[self.moving[:, joint]]
+        found[columns] = X.T @ torques[self.at.moving[:, joint]]
         return found
+
+
+def rows_together(motions: Sequence[Motion]) -> list[tuple[Integers, Array]]:
+    """Per joint its columns, and its rows along motions of one robot at the same instants.
+
+    Returns
+    -------
+    list of (ndarray of int, shape (k,), ndarray, shape (motions, rows, k))
+    """
+    base, packing, moving = motions[0].base, motions[0].packing, motions[0].at.moving
+    q, dq, ddq = (
+        np.concatenate([getattr(m, label) for m in motions]) for label in ("q", "dq", "ddq")
+    )
+    filled = np.empty((len(q), packing.width))
+    base.idim.fill(packing, q, dq, ddq, filled)
+    packed: Array = filled.reshape(len(motions), len(moving), packing.width)
+    return [
+        (columns, packed[:, moving[:, j], entries])
+        for j, (entries, columns) in enumerate(packing.joints)
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,28 +142,34 @@ class Snapshot:
     Attributes
     ----------
     motion : Motion
-    samples : Samples
-        The log.
-    thin : int
-        Of so many samples of the log, one is kept.
     torque : ndarray, shape (kept samples, n)
         Low-passed, of the whole log, so that it can be looked at later or earlier.
     course : ndarray, shape (3, kept samples, n), or None
         Position, velocity and acceleration of the whole log below the torque's cutoff; None where
         the motion is read otherwise than it is logged.
-    instant : ndarray of int, shape (instants,)
-        Kept sample of each.
     beside : tuple of Snapshot
         Of other logs of the same robot, which the same model has to explain.
     """
 
     motion: Motion
-    samples: Samples
-    thin: int
     torque: Array
     course: Array | None
-    instant: Integers
     beside: tuple[Snapshot, ...] = ()
+
+    @property
+    def samples(self) -> Samples:
+        """The log."""
+        return self.motion.at.samples
+
+    @property
+    def thin(self) -> int:
+        """Of so many samples of the log, one is kept."""
+        return self.motion.at.thin
+
+    @property
+    def instant(self) -> Integers:
+        """Kept sample of each instant, shape (instants,)."""
+        return self.motion.at.place
 
     @property
     def base(self) -> BaseParameters:
@@ -132,7 +194,7 @@ class Snapshot:
     @property
     def moving(self) -> Booleans:
         """Rows that may be fitted, shape (instants, n)."""
-        return self.motion.moving
+        return self.motion.at.moving
 
     @property
     def n(self) -> int:
@@ -142,7 +204,7 @@ class Snapshot:
     @property
     def rate(self) -> float:
         """Of the torque [Hz]."""
-        return self.samples.rate / self.thin
+        return self.motion.at.rate
 
     @property
     def tau(self) -> Array:
@@ -210,12 +272,8 @@ class Snapshot:
 
     def following(self, course: Array, settling: float = 0.0) -> Snapshot:
         """The same torques on another course of the motion, that settles first [s]."""
-        log, sample = self.samples, self.instant * self.thin
-        moving = log.moving[sample] & steady(course[1], self.instant, self.rate, log, self.base)
-        for start, _ in log.segments:
-            moving &= ((sample < start) | (sample >= start + settling * log.rate))[:, None]
-        motion = replace(self.motion, moving=moving)
-        return replace(self, motion=motion).along(*course[:, self.instant])
+        at = replace(self.motion.at, speeds=course[1], settling=settling)
+        return replace(self, motion=replace(self.motion, at=at)).along(*course[:, self.instant])
 
     def moments(self, torques: Array | None = None) -> Moments:
         """All that least squares needs of it, and of those beside it.
@@ -255,9 +313,9 @@ class Snapshot:
         """The same at fewer instants."""
         some = slice(None, None, max(1, len(self.instant) // BRIEF))
         m = self.motion
-        motion = Motion(m.base, m.q[some], m.dq[some], m.ddq[some], m.moving[some], m.packing)
-        beside = tuple(other.brief for other in self.beside)
-        return replace(self, motion=motion, instant=self.instant[some], beside=beside)
+        at = replace(m.at, place=m.at.place[some])
+        motion = Motion(m.base, m.packing, at, m.q[some], m.dq[some], m.ddq[some])
+        return replace(self, motion=motion, beside=tuple(other.brief for other in self.beside))
 
     @property
     def alone(self) -> Snapshot:
@@ -294,14 +352,10 @@ def take_snapshot(base: BaseParameters, samples: Samples, most: int = MOST) -> S
     sample = np.concatenate(
         [np.arange(start + step // 2, stop, step) for start, stop in samples.segments]
     )
-    instant = sample // thin
-    q, dq, ddq = (found[label][instant] for label in ("q", "dq", "ddq"))
-    moving = samples.moving[sample] & steady(
-        found["dq"], instant, samples.rate / thin, samples, base
-    )
-    motion = Motion(base, q, dq, ddq, moving, base.idim.packing(base.kept))
     course = np.array([found[label] for label in ("q", "dq", "ddq")])
-    return Snapshot(motion, samples, thin, found["tau"], course, instant)
+    at = Instants(samples, thin, sample // thin, turns_of(base), course[1])
+    motion = Motion(base, base.idim.packing(base.kept), at, *course[:, at.place])
+    return Snapshot(motion, found["tau"], course)
 
 
 def low_passed(signal: Array, samples: Samples, cutoffs: tuple[float, ...], thin: int) -> Array:
@@ -319,22 +373,26 @@ def at_places(signals: Array, places: Array) -> Array:
     return np.asarray((1.0 - share) * signals[low] + share * signals[low + 1])
 
 
-def steady(
-    dq: Array, instant: Integers, rate: float, samples: Samples, base: BaseParameters
-) -> Booleans:
+def turns_of(base: BaseParameters) -> Array:
+    """How all that rubs turns with the joints, shape (gears, n)."""
+    return np.array([gear.turns for gear in base.idim.gears]).reshape(-1, base.idim.robot.n)
+
+
+def steady(dq: Array, place: Integers, rate: float, samples: Samples, turns: Array) -> Booleans:
     """Instants about which all that rubs on a joint turns one way for as long as the filter looks.
 
     Coulomb friction turns within the filter elsewhere, and the sign at one instant is not what
     the filter makes of it. What hardly keeps any direction leaves no instants out.
     """
-    keep = np.ones((len(instant), dq.shape[1]), dtype=bool)
-    last = len(dq) - 1
-    for gear in base.idim.gears:
-        turned = np.cumsum(np.diff(np.sign(dq @ gear.turns), prepend=0.0) != 0.0)
-        for j in np.flatnonzero(gear.turns):
-            reach = int(np.ceil(REACH * rate / samples.filters[j].cutoff))
-            before, after = np.maximum(instant - reach, 0), np.minimum(instant + reach, last)
-            own = turned[before] == turned[after]
-            if np.mean(own) >= ENOUGH:
-                keep[:, j] &= own
+    keep = np.ones((len(place), dq.shape[1]), dtype=bool)
+    sign, last = np.sign(turns @ dq.T), len(dq) - 1
+    turned = np.zeros(sign.shape, dtype=np.int64)
+    np.cumsum(sign[:, 1:] != sign[:, :-1], axis=1, out=turned[:, 1:])
+    for j, filtered in enumerate(samples.filters):
+        reach = int(np.ceil(REACH * rate / filtered.cutoff))
+        before, after = np.maximum(place - reach, 0), np.minimum(place + reach, last)
+        for own in turned[turns[:, j] != 0.0]:
+            steadily = own[before] == own[after]
+            if np.mean(steadily) >= ENOUGH:
+                keep[:, j] &= steadily
     return keep
