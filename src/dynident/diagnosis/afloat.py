@@ -19,15 +19,13 @@ from dynident.diagnosis.afloat_scene import Reading, Scene, take_scene
 from dynident.diagnosis.afloat_suspects import DIAGNOSES, Suspicion
 from dynident.diagnosis.examine import (
     DOUBTFUL,
-    SOUND,
     TIED,
     USUAL,
     WORTH,
     Finding,
-    better,
-    mean,
 )
 from dynident.diagnosis.moments import Normal
+from dynident.diagnosis.screening import SOUND, better, mean
 from dynident.diagnosis.snapshot import FEW, MOST
 from dynident.diagnosis.suspicion import consistent
 from dynident.dynamics.base import BaseParameters, observed_base

@@ -14,7 +14,7 @@ from itertools import combinations, product
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import solve_triangular
 
 from dynident.core.arrays import Array
 from dynident.core.inertia import INERTIAL
@@ -352,7 +352,7 @@ def without_sign(case: Case) -> Iterator[Suspicion]:
             own = low_passed(signed[:, None], log, cutoffs[j : j + 1], s.thin)
             torque = s.torque.copy()
             torque[:, j] = own[:, 0]
-            theta = s.base.standard(replace(s, torque=torque).normal.system().solve())
+            theta = s.base.standard(replace(s, torque=torque).normal.system.solve())
             q, dq, ddq = (x[:: s.thin] for x in (log.q, log.dq, log.ddq))
             before, sign = sign, np.sign(idim.torque(theta, q, dq, ddq)[:, j])
             if np.array_equal(before, sign):
@@ -465,30 +465,39 @@ def rates(case: Case) -> Iterator[Suspicion]:
         )
 
 
-SCALES = np.geomspace(1.0 / 300.0, 300.0, 2001)
-"""Factors of a joint's torque that are tried."""
+SCALES, FINER = np.geomspace(1.0 / 300.0, 300.0, 201), np.geomspace(1.0 / 1.06, 1.06, 21)
+"""Factors of a joint's torque that are tried, and those about the best of them."""
 
 
 def torque_scales(case: Case) -> Iterator[Suspicion]:
     """The torque of one joint in another unit, or on the other side of its gear.
 
     The joint's rows lose weight as its torque grows. In the basis that makes the normal matrix
-    G the unit matrix and that joint's share of it diagonal, the error is a sum for each factor.
+    ``A^T A`` the unit matrix and that joint's share of it diagonal, the error is a sum for each
+    factor, over the directions that the joint sees.
     """
     normal = case.own.read(np.eye(case.n))
-    weights = normal.scale
-    G, lengths = scaled_normal(normal.XX, weights)
-    b = weights @ normal.Xy / lengths
+    weights, system = normal.scale, normal.system
     for j, name in enumerate(case.names):
         if weights[j] == 0.0:
             continue
-        own = weights[j] * normal.XX[j] / np.outer(lengths, lengths)
-        shares, basis = eigh(own, G)
-        part = basis.T @ (weights[j] * normal.Xy[j] / lengths)
-        rest = basis.T @ b - part
-        seen = 1.0 + shares * (SCALES[:, None] ** -2.0 - 1.0)
-        explained = (rest + part / SCALES[:, None]) ** 2 / np.maximum(seen, RIDGE)
-        factor = float(SCALES[int(np.argmax(np.sum(explained, axis=1)))])
+        columns, _ = case.snapshot.motion.rows[j]
+        known, lengths = scaled_normal(weights[j] * normal.XX[j][np.ix_(columns, columns)])
+        root = np.zeros((normal.base.count, len(columns)))
+        root[columns] = lengths[:, None] * np.linalg.cholesky(known)
+        root = solve_triangular(system.A, root, trans="T")
+        values, vectors = np.linalg.eigh(root.T @ root)
+        told = values > RIDGE
+        shares, basis = values[told], root @ (vectors[:, told] / np.sqrt(values[told]))
+        part = basis.T @ solve_triangular(system.A, weights[j] * normal.Xy[j], trans="T")
+        rest = basis.T @ system.b - part
+
+        factor = 1.0
+        for factors in (SCALES, FINER):
+            size = factor * factors
+            left = 1.0 + shares * (size[:, None] ** -2.0 - 1.0)
+            explained = (rest + part / size[:, None]) ** 2 / np.maximum(left, RIDGE)
+            factor = float(size[int(np.argmax(np.sum(explained, axis=1)))])
         torque = np.eye(case.n)
         torque[j, j] = factor
         yield Suspicion(

@@ -14,6 +14,17 @@ from dynident.core.options import Options
 from dynident.core.schema import Flag
 from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.moments import Moments, Normal
+from dynident.diagnosis.screening import (
+    CLEAR,
+    CONTRADICTED,
+    NO_ERROR,
+    SOUND,
+    better,
+    mean,
+    normal_of,
+    promising,
+    settles,
+)
 from dynident.diagnosis.snapshot import FEW, MOST, Snapshot, take_snapshot
 from dynident.diagnosis.springs import sure_spring
 from dynident.diagnosis.suspicion import Case, Reading, Suspicion, consistent, predicted
@@ -27,37 +38,22 @@ WORTH = 0.75
 """Share of the error that a finding has to leave at most."""
 WORTH_AGAINST = 0.9
 """The same where it settles what logs contradict each other."""
-ROUGH = 0.9
-"""How much smaller errors may seem at few instants."""
 WHITE = 0.3
 """Correlation of neighbouring residuals below which there is nothing to explain."""
 FITTED = 5
 """Suspects at most that are fitted with consistent bodies in passing."""
 SCREENED = 3
 """For each of these, how many are read at all instants, by what they leave at few."""
-SOUND = 0.005
-"""Mean relative error below which nothing is looked for."""
-NO_ERROR = 0.001
-"""The same of logs that are held against each other."""
 DOUBTFUL = 0.1
 """Relative error from which a joint may be another, or turned round."""
-CLEAR = 0.5
-"""Or share of one joint's error, where no other joint's grows."""
-CLOSE = 2
-"""Suspects of each diagnosis that are fitted with consistent bodies."""
 ROUNDS = 4
 """Findings at most."""
-CONTRADICTED = 1.2
-"""Error of consistent models over that of any from which the log contradicts them."""
 APART = 1.05
 """Error of one model of some logs over that of models of their own from which they disagree."""
 JOINT_APART = 1.25
 """The same of a joint."""
 TIED = 1.05
 """Errors over the smallest that are no worse: fewer fitted numbers, then the robot file, decide."""
-UNSETTLED, UNSETTLED_FITTED = 0.2, 0.05
-"""Share of the squared error by which logs contradict each other that may be left: by a reading
-as it is, and by one that has numbers fitted for it."""
 HOPELESS = 2.0
 """Error of least squares over that of the best explanation from which nothing more is fitted."""
 UNRELATED = 0.6
@@ -344,7 +340,7 @@ def unnoticed_spring(snapshot: Snapshot) -> tuple[Finding, Reading] | None:
         return None
     told = spring.suspicion(snapshot)
     read = told.reading.of(snapshot)
-    after = read.normal.system().solve()
+    after = read.normal.system.solve()
     if followed(read, after) > WHITE:
         return None
     errors = snapshot.normal.errors(spring.beta), read.normal.errors(after)
@@ -388,11 +384,6 @@ def unrelated(log: str, normal: Normal, findings: Sequence[Finding]) -> Iterator
         )
 
 
-def mean(errors: Array) -> float:
-    """Root mean square over the joints."""
-    return float(np.sqrt(np.mean(errors**2)))
-
-
 def best_explanation(
     snapshot: Snapshot, thorough: bool, apart: float | None = None
 ) -> tuple[Finding, Reading] | None:
@@ -422,7 +413,7 @@ def best_explanation(
     worth = WORTH if apart is None else WORTH_AGAINST
     unsettled = errors
     if only_quiet(snapshot, errors, np.zeros_like(errors)):
-        free = normal.system().solve()
+        free = normal.system.solve()
         if followed(snapshot, free) > WHITE:  # nothing but noise has to be left
             unsettled = np.minimum(errors, normal.errors(free))
     case = Case(snapshot, own, beta, errors, bad)
@@ -540,16 +531,9 @@ def only_quiet(snapshot: Snapshot, before: Array, after: Array) -> bool:
     return not np.any(loud & (after < WORTH_AGAINST * before))
 
 
-def normal_of(snapshot: Snapshot, own: Moments, reading: Reading) -> Normal:
-    """The least-squares problem under a reading; `own` are the moments of the log as it is."""
-    if reading.combines:
-        return own.read(reading.torque)
-    return reading.of(snapshot).normal
-
-
 def only_noise(s: Snapshot) -> bool:
     """Whether noise is all that least squares leaves."""
-    return followed(s, s.normal.system().solve()) <= WHITE
+    return followed(s, s.normal.system.solve()) <= WHITE
 
 
 def followed(s: Snapshot, beta: Array) -> float:
@@ -557,76 +541,3 @@ def followed(s: Snapshot, beta: Array) -> float:
     rest: Array = np.where(s.moving, s.tau - predicted(s, beta), 0.0)
     square = np.maximum(np.sum(rest**2, axis=0), np.finfo(float).tiny)
     return float(np.max(np.sum(rest[1:] * rest[:-1], axis=0) / square))
-
-
-def promising(
-    snapshot: Snapshot,
-    suspects: Sequence[Suspicion],
-    before: Array,
-    apart: float | None,
-    worth: float,
-    most: int,
-) -> list[tuple[Array, Suspicion]]:
-    """Suspects under which least squares leaves clearly less, the best first, few of a kind.
-
-    What has to be read along another motion is read at fewer instants first; of that, `most`
-    are looked at closely.
-    """
-    own, brief = snapshot.moments(), snapshot.brief
-    hopeful: list[tuple[float, Suspicion]] = []
-    fewer = mean(brief.normal.free_errors()) / max(mean(snapshot.normal.free_errors()), NO_ERROR)
-    rough = before * min(1.0, fewer) / ROUGH  # at few instants least squares leaves less
-    for suspicion in suspects:
-        if suspicion.reading.change is None:
-            hopeful.append((0.0, suspicion))
-            continue
-        read = suspicion.reading.of(brief).normal
-        first = read.free_errors()
-        if read.as_many_as(brief.normal) and better(first, rough, worth):
-            hopeful.append((mean(first), suspicion))
-    hopeful.sort(key=lambda each: each[0])
-    plain = sum(each[1].reading.change is None for each in hopeful)
-    found: list[tuple[Array, Suspicion]] = []
-    for _, suspicion in hopeful[: plain + most]:
-        errors = normal_of(snapshot, own, suspicion.reading).free_errors()
-        enough = better(errors, before, worth)
-        if enough and settles(errors, before, apart, suspicion.freedom):
-            found.append((errors, suspicion))
-    return closest(found)
-
-
-def better(errors: Array, before: Array, worth: float) -> bool:
-    """Whether errors are clearly smaller: on the whole, or of a joint without loss to others.
-
-    Parameters
-    ----------
-    errors, before : ndarray, shape (groups,)
-    worth : float
-        Share that is clear enough.
-    """
-    if mean(errors) <= worth * mean(before):
-        return True
-    clear = np.any((errors <= CLEAR * before) & (before > SOUND))
-    return bool(clear and np.all(errors <= 1.1 * before + SOUND))
-
-
-def settles(errors: Array, before: Array, apart: float | None, freedom: int) -> bool:
-    """Whether errors leave nothing, or little, of what logs contradict each other.
-
-    What has numbers fitted for it explains something of any contradiction, and has to explain
-    more of it.
-    """
-    if apart is None or mean(errors) <= CONTRADICTED * apart:
-        return True
-    share = UNSETTLED_FITTED if freedom else UNSETTLED
-    return mean(errors) ** 2 - apart**2 <= share * (mean(before) ** 2 - apart**2)
-
-
-def closest(suspects: list[tuple[Array, Suspicion]]) -> list[tuple[Array, Suspicion]]:
-    """The best of each diagnosis, the most promising first."""
-    found: dict[str, list[tuple[Array, Suspicion]]] = {}
-    for each in sorted(suspects, key=lambda s: mean(s[0])):
-        own = found.setdefault(each[1].diagnosis, [])
-        if len(own) < CLOSE:
-            own.append(each)
-    return sorted((each for own in found.values() for each in own), key=lambda s: mean(s[0]))

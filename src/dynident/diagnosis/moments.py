@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import block_diag, solve_triangular
@@ -21,11 +22,18 @@ LEAST_NOISE = 1e-12
 """Squared, of a row: the torque of all rows of a joint is 1."""
 
 
-def scaled_normal(XX: Array, weights: Array) -> tuple[Array, Array]:
-    """The joints' normal matrix with columns of unit length, and the lengths."""
-    G = np.tensordot(weights, XX, axes=1)
+def scaled_normal(G: Array) -> tuple[Array, Array]:
+    """A normal matrix with columns of unit length, and the lengths."""
     scale = np.sqrt(np.maximum(np.diag(G), np.finfo(float).tiny))
     return G / np.outer(scale, scale) + RIDGE * np.eye(len(G)), scale
+
+
+def triangular(G: Array, g: Array, square: float) -> System:
+    """Normal equations ``G x = g`` of rows with so large a right-hand side, squared."""
+    scaled, scale = scaled_normal(G)
+    L = np.linalg.cholesky(scaled)
+    b = np.asarray(solve_triangular(L, g / scale, lower=True, check_finite=False))
+    return System(np.asarray(L.T * scale), b, max(0.0, square - float(b @ b)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +88,7 @@ class Moments:
         """
         n, normal = len(torque), self.read(torque)
         w = normal.scale[:n]
-        scaled, scale = scaled_normal(normal.XX, normal.scale)
+        scaled, scale = scaled_normal(np.tensordot(normal.scale, normal.XX, axes=1))
         own = w[:, None, None] * self.XY[:, :, -count:]
         columns = own.transpose(1, 0, 2).reshape(len(scale), n * count) / scale[:, None]
         rest = (normal.scale @ normal.Xy) / scale
@@ -133,8 +141,12 @@ class Normal:
 
     def as_many_as(self, other: Normal) -> bool:
         """Whether few rows are lost against others, and of no joint all."""
-        none = (self.squares == 0.0) & (other.squares > 0.0)
-        return self.rows >= KEPT * other.rows and not np.any(none)
+        return other.is_matched_by(self.rows, self.squares)
+
+    def is_matched_by(self, rows: int, squares: Array) -> bool:
+        """Whether so many rows, with such squared torques, are not far fewer."""
+        none = (squares == 0.0) & (self.squares > 0.0)
+        return rows >= KEPT * self.rows and not np.any(none)
 
     @property
     def scale(self) -> Array:
@@ -143,14 +155,12 @@ class Normal:
         weights[self.squares == 0.0] = 0.0
         return weights
 
+    @cached_property
     def system(self) -> System:
         """All joints in one triangular system."""
         weights = self.scale
-        scaled, scale = scaled_normal(self.XX, weights)
-        L = np.linalg.cholesky(scaled)
-        A = np.asarray(L.T * scale, dtype=np.float64)
-        b = np.asarray(solve_triangular(L, (weights @ self.Xy) / scale, lower=True))
-        return System(A, b, max(0.0, float(weights @ self.squares - b @ b)))
+        G = np.tensordot(weights, self.XX, axes=1)
+        return triangular(G, weights @ self.Xy, float(weights @ self.squares))
 
     def errors(self, beta: Array) -> Array:
         """Each joint's unexplained share of its torque, 0 where it has none, shape (groups,)."""
@@ -162,11 +172,11 @@ class Normal:
 
     def free(self) -> float:
         """Mean squared error of least squares, over the joints."""
-        return self.system().rest / max(1, len(self.squares))
+        return self.system.rest / max(1, len(self.squares))
 
     def free_errors(self) -> Array:
         """Errors of least squares, shape (groups,)."""
-        system = self.system()
+        system = self.system
         return self.errors(solve_triangular(system.A, system.b, lower=False))
 
     def of_file(self) -> tuple[Array, Array]:
@@ -199,7 +209,7 @@ class Normal:
         """Mean squared error of the robot file's inertials with the best drives beside them."""
         idim = self.base.idim
         beta = self.base.matrix @ idim.nominal
-        system = self.system()
+        system = self.system
         rest = system.b - system.A @ beta
         drives = system.A @ self.base.matrix[:, idim.inertial :]
         found = np.linalg.lstsq(drives, rest, rcond=None)[0]
@@ -215,7 +225,7 @@ class Normal:
         ------
         ComputationError
         """
-        own = self.system()
+        own = self.system
         noise = np.sqrt(max(own.rest / max(1, self.rows), LEAST_NOISE))
         system = System(own.A / noise, own.b / noise, own.rest / noise**2)
         return build_feasible_set(self.base, system, Knowledge(prior="none")).roughly(system)

@@ -15,7 +15,6 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from dynident.core.arrays import Array
-from dynident.diagnosis.moments import scaled_normal
 from dynident.diagnosis.snapshot import Snapshot, low_passed
 from dynident.diagnosis.suspicion import (
     Case,
@@ -26,6 +25,7 @@ from dynident.diagnosis.suspicion import (
     root_mean_square,
 )
 from dynident.recording.mend import Mending, shortest, undone
+from dynident.regression.factors import System
 
 PROMISING = 0.8
 """Share of the squared error that a first step has to leave at most."""
@@ -72,41 +72,66 @@ class Family:
     least: float = -np.inf
     starts: tuple[float, ...] = ()
 
-    def columns(self, s: Snapshot, beta: Array, size: Array) -> list[Column]:
-        """By how much what a model leaves shrinks with each number.
-
-        Returns
-        -------
-        list of Column
-            One a number.
-        """
-        found = []
-        for k in range(self.count):
-            turn = np.where(np.arange(self.count) == k, self.step, 0.0)
-            sides = [self.read(s, size + turn), self.read(s, size - turn)]
-            found.append(
-                tuple(
-                    None if more is less else fallen(less, more, beta) / (2.0 * self.step)
-                    for more, less in zip(*([x, *x.beside] for x in sides), strict=True)
-                )
-            )
-        return found
-
     def next(self, s: Snapshot, size: Array, turns: int) -> Array:
         """A size after some more steps of Gauss and Newton."""
         for _ in range(turns):
             now = self.read(s, size)
-            beta = now.normal.system().solve()
-            step = scores(now, beta, self.columns(s, beta, size)).together()
+            beta = now.normal.system.solve()
+            step = scores(now, beta, columns_of(s, beta, [(self, size)])).together()
             size = np.maximum(size + np.clip(step, -self.longest, self.longest), self.least)
         return size
 
 
-def fallen(before: Snapshot, after: Snapshot, beta: Array) -> Array:
-    """By how much what a model leaves is less after a change, shape (instants, n)."""
-    if before.motion is after.motion:
-        return before.tau - after.tau
-    return left(before, beta) - left(after, beta)
+def columns_of(s: Snapshot, beta: Array, families: Sequence[tuple[Family, Array]]) -> list[Column]:
+    """By how much what a model leaves shrinks with the numbers of some families.
+
+    Parameters
+    ----------
+    s : Snapshot
+    beta : ndarray, shape (p,)
+    families : sequence of (Family, ndarray)
+        With the numbers about which.
+
+    Returns
+    -------
+    list of Column
+        One a number.
+    """
+    steps, sides = [], []
+    for family, size in families:
+        for k in range(family.count):
+            turn = np.where(np.arange(family.count) == k, family.step, 0.0)
+            pair = (family.read(s, each) for each in (size - turn, size + turn))
+            less, more = ((x, *x.beside) for x in pair)
+            sides.append(list(zip(less, more, strict=True)))
+            steps.append(2.0 * family.step)
+    moved = [x for pairs in sides for pair in pairs if differ(*pair) for x in pair]
+    torques = iter(predicted_together(moved, beta))
+
+    def fallen(less: Snapshot, more: Snapshot) -> Array:
+        if differ(less, more):
+            return (less.tau - next(torques)) - (more.tau - next(torques))
+        return less.tau - more.tau
+
+    return [
+        tuple(None if less is more else fallen(less, more) / step for less, more in pairs)
+        for pairs, step in zip(sides, steps, strict=True)
+    ]
+
+
+def differ(one: Snapshot, other: Snapshot) -> bool:
+    """Whether two readings of a log have motions of their own."""
+    return one.motion is not other.motion
+
+
+def predicted_together(snapshots: Sequence[Snapshot], beta: Array) -> list[Array]:
+    """A model's torques along several motions of one robot, shape (instants, n) each."""
+    if not snapshots:
+        return []
+    base = snapshots[0].base
+    q, dq, ddq = (np.concatenate([getattr(s, x) for s in snapshots]) for x in ("q", "dq", "ddq"))
+    borders = np.cumsum([len(s.q) for s in snapshots])[:-1]
+    return np.split(base.idim.torque(base.standard(beta), q, dq, ddq), borders)
 
 
 def left(s: Snapshot, beta: Array) -> Array:
@@ -166,13 +191,9 @@ def scores(s: Snapshot, beta: Array, columns: Sequence[Column]) -> Scores:
     beta : ndarray, shape (p,)
         The model along which the columns were made; what it leaves is what is tested.
     columns : sequence of tuple
-        As `Family.columns` has them.
+        As `columns_of` has them.
     """
-    normal = s.normal
-    weights = normal.scale
-    products, blind, cross = products_of(s, weights, columns)
-    G, g = np.tensordot(weights, normal.XX, axes=1), weights @ normal.Xy
-    return remaining(G, g, products, blind, cross, float(np.sum(weights * normal.squares)))
+    return remaining(s.normal.system, *products_of(s, s.normal.scale, columns))
 
 
 def products_of(
@@ -186,44 +207,39 @@ def products_of(
     blind : ndarray, shape (k, k)
     cross : ndarray, shape (k,)
     """
-    count = len(columns)
-    products = np.zeros((s.base.count, count))
-    blind, cross = np.zeros((count, count)), np.zeros(count)
+    count, p = len(columns), s.base.count
+    products, blind, cross = np.zeros((p, count)), np.zeros((count, count)), np.zeros(count)
     for i, known in enumerate((s, *s.beside)):
         given = [k for k in range(count) if columns[k][i] is not None]
         if not given:
             continue
         every = np.stack([np.asarray(columns[k][i]) for k in given], axis=2)
-        for j in range(s.n):
-            w, rows = weights[i * s.n + j], every[known.moving[:, j], j]
-            products[:, given] += w * known.motion.products(j, every[:, j])
-            blind[np.ix_(given, given)] += w * rows.T @ rows
-            cross[given] += w * rows.T @ known.tau[known.moving[:, j], j]
+        own, tau = np.zeros((p, len(given))), known.tau
+        for j, (places, X) in enumerate(known.motion.rows):
+            at = known.moving[:, j]
+            rows = every[at, j]
+            weighed = weights[i * s.n + j] * rows
+            own[places] += X.T @ weighed
+            blind[np.ix_(given, given)] += rows.T @ weighed
+            cross[given] += tau[at, j] @ weighed
+        products[:, given] += own
     return products, blind, cross
 
 
-def remaining(
-    G: Array, g: Array, products: Array, blind: Array, cross: Array, square: float
-) -> Scores:
-    """What least squares of normal equations ``G x = g`` leaves of columns, by their products."""
-    scaled, lengths = scaled_normal(G[None], np.ones(1))
-    L = np.linalg.cholesky(scaled)
-    solved = solve_triangular(L, products / lengths[:, None], lower=True)
-    torque = solve_triangular(L, g / lengths, lower=True)
+def remaining(system: System, products: Array, blind: Array, cross: Array) -> Scores:
+    """What least squares leaves of columns, by their products."""
+    solved = solve_triangular(system.A, products, trans="T", check_finite=False)
     squares = np.diag(blind).copy()
-    rest = square - float(torque @ torque)
-    return Scores(blind - solved.T @ solved, cross - solved.T @ torque, squares, rest)
+    return Scores(blind - solved.T @ solved, cross - solved.T @ system.b, squares, system.rest)
 
 
 def sized(case: Case, families: Sequence[Family]) -> Iterator[Suspicion]:
     """What families make of a log, those whose first step, or one of whose starts, helps."""
     s, brief = case.snapshot, case.snapshot.brief
-    columns: list[Column] = []
-    places = []
-    for family in families:
-        places.append(range(len(columns), len(columns) + family.count))
-        columns += family.columns(s, case.beta, np.zeros(family.count))
-    found = scores(s, case.beta, columns)
+    starts = [(family, np.zeros(family.count)) for family in families]
+    found = scores(brief, case.beta, columns_of(brief, case.beta, starts))
+    last = np.cumsum([family.count for family in families]).tolist()
+    places = [range(end - family.count, end) for family, end in zip(families, last, strict=True)]
     for family, own in zip(families, places, strict=True):
         start = np.zeros(family.count)
         hopeful = found.share(own) < PROMISING
@@ -262,8 +278,8 @@ def measured(s: Snapshot, family: Family, size: Array) -> tuple[Array, Array]:
         The error is infinite where the model has the column already.
     """
     now = family.read(s, size)
-    beta = now.normal.system().solve()
-    columns = family.columns(s, beta, size)
+    beta = now.normal.system.solve()
+    columns = columns_of(s, beta, [(family, size)])
     A, y, logs, instants = [], [], [], []
     for i, known in enumerate((now, *now.beside)):
         rest = left(known, beta)
@@ -342,7 +358,7 @@ def delays(case: Case) -> Iterator[Suspicion]:
     yield from searched(s, late(n, range(n)), np.array([alike]))
     if n == 1:
         return
-    now = s.normal.system().rest
+    now = s.normal.system.rest
     each = [vertex(times, single[j]) for j in range(n)]
     some = [j for j in range(n) if each[j][1] < PROMISING * now]
     for j in some:
@@ -413,17 +429,16 @@ def late_errors(s: Snapshot, times: Array) -> tuple[Array, Array]:
     """
     normal, moved = s.normal, [s.delayed(time) for time in times]
     weights = normal.scale
-    scaled, lengths = scaled_normal(normal.XX, weights)
-    L = np.linalg.cholesky(scaled)
-    solved = solve_triangular(L, (weights[:, None] * normal.Xy / lengths).T, lower=True)
+    A = normal.system.A
+    solved = solve_triangular(A, (weights[:, None] * normal.Xy).T, trans="T")
     total, squares = np.sum(solved, axis=1), weights * normal.squares
     projected: Array = np.repeat(total[:, None], len(times), axis=1)
     size: Array = np.full(len(times), np.sum(squares))
     single = np.zeros((s.n, len(times)))
     for j in range(s.n):
         own = np.column_stack([torque[:, j] for torque in moved])
-        products = weights[j] * s.motion.products(j, own) / lengths[:, None]
-        change = solve_triangular(L, products, lower=True) - solved[:, [j]]
+        products = weights[j] * s.motion.products(j, own)
+        change = solve_triangular(A, products, trans="T") - solved[:, [j]]
         more = weights[j] * np.sum(own[s.moving[:, j]] ** 2, axis=0) - squares[j]
         single[j] = np.sum(squares) + more - np.sum((total[:, None] + change) ** 2, axis=0)
         projected, size = projected + change, size + more
@@ -573,7 +588,7 @@ def ripples(case: Case) -> Iterator[Suspicion]:
     s = case.snapshot
     if s.course is None:
         return
-    beta = s.normal.system().solve()
+    beta = s.normal.system.solve()
     rest, weights = left(s, beta), s.normal.scale
     waves: dict[int, tuple[float, Array]] = {}
     for j, at in enumerate(s.moving.T):
@@ -581,7 +596,7 @@ def ripples(case: Case) -> Iterator[Suspicion]:
         if order is None:
             continue
         wave = waving(s, j, order)
-        columns = rippled(s.n, {j: (order, wave)}).columns(s, beta, np.zeros(2))
+        columns = columns_of(s, beta, [(rippled(s.n, {j: (order, wave)}), np.zeros(2))])
         found = scores(s, beta, columns)
         gained = (1.0 - found.share(range(2))) * found.rest
         if gained > (1.0 - PROMISING) * weights[j] * np.sum(rest[at, j] ** 2):

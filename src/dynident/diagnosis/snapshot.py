@@ -287,7 +287,7 @@ class Snapshot:
         XY = np.array([self.motion.products(j, Y) for j in range(self.n)])
         YY = np.array([y.T @ y for y in (Y[rows] for rows in self.moving.T)])
         rows = int(np.sum(self.moving))
-        return Moments(self.base, self.motion.XX, XY, YY, rows, self._normal_of_others)
+        return Moments(self.base, self.motion.XX, XY, YY, rows, self.normal_of_others)
 
     @cached_property
     def normal(self) -> Normal:
@@ -298,11 +298,12 @@ class Snapshot:
             y = tau[moving[:, j], j]
             Xy[j, columns], squares[j] = y @ X, y @ y
         own = Normal(self.base, self.motion.XX, Xy, squares, int(np.sum(moving)))
-        others = self._normal_of_others
+        others = self.normal_of_others
         return own if others is None else own.and_those_of(others)
 
     @property
-    def _normal_of_others(self) -> Normal | None:
+    def normal_of_others(self) -> Normal | None:
+        """That of those beside it; None without any."""
         found = None
         for other in self.beside:
             found = other.normal if found is None else found.and_those_of(other.normal)

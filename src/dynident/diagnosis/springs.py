@@ -9,8 +9,8 @@ import numpy as np
 
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
-from dynident.diagnosis.moments import scaled_normal
-from dynident.diagnosis.sized import Family, left, products_of, remaining, sized
+from dynident.diagnosis.moments import triangular
+from dynident.diagnosis.sized import Family, columns_of, left, products_of, remaining, sized
 from dynident.diagnosis.snapshot import Snapshot
 from dynident.diagnosis.suspicion import Case, Reading, Suspicion, consistent
 
@@ -83,24 +83,22 @@ def sure_spring(s: Snapshot) -> Spring | None:
     s : Snapshot
         With logs beside it, which have the spring too.
     """
-    normal, families = s.normal, [sprung(s.n, j) for j in range(s.n)]
-    columns = [family.columns(s, np.zeros(0), np.zeros(1))[0] for family in families]
+    normal, families = s.normal, [(sprung(s.n, j), np.zeros(1)) for j in range(s.n)]
+    columns = columns_of(s, np.zeros(0), families)
     rows = np.concatenate([np.sum(each.moving, axis=0) for each in (s, *s.beside)])
     noise = np.maximum(normal.free_errors(), FAINTEST) ** 2 * normal.squares
     weights = np.divide(rows, noise, out=np.zeros_like(noise), where=noise > 0.0)
     products, blind, cross = products_of(s, weights, columns)
     G, g = np.tensordot(weights, normal.XX, axes=1), weights @ normal.Xy
     square = float(np.sum(weights * normal.squares))
-    free = remaining(G, g, products, blind, cross, square)
-    found, beta = free, s.normal.system().solve()
+    free = remaining(triangular(G, g, square), products, blind, cross)
+    found, beta = free, normal.system.solve()
     prior = Knowledge().of(s.base.idim.robot)
     if prior.weight > 0.0:
         B = s.base.matrix
         P, t = prior.rows(B.shape[1])
-        H, h = B.T @ G @ B + P.T @ P, B.T @ g + P.T @ t
-        found = remaining(H, h, B.T @ products, blind, cross, square + float(t @ t))
-        scaled, lengths = scaled_normal(H[None], np.ones(1))
-        beta = B @ (np.linalg.solve(scaled, h / lengths) / lengths)
+        system = triangular(B.T @ G @ B + P.T @ P, B.T @ g + P.T @ t, square + float(t @ t))
+        found, beta = remaining(system, B.T @ products, blind, cross), B @ system.solve()
     gained = found.gained
     j = int(np.argmax(gained))
     if gained[j] < max(SURE**2, HALF * (found.rest - free.rest)):
@@ -132,7 +130,7 @@ def under_constraints(s: Snapshot, family: Family, beta: Array) -> Array:
     """
     from scipy.optimize import brentq  # a quarter of a second that few runs need
 
-    (column,) = family.columns(s, beta, np.zeros(1))
+    (column,) = columns_of(s, beta, [(family, np.zeros(1))])
     weights = s.normal.scale.reshape(-1, s.n)
 
     def times_column(logs: tuple[Snapshot, ...], values: Sequence[Array | None]) -> float:

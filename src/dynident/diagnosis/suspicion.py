@@ -62,7 +62,9 @@ class Reading:
             if not still:
                 q, dq, ddq = (sign * x[:, places] for x in (s.q, s.dq, s.ddq))
                 s = s.along(q + offset, dq, ddq)
-            return replace(s, torque=undone(s.torque, mending.undoing("tau"), s.rate))
+            if "tau" in quick:
+                s = replace(s, torque=undone(s.torque, mending.undoing("tau"), s.rate))
+            return s
 
         return cls(torque, delay, None if still and not quick and not np.any(lag) else change)
 
@@ -82,10 +84,11 @@ class Reading:
 
     def of(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot, read in this way."""
-        torque = snapshot.torque @ self.torque.T
+        found = snapshot
+        if np.any(self.touched):
+            found = replace(found, torque=found.torque @ self.torque.T)
         if np.any(self.delay != 0.0):
-            torque = later(torque, self.delay * snapshot.rate)
-        found = replace(snapshot, torque=torque)
+            found = replace(found, torque=later(found.torque, self.delay * found.rate))
         return found if self.change is None else self.change(found)
 
 
@@ -227,7 +230,7 @@ def consistent(normal: Normal) -> Array:
     try:
         return normal.consistent()
     except ComputationError:
-        return normal.system().solve()
+        return normal.system.solve()
 
 
 def root_mean_square(x: Array) -> Array:

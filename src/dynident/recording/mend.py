@@ -248,6 +248,7 @@ def slope(columns: Array, rate: float) -> Array:
 
 def later(columns: Array, samples: Array) -> Array:
     """Each column as it stands so many samples later, between samples linearly."""
-    place = np.arange(len(columns), dtype=float)
-    pairs = zip(samples, columns.T, strict=True)
-    return np.column_stack([np.interp(place + lag, place, column) for lag, column in pairs])
+    place, found = np.arange(len(columns), dtype=float), columns.copy()
+    for j in np.flatnonzero(samples):
+        found[:, j] = np.interp(place + samples[j], place, columns[:, j])
+    return found
