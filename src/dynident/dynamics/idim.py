@@ -233,6 +233,28 @@ FREE = Conditions()
 
 
 @dataclass(frozen=True)
+class PlainColumns:
+    """Drive columns of one kind, of several gears: they take speed or acceleration alone.
+
+    Attributes
+    ----------
+    weights : (float, float, float) or None
+        See `Linear`; None for rotors' inertia, which acts through the acceleration.
+    gears : ndarray of int, shape (k,)
+        Which of the model's `gears` each is of.
+    factors : ndarray, shape (k,)
+        How each acts on its row.
+    slots : ndarray of int, shape (k,)
+        Where each stands.
+    """
+
+    weights: tuple[float, float, float] | None
+    gears: Integers
+    factors: Array
+    slots: Integers
+
+
+@dataclass(frozen=True)
 class Packing:
     """Where the entries of the chosen columns stand in packed rows.
 
@@ -242,6 +264,10 @@ class Packing:
         For the regressor kernel.
     drive : tuple of (column, joint row, slot)
         For the drive columns.
+    plain : tuple of PlainColumns
+        Those of them that take speed or acceleration alone.
+    special : tuple of (column, joint row, slot)
+        The others.
     joints : tuple of (slice, ndarray)
         Per torque row: its slots, and which of the chosen columns they are.
     width : int
@@ -255,6 +281,8 @@ class Packing:
 
     slot: Integers
     drive: tuple[tuple[DriveColumn, int, int], ...]
+    plain: tuple[PlainColumns, ...]
+    special: tuple[tuple[DriveColumn, int, int], ...]
     joints: tuple[tuple[slice, Integers], ...]
     width: int
     bent: tuple[tuple[int, int, Integers, Integers], ...]
@@ -629,11 +657,18 @@ class Idim:
         -------
         tuple of ndarray, shapes (parameters of the friction's model,)
         """
+        return self._linear(theta, range(len(self.linear_columns)))
+
+    def special(self, theta: Array) -> tuple[Array, ...]:
+        """The same, of those whose columns take more than speed or acceleration; () without."""
+        return self._linear(theta, self.special_columns) if self.special_columns else ()
+
+    def _linear(self, theta: Array, some: Sequence[int]) -> tuple[Array, ...]:
         values = tuple(np.zeros(len(each.model.parameters)) for each in self.frictions)
-        own = theta[self.inertial : self.plain]
-        for value, column in zip(own, self.linear_columns, strict=True):
+        for k in some:
+            column = self.linear_columns[k]
             if column.friction is not None and column.term is not None:
-                values[column.friction][column.term] = value
+                values[column.friction][column.term] = theta[self.inertial + k]
         return values
 
     def rotors(self, theta: Array) -> Array:
@@ -701,8 +736,72 @@ class Idim:
                 for entered, known in (joints[first + to], joints[first + of])
             )
             bent.append((to, of, here, there))
+        plain = self.alike([(column, column.turns[joint], at) for column, joint, at in drive])
+        special = tuple(each for each in drive if not self.is_plain(each[0]))
         return Packing(
-            slot, tuple(drive), tuple(joints), width, tuple(bent), np.array(empty, dtype=np.int64)
+            slot, tuple(drive), plain, special, tuple(joints), width, tuple(bent),
+            np.array(empty, dtype=np.int64),
+        )  # fmt: skip
+
+    def is_plain(self, column: DriveColumn) -> bool:
+        """Whether a column takes speed or acceleration alone."""
+        if column.friction is None:
+            return not isinstance(column, SensorColumn)
+        if column.term is None:
+            return False
+        own = self.frictions[column.friction].model.parameters[column.term]
+        return own.weights is not None and not own.times
+
+    def alike(self, columns: Sequence[tuple[DriveColumn, float, int]]) -> tuple[PlainColumns, ...]:
+        """Those of some columns, with their factors and slots, that are plain, by kind."""
+        kinds: dict[tuple[float, float, float] | None, list[tuple[int, float, int]]] = {}
+        for column, factor, slot in columns:
+            if self.is_plain(column):
+                weights = None
+                if column.friction is not None and column.term is not None:
+                    model = self.frictions[column.friction].model
+                    weights = model.parameters[column.term].weights
+                kinds.setdefault(weights, []).append((column.gear, factor, slot))
+        return tuple(
+            PlainColumns(weights, np.array(gears), np.array(factors), np.array(slots))
+            for weights, own in kinds.items()
+            for gears, factors, slots in (zip(*own, strict=True),)
+        )
+
+    @cached_property
+    def plain_columns(self) -> tuple[PlainColumns, ...]:
+        """The plain ones of `linear_columns`, by kind; their slots are their places there."""
+        return self.alike([(column, 1.0, k) for k, column in enumerate(self.linear_columns)])
+
+    @cached_property
+    def special_columns(self) -> tuple[int, ...]:
+        """Places of the others among `linear_columns`."""
+        return tuple(k for k, each in enumerate(self.linear_columns) if not self.is_plain(each))
+
+    @cached_property
+    def turning(self) -> Array:
+        """How the gears turn with the joints, shape (gears, n)."""
+        return np.array([gear.turns for gear in self.gears]).reshape(-1, self.robot.n)
+
+    def plain_values(
+        self, columns: PlainColumns, dq: Array, ddq: Array, width: Array | None
+    ) -> Array:
+        """What plain columns are of unit gears, shape (samples, k).
+
+        Parameters
+        ----------
+        dq, ddq : ndarray, shape (samples, n)
+            Of the joints.
+        width
+            See `fill`.
+        """
+        turns = self.turning[columns.gears].T
+        if columns.weights is None:
+            return np.asarray(ddq @ turns)
+        numbers = [self.gears[gear].number - 1 for gear in columns.gears]
+        speed = dq @ turns
+        return Signals(speed, speed, None if width is None else width[numbers]).combined(
+            columns.weights
         )
 
     def _reached(self, column: DriveColumn) -> list[int]:
@@ -769,15 +868,16 @@ class Idim:
         tables: dict[int, Array] = {}
         slopes: dict[int, Array] = {}
         sensed = self.sensed(q, conditions)
-        for column, joint, slot in packing.drive:
+        for kind in packing.plain:
+            values = self.plain_values(kind, dq[:, first:], ddq[:, first:], width)
+            out[:, kind.slots] = values * kind.factors
+        for column, joint, slot in packing.special:
             k = column.friction
             if isinstance(column, SensorColumn):
                 J = sensed.get((column.sensor, column.tilted))
                 out[:, slot] = 0.0 if J is None else J[:, column.axis, joint]
                 continue
-            if k is None:
-                np.multiply(ddq[:, first:] @ column.turns, column.turns[joint], out=out[:, slot])
-                continue
+            assert k is not None
             model = self.frictions[k].model
             if k not in seen:
                 seen[k] = self.signals(k, q, dq, width, conditions)
@@ -979,10 +1079,13 @@ class Idim:
             return model.drive_torque(plain, q, dq, ddq, width, conditions)
         first = self.tree.dof - self.robot.n
         tau = np.zeros((len(dq), self.tree.dof))
-        for value, column in zip(self.split(theta)[1], self.drive_columns, strict=True):
-            if column.friction is None and value != 0.0:
-                pass_on(value * (ddq[:, first:] @ column.turns), column.turns, tau[:, first:])
-        for k, linear in enumerate(self.linear(theta)):
+        drives = theta[self.inertial : self.plain]
+        for kind in self.plain_columns:
+            strength = drives[kind.slots, None]
+            if np.any(strength != 0.0):
+                values = self.plain_values(kind, dq[:, first:], ddq[:, first:], width)
+                tau[:, first:] += values @ (strength * self.turning[kind.gears])
+        for k, linear in enumerate(self.special(theta)):
             if np.any(linear != 0.0):
                 friction = self.frictions[k]
                 signals = self.signals(k, q, dq, width, conditions)

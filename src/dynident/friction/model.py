@@ -96,8 +96,9 @@ class Signals:
     Attributes
     ----------
     q, dq : ndarray, shape (samples,)
-        Position and speed of the drive [rad or m], [rad/s or m/s].
-    width : float, optional
+        Position and speed of the drive [rad or m], [rad/s or m/s]; of several drives at once,
+        where only speeds are asked for, (samples, drives).
+    width : float, or ndarray, shape (drives,), optional
         Smooths the sign as a simulation does [rad/s or m/s]; exact without.
     load : ndarray, shape (samples,), optional
         Torque of the rigid bodies that the drive bears [Nm or N].
@@ -113,7 +114,7 @@ class Signals:
 
     q: Array
     dq: Array
-    width: float | None = None
+    width: float | Array | None = None
     load: Array | None = None
     temperature: Array | None = None
     time: Array | None = None
