@@ -446,16 +446,20 @@ def coupled_drives(case: Case) -> Iterator[Suspicion]:
 
 RATES = (2.0, 3.0, 4.0, 5.0, 8.0, 10.0, 60.0, 1000.0, 1e6)
 """By how many times a rate may be wrong: rows left out, minutes, milliseconds."""
+SLOWEST_RATE, FASTEST_RATE = 5.0, 2e4
+"""Rates at which a robot may be logged [Hz]."""
 
 
 def rates(case: Case) -> Iterator[Suspicion]:
     """A time axis that is another: inertia and gravity do not go together."""
     for factor in (*RATES, *(1.0 / rate for rate in RATES)):
+        right = factor * case.snapshot.samples.rate
+        if not SLOWEST_RATE <= right <= FASTEST_RATE:
+            continue
 
         def change(s: Snapshot, factor: float = factor) -> Snapshot:
             return s.quicker(factor)
 
-        right = factor * case.snapshot.samples.rate
         yield Suspicion(
             "rate",
             f"time runs {factor:.4g} times as fast as the log says",

@@ -424,10 +424,10 @@ def best_explanation(
         hopeless = HOPELESS if thorough else TIED
         if explained and mean(free) > hopeless * min(mean(e.errors) for e in explained):
             break  # consistent bodies leave no less than any
+        if only_quiet(snapshot, errors, free) and not only_noise(raw.reading.of(snapshot)):
+            continue
         suspicion = raw if raw.measure is None else raw.measure(snapshot)
         if suspicion is None:
-            continue
-        if only_quiet(snapshot, errors, free) and not only_noise(suspicion.reading.of(snapshot)):
             continue
         found = normal_of(snapshot, own, suspicion.reading)
         if not found.as_many_as(normal):
@@ -484,6 +484,8 @@ def unrelated_joint(
         return None
     reading = Reading(np.diag(np.arange(snapshot.n) != joint).astype(float), np.zeros(snapshot.n))
     normal = own.read(reading.torque)
+    if only_quiet(snapshot, errors, normal.free_errors()) and not only_noise(reading.of(snapshot)):
+        return None
     left, others = normal.errors(consistent(normal)), np.arange(len(errors)) != joint
     if mean(left[others]) > CLEAR * mean(errors[others]):
         return None

@@ -33,6 +33,8 @@ UNSEEN = 1e-6
 """Share of a column that the regressor leaves, below which it has it already."""
 TURNS, LAST_TURNS = 5, 2
 """Steps of Gauss and Newton at few instants, and at all."""
+SETTLED = 0.1
+"""Step below which no other follows, over that of the differences."""
 SMALLEST = 1e-6
 """Singular value over the largest below which a combination of columns is none."""
 
@@ -79,6 +81,8 @@ class Family:
             beta = now.normal.system.solve()
             step = scores(now, beta, columns_of(s, beta, [(self, size)])).together()
             size = np.maximum(size + np.clip(step, -self.longest, self.longest), self.least)
+            if np.all(np.abs(step) < SETTLED * self.step):
+                break
         return size
 
 
@@ -210,8 +214,8 @@ def products_of(
     count, p = len(columns), s.base.count
     products, blind, cross = np.zeros((p, count)), np.zeros((count, count)), np.zeros(count)
     for i, known in enumerate((s, *s.beside)):
-        given = [k for k in range(count) if columns[k][i] is not None]
-        if not given:
+        given = np.array([k for k in range(count) if columns[k][i] is not None], dtype=np.int64)
+        if not len(given):
             continue
         every = np.stack([np.asarray(columns[k][i]) for k in given], axis=2)
         own, tau = np.zeros((p, len(given))), known.tau
@@ -220,7 +224,7 @@ def products_of(
             rows = every[at, j]
             weighed = weights[i * s.n + j] * rows
             own[places] += X.T @ weighed
-            blind[np.ix_(given, given)] += rows.T @ weighed
+            blind[given[:, None], given] += rows.T @ weighed
             cross[given] += tau[at, j] @ weighed
         products[:, given] += own
     return products, blind, cross
@@ -590,17 +594,15 @@ def ripples(case: Case) -> Iterator[Suspicion]:
         return
     beta = s.normal.system.solve()
     rest, weights = left(s, beta), s.normal.scale
-    waves: dict[int, tuple[float, Array]] = {}
-    for j, at in enumerate(s.moving.T):
-        order = loudest(s.q[at, j], rest[at, j])
-        if order is None:
-            continue
-        wave = waving(s, j, order)
-        columns = columns_of(s, beta, [(rippled(s.n, {j: (order, wave)}), np.zeros(2))])
-        found = scores(s, beta, columns)
-        gained = (1.0 - found.share(range(2))) * found.rest
-        if gained > (1.0 - PROMISING) * weights[j] * np.sum(rest[at, j] ** 2):
-            waves[j] = (order, wave)
+    orders = {j: loudest(s.q[at, j], rest[at, j]) for j, at in enumerate(s.moving.T)}
+    heard = {j: (order, waving(s, j, order)) for j, order in orders.items() if order is not None}
+    if not heard:
+        return
+    alone = [(rippled(s.n, {j: wave}), np.zeros(2)) for j, wave in heard.items()]
+    found = scores(s, beta, columns_of(s, beta, alone))
+    gained = {j: (1.0 - found.share((2 * k, 2 * k + 1))) * found.rest for k, j in enumerate(heard)}
+    least = (1.0 - PROMISING) * weights[: s.n] * np.sum(rest**2 * s.moving, axis=0)
+    waves = {j: wave for j, wave in heard.items() if gained[j] > least[j]}
     if waves:
         family = rippled(s.n, waves)
         yield from searched(s, family, family.next(s.brief, np.zeros(family.count), 1))

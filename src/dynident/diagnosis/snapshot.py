@@ -104,7 +104,7 @@ class Motion:
         """Normal matrices of the joints' rows, shape (n, p, p)."""
         found = np.zeros((len(self.rows), self.base.count, self.base.count))
         for j, (columns, X) in enumerate(self.rows):
-            found[j][np.ix_(columns, columns)] = X.T @ X
+            found[j, columns[:, None], columns] = X.T @ X
         return found
 
     def products(self, joint: int, torques: Array) -> Array:
