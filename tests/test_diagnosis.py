@@ -11,12 +11,18 @@ from scipy import signal
 
 from dynident.api import identify
 from dynident.core.errors import InputError
-from dynident.diagnosis.diagnoses import DIAGNOSES, columns_at_rest, fitted_difference
+from dynident.diagnosis.diagnoses import (
+    DIAGNOSES,
+    columns_at_rest,
+    fitted_difference,
+    has_corner,
+)
 from dynident.diagnosis.examine import examine
+from dynident.diagnosis.screening import left_together
 from dynident.diagnosis.signals import signs
 from dynident.diagnosis.snapshot import take_snapshot
 from dynident.diagnosis.springs import SURE, sprung, sure_spring, under_constraints
-from dynident.diagnosis.suspicion import consistent
+from dynident.diagnosis.suspicion import Reading, consistent
 from dynident.diagnosis.verdict import DOUBTFUL, REFUTED, TRUSTED
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
@@ -141,6 +147,35 @@ def test_what_no_study_can_mend_is_named_with_advice(base, sound, name):
     assert found[0].diagnosis == name
     assert found[0].mending is None
     assert found[0].mend == found[0].words.rsplit(": ", 1)[1]
+
+
+def test_readings_that_are_looked_at_together_are_those_looked_at_one_by_one(base, sound):
+    samples = prepare(sound, 10.0)
+    one = take_snapshot(base, samples, 300)
+    short = prepare(sound.rows(0, len(sound.q) // 2), 10.0)
+    for snapshot in (one, replace(one, beside=(take_snapshot(base, short, 300),))):
+        brief = snapshot.brief
+        reads = [Reading.of_mending(each, N).of(brief) for each in MENDINGS.values()] * 2
+        reads += [brief.quicker(3.0), brief.quicker(40.0), brief.lagged(np.full(N, 0.02))]
+        late = replace(brief.motion.at, settling=8.0)
+        reads.append(replace(brief, motion=replace(brief.motion, at=late)))
+        together = left_together(reads, brief)
+        assert [errors is None for errors in together] == [False] * (len(reads) - 1) + [True]
+        for read, errors in zip(reads, together, strict=True):
+            assert (errors is not None) == read.normal.as_many_as(brief.normal)
+            if errors is not None:
+                np.testing.assert_allclose(errors, read.normal.free_errors(), atol=1e-6)
+        silent = replace(brief, torque=brief.torque * [1.0, 0.0, 1.0, 1.0])
+        assert left_together([silent], brief) == [None]
+
+
+def test_a_magnitude_that_turned_is_told_from_a_torque_that_comes_near_zero():
+    t = np.linspace(0.0, 10.0, 2000)
+    noise = 1e-3 * np.random.default_rng(3).normal(size=len(t))
+    assert has_corner(np.abs(np.sin(t)))
+    assert has_corner(np.abs(np.sin(t) + noise))
+    assert not has_corner(1.02 + np.sin(t))
+    assert not has_corner(1.02 + np.sin(t) + noise)
 
 
 def test_every_diagnosis_is_tried_here():

@@ -26,8 +26,9 @@ from test_simulation import Plant, through, wave
 
 from dynident.core.errors import InputError
 from dynident.dynamics.base import base_parameters
-from dynident.dynamics.idim import Conditions, build_idim
+from dynident.dynamics.idim import Attached, Conditions, build_idim
 from dynident.estimators import ESTIMATORS
+from dynident.friction.elements import spring
 from dynident.friction.energy import balance, check_passive
 from dynident.friction.kernel import (
     BY_LOAD,
@@ -91,6 +92,38 @@ def test_smooth_columns_tend_to_the_exact_ones_beside_standstill(name):
     np.testing.assert_allclose(smooth, exact, atol=1e-12)
     wide = model.columns(Signals(still, moving, 1.0), np.zeros(0))
     assert np.array_equal(wide, exact) == (name in ("none", "viscous", "viscous-offset"))
+
+
+@pytest.mark.parametrize("width", [None, np.array([0.02, 0.05, 0.1])])
+def test_drives_that_are_made_together_are_those_made_one_by_one(width):
+    """Among laws and springs, on joints whose drives are coupled."""
+    belt = Attached(2, spring(), over=0, ratio=-0.5)
+    names = "coulomb-viscous-asymmetric, stribeck, coulomb-viscous"
+    idim = build_idim(ROBOTS["coupled"], names, elements=[belt])
+    q, dq, ddq = np.random.default_rng(8).normal(size=(3, 40, 3))
+    dq[::7] = 0.0
+    theta = np.random.default_rng(9).normal(size=len(idim.parameters))
+    theta[: idim.inertial] = 0.0
+    torque = idim.drive_torque(theta, q, dq, ddq, width)
+    packing = idim.packing(range(len(idim.parameters)))
+    packed = np.empty((40, packing.width))
+    idim.fill(packing, q, dq, ddq, packed, width)
+    expected = np.zeros((40, 3))
+    for place, column in enumerate(idim.linear_columns, idim.inertial):
+        if column.friction is None:
+            own = ddq @ column.turns
+        else:
+            friction = idim.frictions[column.friction]
+            signals = idim.signals(column.friction, q, dq, width)
+            shape = np.array(idim.shape[friction.shape])
+            own = friction.model.columns(signals, shape)[:, column.term]
+        each = np.outer(own, column.turns)
+        expected += theta[place] * each
+        for j, (entries, known) in enumerate(packing.joints):
+            if place in known:
+                filled = packed[:, entries][:, known == place][:, 0]
+                np.testing.assert_allclose(filled, each[:, j], rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(torque, expected, rtol=1e-12, atol=1e-12)
 
 
 # ---- laws, their columns and derivatives
