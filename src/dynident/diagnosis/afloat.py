@@ -113,14 +113,14 @@ def explanation(
 ) -> tuple[int, Finding, Reading] | None:
     """The reading of one log that explains all best, where it is clearly better than none."""
     scene = scenes[place]
-    others = all_but(scenes, place)
-    normal = scene.normal if others is None else scene.normal.and_those_of(others)
+    beside = all_but(scenes, place)
+    normal = scene.normal if beside is None else scene.normal.and_those_of(beside)
 
     def together(own: Normal) -> Normal:
-        if others is None:
+        if beside is None:
             return own
         # most readings leave the regressor as it is
-        return own.and_those_of(others, normal.XX if own.XX is scene.normal.XX else None)
+        return own.and_those_of(beside, normal.XX if own.XX is scene.normal.XX else None)
 
     beta = consistent(normal)
     errors = normal.errors(beta)
