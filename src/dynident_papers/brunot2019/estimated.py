@@ -146,7 +146,7 @@ def estimate_all(progress: Progress = silent, reduced: bool = False) -> Results:
     progress : callable
         Called with "brunot2019" and the share that is done.
     reduced : bool
-        A shorter and coarser motion, fewer of the mismatches, and of most errors decimated rows alone.
+        A shorter and coarser motion, fewer mismatches, mostly decimated rows of other errors.
 
     Raises
     ------
