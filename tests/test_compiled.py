@@ -15,6 +15,7 @@ import pytest
 
 import dynident
 from dynident.core import compiled
+from dynident.friction import kernel, memoryless
 
 SOURCE = Path(dynident.__file__).parent
 
@@ -123,3 +124,17 @@ def test_what_others_may_have_put_there_is_not_run(fresh: Path, kind: str) -> No
     assert place.parent == fresh
     assert place not in (usual, fresh / "theirs")
     assert place.stat().st_mode & 0o777 == 0o700
+
+
+def test_laws_of_friction_are_compiled_at_their_first_start_alone() -> None:
+    compile_again = kernel.compiled.__wrapped__
+    compile_again(memoryless.sigmoid)
+    assert compile_again(memoryless.sigmoid).cache_hits == 1
+
+
+def test_a_law_from_a_prompt_is_compiled_where_it_is(caplog: pytest.LogCaptureFixture) -> None:
+    names = {"__name__": "prompt"}
+    source = "def law(at, shape, z, out):\n    out[0, 0] = at.speed\n"
+    exec(compile(source, "<stdin>", "exec"), names)
+    assert kernel.compiled.__wrapped__(names["law"]).cache_hits == 0
+    assert not caplog.records

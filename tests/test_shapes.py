@@ -34,7 +34,7 @@ RATE = 500.0
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
-def scene(name, noise=0.02, seconds=20.0, spread=(0.7, 1.6), coupled=True, rotor=None, n=3):
+def scene(name, noise=0.02, seconds=16.0, spread=(0.7, 1.6), coupled=True, rotor=None, n=3):
     """A log of an arm with some friction, the problem, its model and parameters."""
     robot = toy.arm(n, coupled=coupled)
     idim = build_idim(robot, name, rotor)
@@ -135,8 +135,9 @@ def test_loads_are_those_of_the_bodies_that_are_found():
         assert named[name] == pytest.approx(expected[name], rel=0.05)
 
 
-@pytest.mark.parametrize("rotor", [False, None])
-@pytest.mark.parametrize("name", ["load", "load-square", "stribeck-load"])
+@pytest.mark.parametrize(
+    ("name", "rotor"), [("load", None), ("load-square", False), ("stribeck-load", None)]
+)
 def test_loads_settle_in_a_few_rounds_within_error_bars(monkeypatch, name, rotor):
     """To a millionth of a sigma, where half of each step would leave a hundredth after seven."""
     monkeypatch.setattr(shapes, "CLOSE", 1e-6)
@@ -191,7 +192,10 @@ def test_errors_of_the_linearised_rows_are_those_of_the_torque(name):
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the measured logs are not beside the project")
-@pytest.mark.parametrize(("name", "held_out"), [("load", 4.0), ("load-square", 4.2)])
+@pytest.mark.parametrize(
+    ("name", "held_out"),
+    [pytest.param("load", 4.0, marks=pytest.mark.slow), ("load-square", 4.2)],
+)
 def test_friction_under_load_explains_a_kr300_better(name, held_out):
     """Held out on B while it moves: the default friction leaves 4.8 %."""
     robot = di.load_robot(SHARED / "kr300" / "kr300.toml")
@@ -208,7 +212,9 @@ def test_friction_under_load_explains_a_kr300_better(name, held_out):
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the measured logs are not beside the project")
-@pytest.mark.parametrize("name", ["load-square", "directional-load"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("load-square", marks=pytest.mark.slow), "directional-load"]
+)
 def test_friction_under_load_settles_on_a_lwr4(name):
     """Axes whose loads change their direction at rest; the default friction leaves 5.15 %."""
     robot = di.load_robot(SHARED / "lwr4" / "kuka_lwr4.urdf")
@@ -289,7 +295,7 @@ def test_every_model_of_the_library_is_identified():
     for name, model in FRICTIONS.items():
         if model.law is None or "temperature" in model.needs:
             continue
-        problem, _, _ = scene(name, noise=0.05, seconds=6.0, coupled=False, n=1)
+        problem, _, _ = scene(name, noise=0.05, seconds=3.0, coupled=False, n=1)
         fit = di.identify(problem, doctor=False, bootstrap=0)
         assert fit.identification[0].overall_percent < 8.0, name
         assert fit.consistent
@@ -311,9 +317,9 @@ def warm_log(tmp_path, columns, unit=0.0):
     robot = toy.arm(2)
     idim = build_idim(robot, "temperature").shaped([25.0, 40.0])
     theta = values(idim)
-    q, dq, ddq = toy.motion(2, 20.0, 4, RATE)
+    q, dq, ddq = toy.motion(2, 10.0, 4, RATE)
     time = np.arange(len(q)) / RATE
-    temp = 20.0 + 15.0 * np.column_stack([time / 20.0, 1.0 - np.exp(-time / 5.0)])
+    temp = 20.0 + 15.0 * np.column_stack([time / 10.0, 1.0 - np.exp(-time / 2.5)])
     if columns == ["temp"]:
         temp = temp[:, :1] * np.ones(2)
     tau = idim.torque(theta, q, dq, ddq, conditions=Conditions(temperature=temp))
@@ -334,7 +340,7 @@ def test_the_temperature_of_a_log_reaches_the_friction(tmp_path, columns, unit):
     mapped = {"temp": columns} if columns[0].startswith("warm") else None
     log = di.read_log(path, robot, columns=mapped, units={"temp": unit})
     assert log.temp.shape == log.q.shape
-    assert log.rows(100, 4000).temp[0, 0] == pytest.approx(20.0 + 15.0 * 100 / 10000, abs=1e-6)
+    assert log.rows(100, 4000).temp[0, 0] == pytest.approx(20.0 + 15.0 * 100 / 5000, abs=1e-6)
     problem = Problem(robot, prepare(log, bandwidth=40.0), "temperature")
     fit = di.identify(problem, "wls", doctor=False, validation=[problem.samples[0]])
     assert np.sqrt(np.mean(deviations(fit, theta) ** 2)) < 1.6

@@ -24,19 +24,30 @@ NOTES = logging.getLogger(__name__)
 
 
 def compiled(**options: Any) -> Decorator:
-    """``numba.njit`` with a cache: beside the source, in the user's place, in a temporary one.
+    """``numba.njit`` `with_cache`.
 
     Parameters
     ----------
     **options
         Those of ``numba.njit``, without ``cache``.
     """
+    return with_cache(lambda cache: numba.njit(cache=cache, **options))
+
+
+def with_cache(decorator: Callable[[bool], Decorator]) -> Decorator:
+    """A decorator of Numba's with a cache: beside the source, in the user's place, a temporary one.
+
+    Parameters
+    ----------
+    decorator : callable
+        Takes Numba's ``cache`` and gives what compiles with it.
+    """
 
     def decorate(function: Any) -> Any:
         try:
-            return numba.njit(function, cache=True, **options)
+            return decorator(True)(function)
         except RuntimeError:  # no directory can be written
-            return numba.njit(function, cache=temporary_cache(), **options)
+            return decorator(temporary_cache())(function)
 
     return decorate
 

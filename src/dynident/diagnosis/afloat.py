@@ -10,6 +10,7 @@ measures. Each equation, and each set of contacts, is a group of its own, counte
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -99,12 +100,10 @@ def of_an_instant(base: BaseParameters) -> BaseParameters:
     return observed_base(build_idim(idim.robot, USUAL, idim.rotor, elements=plain), base.observed)
 
 
-def together(scenes: Sequence[Scene], place: int, own: Normal) -> Normal:
-    """One log in some reading, and all others as they stand."""
-    for k, scene in enumerate(scenes):
-        if k != place:
-            own = own.and_those_of(scene.normal)
-    return own
+def all_but(scenes: Sequence[Scene], place: int) -> Normal | None:
+    """Other logs than one, as they stand; None where it is alone."""
+    others = [scene.normal for k, scene in enumerate(scenes) if k != place]
+    return reduce(Normal.and_those_of, others) if others else None
 
 
 def explanation(
@@ -112,7 +111,15 @@ def explanation(
 ) -> tuple[int, Finding, Reading] | None:
     """The reading of one log that explains all best, where it is clearly better than none."""
     scene = scenes[place]
-    normal = together(scenes, place, scene.normal)
+    beside = all_but(scenes, place)
+    normal = scene.normal if beside is None else scene.normal.and_those_of(beside)
+
+    def together(own: Normal) -> Normal:
+        if beside is None:
+            return own
+        # most readings leave the regressor as it is
+        return own.and_those_of(beside, normal.XX if own.XX is scene.normal.XX else None)
+
     beta = consistent(normal)
     errors = normal.errors(beta)
     before = mean(errors)
@@ -129,7 +136,7 @@ def explanation(
     hopeful: list[tuple[float, int, Suspicion, Normal]] = []
     for diagnosis in DIAGNOSES.values():
         for suspicion in diagnosis(scene, bad):
-            read = together(scenes, place, scene.read(suspicion.reading(scene.signals)))
+            read = together(scene.read(suspicion.reading(scene.signals)))
             free = read.free_errors()
             if read.as_many_as(normal) and better(free, errors, WORTH):
                 hopeful.append((mean(free), len(hopeful), suspicion, read))

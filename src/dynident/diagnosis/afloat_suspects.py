@@ -327,7 +327,7 @@ def fitted_size(
     def left(x: float) -> float:
         return float(scene.read(reading(x)(scene.signals)).free())
 
-    before, below, above = left(0.0), left(-size), left(size)
+    before, below, above = scene.normal.free(), left(-size), left(size)
     bend = below - 2.0 * before + above
     if bend > 0.0:
         best = float(np.clip(0.5 * size * (below - above) / bend, -2.0 * size, 2.0 * size))

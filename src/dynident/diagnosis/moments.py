@@ -128,11 +128,11 @@ class Normal:
         """What the torques are counted in, squared, shape (groups,)."""
         return self.squares if self.sizes is None else self.sizes
 
-    def and_those_of(self, other: Normal) -> Normal:
-        """These and those of other logs, as groups of their own."""
+    def and_those_of(self, other: Normal, XX: Array | None = None) -> Normal:
+        """These and those of other logs, as groups of their own; XX of both where it is at hand."""
         return replace(
             self,
-            XX=np.concatenate([self.XX, other.XX]),
+            XX=np.concatenate([self.XX, other.XX]) if XX is None else XX,
             Xy=np.concatenate([self.Xy, other.Xy]),
             squares=np.concatenate([self.squares, other.squares]),
             rows=self.rows + other.rows,

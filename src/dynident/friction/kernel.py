@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from inspect import getfile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from numba import cfunc, types
 from numba.extending import intrinsic
 
 from dynident.core.arrays import Array, Integers
+from dynident.core.compiled import with_cache
 from dynident.core.jit import NO_COUNTS, inner, jit
 
 VALUE, BY_SPEED, BY_POSITION, BY_LOAD, BY_STATE = range(5)
@@ -62,10 +64,13 @@ Law = Callable[[At, Array, Array, Array], None]
 @cache
 def compiled(law: Law) -> Any:
     """The law as a compiled callback, kept as long as the process lives."""
-    try:
-        return cfunc(SIGNATURE, **NO_COUNTS)(law)
-    except RuntimeError:  # no file of its own, as at a prompt: nothing to keep it beside
-        return cfunc(SIGNATURE, **{**NO_COUNTS, "cache": False})(law)
+
+    def callback(cache: bool) -> Any:
+        return cfunc(SIGNATURE, cache=cache, **NO_COUNTS)
+
+    if not getfile(law).endswith(".py"):  # as at a prompt: there is nothing to keep it beside
+        return callback(False)(law)
+    return with_cache(callback)(law)
 
 
 def address(law: Law | None) -> int:

@@ -33,7 +33,7 @@ def run(progress: Progress = silent, reduced: bool = False, timed: bool = False)
     progress : callable
         Called with "ardiani2024" and the share that is done.
     reduced : bool
-        At 2 kHz instead of 5 kHz, and without most of the variants.
+        At 2 kHz instead of 5 kHz by an integrator of lower order, and without most variants.
     timed : bool
         With computing times, which make the text differ from run to run.
 

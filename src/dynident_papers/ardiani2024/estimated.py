@@ -218,19 +218,22 @@ def estimate_all(progress: Progress = silent, reduced: bool = False) -> Results:
     progress : callable
         Called with "ardiani2024" and the share that is done.
     reduced : bool
-        At 2 kHz instead of 5 kHz, without most of the variants.
+        At 2 kHz instead of 5 kHz by an integrator of lower order, without most of the variants.
 
     Raises
     ------
     ComputationError
         When the robot itself cannot be simulated; methods that fail leave their reason.
     """
-    rate = 2000.0 if reduced else 5000.0
-    rough, smooth = build_bench(rate), build_bench(rate, coulomb=False)
+    rate, integrator = (2000.0, "ode1") if reduced else (5000.0, "ode3")
+    rough, smooth = (build_bench(rate, coulomb, integrator) for coulomb in (True, False))
     few, all_ = (*FEW, *CONSTRAINED), tuple(METHODS)
     jobs = [(rough, ACTUAL, few if reduced else all_)]
     jobs += [(rough, s, FEW if reduced else all_) for s in (DOWNGRADED, TWO_LOGS, STRIBECK)]
-    jobs += [(rough, CONTROLLER, all_), (rough, BIASED, FEW if reduced else few)]
+    jobs += [
+        (rough, CONTROLLER, (*few, "pi-didim") if reduced else all_),
+        (rough, BIASED, FEW if reduced else few),
+    ]
     if not reduced:
         jobs += [(rough, s, all_) for s in (IN_LOOP, *STARTS)]
         lost = (*FEW, "pc-idim-iv")

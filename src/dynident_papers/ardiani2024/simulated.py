@@ -160,6 +160,8 @@ class Bench:
         Of the identification.
     checks : tuple of Reference
         Of the cross-validations.
+    integrator : str
+        Name in `dynident.simulation.integrators.INTEGRATORS`.
     """
 
     twin: Twin
@@ -167,6 +169,7 @@ class Bench:
     moves: Reference
     slow: Reference
     checks: tuple[Reference, ...]
+    integrator: str = "ode3"
 
     @cached_property
     def width(self) -> Array:
@@ -209,7 +212,13 @@ class Bench:
 
     def loop(self, reference: Reference) -> Loop:
         """The robot under its controller, undisturbed."""
-        return Loop(self.twin.idim, self.controller(), reference, width=self.width)
+        return Loop(
+            self.twin.idim,
+            self.controller(),
+            reference,
+            width=self.width,
+            integrator=self.integrator,
+        )
 
     def prepared(self, log: Recording, position: float = 1.0, torque: float = 1.0) -> Samples:
         """A log behind the paper's filters, cutoffs times `position` and `torque`."""
@@ -280,7 +289,12 @@ class Bench:
     def simulation(self, scenario: Scenario) -> Simulation:
         """How a scenario's estimators simulate the loop."""
         start = self.cad if scenario.start == "cad" else scenario.start
-        return Simulation(self.controller(scenario.bandwidth), width=tuple(self.width), start=start)
+        return Simulation(
+            self.controller(scenario.bandwidth),
+            width=tuple(self.width),
+            start=start,
+            integrator=self.integrator,
+        )
 
     def validations(self, scenario: Scenario) -> tuple[Problem, ...]:
         """The three cross-validations, stored at 1 kHz with the scenario's encoders."""
@@ -294,7 +308,7 @@ class Bench:
         return tuple(found)
 
 
-def build_bench(rate: float = 5000.0, coulomb: bool = True) -> Bench:
+def build_bench(rate: float = 5000.0, coulomb: bool = True, integrator: str = "ode3") -> Bench:
     """The TX40 twin on its references.
 
     Parameters
@@ -303,6 +317,8 @@ def build_bench(rate: float = 5000.0, coulomb: bool = True) -> Bench:
         [Hz]
     coulomb : bool
         Whether the robot has Coulomb friction; the model has it in either case.
+    integrator : str
+        Name in `dynident.simulation.integrators.INTEGRATORS`; the papers' unless told otherwise.
     """
     twin = load_twin()
     if not coulomb:
@@ -316,6 +332,7 @@ def build_bench(rate: float = 5000.0, coulomb: bool = True) -> Bench:
         moves=stretched(rate, POINTS, speed),
         slow=stretched(rate, POINTS[:4], speed),
         checks=tuple(quintic(rate, points, times) for points in CHECKS),
+        integrator=integrator,
     )
 
 

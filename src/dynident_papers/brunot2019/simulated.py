@@ -61,6 +61,8 @@ class Scale:
         Integration steps of the plant in a control period.
     width : float
         Of the estimators' sign of the velocity, as a share of the joint's largest speed.
+    integrator : str
+        Name in `dynident.simulation.integrators.INTEGRATORS`.
     """
 
     duration: float
@@ -68,13 +70,14 @@ class Scale:
     control: float
     sharpness: int
     width: float
+    integrator: str = "ode3"
 
 
 FULL = Scale(6.9, 5000.0, 5000.0, 4, 0.003)
 """The paper's 34500 samples."""
 SIDE = Scale(6.9, 1000.0, 5000.0, 4, 0.003)
 """Of the settings beside it."""
-REDUCED = Scale(3.0, 1000.0, 2000.0, 10, 0.006)
+REDUCED = Scale(3.0, 1000.0, 2000.0, 10, 0.006, "ode2")
 
 
 @dataclass(frozen=True)
@@ -169,6 +172,7 @@ def simulate(twin: Twin, setting: Setting, scale: Scale) -> Case:
         external=disturbance(setting.disturbance * rms, reference, CUTOFF, SEED),
         elements=stribeck(setting.stribeck * plant.coulomb, STRIBECK_SPEED * speeds),
         model=push,
+        integrator=scale.integrator,
     )
     sensors = encoders(twin, torque=setting.log_noise * rms, seed=SEED)
     recording = record(loop, theta, sensors, setting.label).recording
@@ -179,7 +183,13 @@ def simulate(twin: Twin, setting: Setting, scale: Scale) -> Case:
     return Case(
         full.only([full.base.names.index(name) for name in NAMES]),
         full,
-        Simulation(assumed, start="rotors", width=tuple(width * speeds), substeps=steps),
+        Simulation(
+            assumed,
+            start="rotors",
+            width=tuple(width * speeds),
+            integrator=scale.integrator,
+            substeps=steps,
+        ),
         kept,
     )
 
