@@ -19,11 +19,11 @@ from dynident.diagnosis.diagnoses import (
 )
 from dynident.diagnosis.examine import examine
 from dynident.diagnosis.screening import left_together
-from dynident.diagnosis.signals import signs
+from dynident.diagnosis.signals import Sign, signs
 from dynident.diagnosis.snapshot import take_snapshot
 from dynident.diagnosis.springs import SURE, sprung, sure_spring, under_constraints
 from dynident.diagnosis.suspicion import Reading, consistent
-from dynident.diagnosis.verdict import DOUBTFUL, REFUTED, TRUSTED
+from dynident.diagnosis.verdict import DOUBTFUL, REFUTED, TRUSTED, sign_reasons
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.recording.mend import Mending, mend
@@ -637,6 +637,40 @@ def test_signs_make_doubtful(sound):
     found = verdict_of(replace(sound, tau=tau))
     assert found.verdict.state != TRUSTED
     assert any(reason.state == DOUBTFUL for reason in found.verdict.reasons)
+
+
+def test_a_signs_like_is_said_once():
+    what = "position of {} comes in steps of {}"
+    steps = [Sign("coarse", what.format(*each)) for each in (("a", 0.1), ("a_2", 2e-5), ("b", 1))]
+    others = [Sign("rate", "the rate is 1 Hz"), Sign("copied", "torque of a is that of b")]
+    reasons = sign_reasons("log", ("a", "b", "a_2"), [*steps, *others])
+    assert [reason.words for reason in reasons] == [
+        "log: position of a comes in steps of 0.1 (likewise a_2, b)",
+        "log: the rate is 1 Hz",
+        "log: torque of a is that of b",
+    ]
+
+
+def test_a_log_that_hardly_moves_is_doubtful(sound):
+    q, tau = sound.q.copy(), sound.tau.copy()
+    q[:, 1:] = 0.3
+    tau[:, 1:] = 1.0 + 1e-3 * np.random.default_rng(0).normal(size=tau[:, 1:].shape)
+    found = verdict_of(replace(sound, q=q, tau=tau))
+    assert f"the logs tell only {found.rank} of {found.base.count}" in found.verdict.words
+    assert 2 * found.rank < found.base.count
+
+
+@pytest.mark.parametrize(("factor", "state"), [(1000.0, DOUBTFUL), (4.0, TRUSTED)])
+def test_torques_that_no_drive_has_are_doubtful(sound, factor, state):
+    robot = toy.arm(N)
+    peaks = np.max(np.abs(sound.tau), axis=0)
+    limits = (*peaks[:2], np.inf, 0.0)
+    joints = tuple(replace(j, effort=e) for j, e in zip(robot.joints, limits, strict=True))
+    robot = replace(robot, joints=joints, nominal=np.zeros_like(robot.nominal))
+    found = identify(Problem(robot, prepare(replace(sound, tau=factor * sound.tau), 10.0)))
+    assert found.verdict.state == state
+    told = "the torques reach 1e+03 to 1e+03 times their effort limits"
+    assert (told in found.verdict.words) == (state == DOUBTFUL)
 
 
 def test_the_doctor_can_be_left_out(sound):

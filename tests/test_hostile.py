@@ -344,6 +344,20 @@ def test_a_result_agrees_with_itself(place, part, index, key, name, command):
     refused(command, "x.json", name, "standard and joints make it")
 
 
+def test_a_moment_that_is_none_but_for_rounding_agrees_with_itself(place):
+    document = json.loads(Path("out/result.json").read_text())
+    names = [row["name"] for row in document["parameters"]]
+    link = document["standard"][1]
+    m, (x, y, _) = link["mass"], link["com"]
+    link["inertia_com"][1] = m * x * y  # Ixy of the origin is none
+    document["parameters"][names.index("Ixy2")]["value"] = 3e-24
+    Path("x.json").write_text(json.dumps(document))
+    assert sound(["validate", "x.json", "a.csv"], ())[0] == 0
+    document["parameters"][names.index("Ixy2")]["value"] = 1e-4
+    Path("x.json").write_text(json.dumps(document))
+    refused(["validate", "x.json", "a.csv"], "x.json", "(Ixy2) is 0.0001, but")
+
+
 # messages and streams
 
 

@@ -342,6 +342,39 @@ def test_units_of_angle_and_length(tmp_path):
 # refusals
 
 
+def test_a_date_is_no_clock_but_a_rate_is(tmp_path):
+    rows = "".join(f"2024-03-01T12:00:{t:.3f},{t},{t},{t},{t}\n" for t in TIME)
+    (tmp_path / "log.csv").write_text("time,q_a,q_b,tau_a,tau_b\n" + rows)
+    message = refusal(tmp_path / "log.csv", ROBOT)
+    assert "row 2, column 1 (time): '2024-03-01T12:00:0.000' is not a number; write" in message
+    assert read_log(tmp_path / "log.csv", ROBOT, rate=50.0).rate == 50.0
+    columns = {"q": ["time", "q_b"]}
+    assert "column 1 (time)" in refusal(tmp_path / "log.csv", ROBOT, rate=50.0, columns=columns)
+    columns = {"q": [1, 3]}
+    assert "column 1 (time)" in refusal(tmp_path / "log.csv", ROBOT, rate=50.0, columns=columns)
+
+
+@pytest.mark.parametrize(
+    ("names", "wanted"),
+    [
+        (["Time [s]", "q1 [deg]", "q2 [deg]", "Nm 1", "Nm 2"], "'q* [deg]'"),
+        (["Time", "/js/a/position", "/js/b/position", "tau_a", "tau_b"], "'/js/*/position'"),
+        (["stamp", "arm1_q_0", "arm1_q_1", "arm1_qd_0", "arm1_qd_1"], "'arm1_q_*'"),
+        (["Zeit", "q1", "q2", "qd1", "qd2"], "['q1', ..., 'q2']"),
+    ],
+)
+def test_columns_of_other_names_are_recognised(tmp_path, names, wanted):
+    rows = np.column_stack([TIME, Q, TAU])
+    np.savetxt(tmp_path / "log.csv", rows, delimiter=",", header=",".join(names), comments="")
+    message = refusal(tmp_path / "log.csv", ROBOT)
+    assert f"columns = {{ q = {wanted} }} maps other names" in message
+    columns = {"q": names[1:3] if wanted[0] == "[" else wanted[1:-1], "tau": names[3:]}
+    message = refusal(tmp_path / "log.csv", ROBOT, columns=columns)
+    assert f"like columns = {{ time = {names[0]!r} }}" in message
+    log = read_log(tmp_path / "log.csv", ROBOT, columns={**columns, "time": names[0]})
+    np.testing.assert_allclose(log.q, Q, atol=1e-12)
+
+
 def test_missing_columns_name_the_nearest(tmp_path):
     path = write(tmp_path / "log.csv", time=TIME, q_a=TIME, q_bb=TIME, tau=TAU)
     message = refusal(path, ROBOT)

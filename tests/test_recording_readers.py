@@ -275,6 +275,17 @@ def test_refused_text(tmp_path, text, parts):
         assert part in message
 
 
+def test_columns_of_words_are_left_alone(tmp_path):
+    text = 'time,state,q_a,note\n0,RUN,1,\n1,"a, b",,2\n'
+    table = read_table(write(tmp_path / "log.csv", text))
+    np.testing.assert_array_equal(table.values, [[0, np.nan, 1, np.nan], [1, np.nan, np.nan, 2]])
+    assert table.names == ("time", "state", "q_a", "note")
+    assert [*table.words] == [1]
+    assert table.words[1].endswith("log.csv, row 2, column 2 (state): 'RUN' is not a number")
+    for rows in ("0,RUN,1\n1,a, b,2\n", "0,RUN,1\n1,2\n", "0,RUN,1\n1,RUN,x\n"):
+        assert "row 3, column" in refusal(write(tmp_path / "log.csv", "time,state,q_a\n" + rows))
+
+
 def test_refused_files(tmp_path):
     assert "no such file" in refusal(tmp_path / "gone.csv")
     (tmp_path / "folder.csv").mkdir()

@@ -26,9 +26,12 @@ from dynident.diagnosis.verdict import (
     Reason,
     contradiction_reasons,
     error_reasons,
+    excitation_reasons,
     finding_reasons,
     held_out_reasons,
+    limit_reasons,
     negative_reasons,
+    sign_reasons,
     verdict,
 )
 from dynident.dynamics.base import BaseParameters, base_parameters
@@ -396,9 +399,11 @@ def reasons(
     for log in problem.samples:
         if isinstance(log, GeneralisedSamples):
             continue
-        every += [
-            Reason(DOUBTFUL, f"{log.name}: {sign.what}") for sign in signs(problem.robot, log)
-        ]
+        peaks = np.max([np.max(np.abs(log.tau[a:b]), axis=0) for a, b in log.runs], axis=0)
+        limits = np.array([joint.effort for joint in problem.robot.joints])
+        every += limit_reasons(log.name, peaks, limits)
+        every += sign_reasons(log.name, problem.robot.joint_names, signs(problem.robot, log))
+    every += excitation_reasons(system.condition()[1], problem.base.count)
     free = fitted_figure(problem.factors, system.solve())
     error = fitted[0].overall_percent
     # of a floating robot's joints the rows have what its contacts leave of the torques

@@ -21,7 +21,7 @@ from dynident.cli.options import (
     app,
     locked_joints,
 )
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, of_study
 
 if TYPE_CHECKING:
     from dynident.study.doctor import Report
@@ -68,7 +68,7 @@ def doctor(
         if fix.parent.resolve() != study.parent.resolve():
             raise InputError(f"{fix}: has to stand beside {study}, whose file names it keeps")
         refuse_overwriting([fix], [*inputs_of(chosen), study])
-    with progress_on_stderr() as progress:
+    with progress_on_stderr() as progress, of_study(study):
         reports = examine_study(chosen, progress)
     if json:
         typer.echo(jsons.dumps([report_dict(report) for report in reports], indent=2))

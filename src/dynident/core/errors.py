@@ -5,9 +5,13 @@ Every message is one line that names the file, the row or the key, and what to t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+KEY_OF_LOG = re.compile(r"\b(columns|units|bad_rows|side|clock|stack) = ")
+"""What messages say of keys that a log has in a study."""
 
 
 class DynidentError(Exception):
@@ -42,7 +46,12 @@ def section(name: str = "") -> Iterator[None]:
 
 @contextmanager
 def of_study(path: Path | None) -> Iterator[None]:
-    """Name the file of a study's section that does not fit.
+    """Name the file of a study's section that does not fit, or say what a study is for.
+
+    Parameters
+    ----------
+    path : Path, optional
+        Of the study; None where flags take its place, which have no keys of logs.
 
     Raises
     ------
@@ -52,6 +61,12 @@ def of_study(path: Path | None) -> Iterator[None]:
         yield
     except SectionError as error:
         raise InputError(f"{path or 'command line'}: {error}") from error
+    except InputError as error:
+        if path is not None or not KEY_OF_LOG.search(str(error)):
+            raise
+        raise InputError(
+            f"{error} (keys of a log stand in [[log]] of a study: docs/study.md)"
+        ) from error
 
 
 class ComputationError(DynidentError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.diagnosis.examine import QUIET, Finding
+from dynident.diagnosis.signals import Sign
 
 TRUSTED, DOUBTFUL, REFUTED = STATES = ("trusted", "doubtful", "refuted")
 """From best to worst."""
@@ -22,8 +24,13 @@ FINE = 10.0
 """Error below which nothing is refuted [%]."""
 NEGATIVE = -3.0
 """Friction and rotors below so many standard deviations are negative."""
+MOST_TIMES = 5.0
+"""Times its drive's effort limit from which a torque is in another unit, or on another side."""
+TOLD = 0.5
+"""Share of the combinations of parameters below which a log tells too little for a model."""
 CONTRADICTED = 1.5
 """Error under the constraints over that without them from which the data refute them."""
+NUMBERS = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
 
 
 @dataclass(frozen=True)
@@ -166,6 +173,65 @@ def negative_reasons(
         name for name, value, s in zip(names, values, std, strict=True) if value < NEGATIVE * s
     ]
     return [Reason(DOUBTFUL, f"{', '.join(found)}: clearly negative")] if found else []
+
+
+def excitation_reasons(rank: int, count: int) -> list[Reason]:
+    """Logs that leave most of the model to what was known before.
+
+    Parameters
+    ----------
+    rank, count : int
+        Combinations of parameters that the logs excite, and all of them.
+    """
+    if rank >= TOLD * count:
+        return []
+    words = f"the logs tell only {rank} of {count} combinations of parameters"
+    return [Reason(DOUBTFUL, words)]
+
+
+def limit_reasons(log: str, peaks: Array, limits: Array) -> list[Reason]:
+    """Torques that most drives with a known limit cannot have.
+
+    Parameters
+    ----------
+    log : str
+    peaks, limits : ndarray, shape (n,)
+        Of the torques and of the drives' efforts [Nm or N]; files that know no limit have none, or
+        zero.
+    """
+    known = np.isfinite(limits) & (limits > 0.0)
+    times = peaks[known] / limits[known]
+    if not np.any(known) or np.median(times) <= MOST_TIMES:
+        return []
+    words = (
+        f"the torques reach {np.min(times):.3g} to {np.max(times):.3g} times their effort limits: "
+        "check their unit, gains and side"
+    )
+    return [Reason(DOUBTFUL, f"{log}: {words}")]
+
+
+def sign_reasons(log: str, joints: Sequence[str], signs: Sequence[Sign]) -> list[Reason]:
+    """What the signals of a log show, the same of several joints once.
+
+    Parameters
+    ----------
+    log : str
+    joints : sequence of str
+        All of the robot's.
+    signs : sequence of Sign
+    """
+    alike: dict[str, list[tuple[str, str]]] = {}
+    longest = sorted(joints, key=len, reverse=True)
+    names = re.compile("|".join(rf"(?<!\w){re.escape(joint)}(?!\w)" for joint in longest))
+    for sign in signs:
+        own = names.search(sign.what)
+        said = sign.what if own is None else names.sub("", sign.what, count=1)
+        alike.setdefault(NUMBERS.sub("", said), []).append((sign.what, own[0] if own else ""))
+    found = []
+    for (first, _), *others in alike.values():
+        like = ", ".join(dict.fromkeys(joint for _, joint in others))
+        found.append(Reason(DOUBTFUL, f"{log}: {first}{f' (likewise {like})' if like else ''}"))
+    return found
 
 
 def finding_reasons(findings: Sequence[Finding]) -> list[Reason]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import NoReturn
@@ -43,6 +44,16 @@ MARGIN = 1.2
 
 TURNS = 1.5
 """A revolute joint that goes further than so many turns may be logged in degrees."""
+
+CALLED_TIME = re.compile(r"time|zeit|stamp|\bsecs?\b|\bt\b", re.IGNORECASE)
+"""What a column may be called that has the time."""
+CALLED = {
+    "q": re.compile(r"(?<![a-z])q(?![a-z])|pos|angle|winkel|theta", re.IGNORECASE),
+    "tau": re.compile(r"tau|torque|effort|moment", re.IGNORECASE),
+}
+"""What columns of a signal may be called."""
+MOST_NAMED = 8
+"""Kinds of columns that a message names."""
 
 
 def called(tables: Sequence[Table]) -> str:
@@ -191,7 +202,11 @@ def lock_hint(missing: Sequence[str]) -> str:
 
 
 def refuse_missing(
-    tables: Sequence[Table], column: str, signal: str, joints: Sequence[str] = ()
+    tables: Sequence[Table],
+    column: str,
+    signal: str,
+    joints: Sequence[str],
+    missing: Sequence[str] = (),
 ) -> NoReturn:
     """Refuse a column that is not there.
 
@@ -200,13 +215,15 @@ def refuse_missing(
     tables : sequence of Table
     column, signal : str
     joints : sequence of str
+        Of the robot.
+    missing : sequence of str
         Those without a column, where others have one.
 
     Raises
     ------
     InputError
         Always: with the reason where the file has it but not as a column, otherwise with
-        the nearest ones that are there.
+        the nearest ones that are there, or with those of which there is one a joint.
     """
     for table in tables:
         for key, reason in table.skipped:
@@ -219,12 +236,66 @@ def refuse_missing(
             f"like columns = {{ {signal} = [1, 2] }}"
         )
     near = get_close_matches(column, names, n=3, cutoff=0.5) or names[:6]
+    shown = f"the nearest are {', '.join(map(repr, near))}"
+    series = {} if missing else one_a_joint(names, joints)
+    likely = [each for each in series if signal in CALLED and CALLED[signal].search(each)]
+    wanted = "[...]"
+    if series:
+        shown = f"it has {', '.join(map(repr, [*series][:MOST_NAMED]))}, one a joint"
+    if len(likely) == 1:
+        own = series[likely[0]]
+        before, _, after = likely[0].partition("*")
+        alone = sum(name.startswith(before) and name.endswith(after) for name in names) == len(own)
+        wanted = repr(likely[0]) if alone else f"[{own[0]!r}, ..., {own[-1]!r}]"
     blind = signal == "tau" and any(name.startswith("qref_") for name in names)
     hint = "; without torques cloe fits positions, and clie the law's torque" if blind else ""
     raise InputError(
-        f"{called(tables)}: no column {column!r} for {signal}; the nearest are "
-        f"{', '.join(map(repr, near))}; columns = {{ {signal} = [...] }} maps other names"
-        f"{hint}{lock_hint(joints)}"
+        f"{called(tables)}: no column {column!r} for {signal}; {shown}; "
+        f"columns = {{ {signal} = {wanted} }} maps other names{hint}{lock_hint(missing)}"
+    )
+
+
+def one_a_joint(names: Sequence[str], joints: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Columns of which there are as many as joints, by their name with a star for what differs.
+
+    What tells them apart is the joints' names or a number: ``position.*``, ``q* [deg]``.
+    """
+    found: dict[str, list[str]] = {}
+    for name in names:
+        whole = (re.search(rf"(?<![^\W_]){re.escape(joint)}(?![^\W_])", name) for joint in joints)
+        inside = max(filter(None, whole), key=lambda part: len(part[0]), default=None)
+        parts = re.finditer(r"\d+", name) if inside is None else [inside]
+        for part in parts:
+            found.setdefault(f"{name[: part.start()]}*{name[part.end() :]}", []).append(name)
+    return {stem: tuple(own) for stem, own in found.items() if len(own) == len(joints) > 1}
+
+
+def refuse_no_time(tables: Sequence[Table], names: Sequence[str]) -> NoReturn:
+    """Refuse a log without a time column, where no rate is given.
+
+    Parameters
+    ----------
+    tables : sequence of Table
+    names : sequence of str
+        What a time column is called.
+
+    Raises
+    ------
+    InputError
+        Always: with the reason where the file has one that is none, and with a column whose name
+        speaks of time.
+    """
+    for table in tables:
+        for column, said in table.words.items():
+            if (table.names or ())[column] in names:
+                raise InputError(said)
+    reasons = (entry for table in tables for entry in table.skipped if entry[0] in names)
+    reason = "".join(f" ({name!r} {reason})" for name, reason in reasons)
+    columns = [name for table in tables for name in table.names or ()]
+    near = [name for name in columns if CALLED_TIME.search(name)]
+    hint = f", like columns = {{ time = {near[0]!r} }}" if near else ""
+    raise InputError(
+        f"{called(tables)}: has no time column{reason}; name it in columns{hint}, or set rate"
     )
 
 

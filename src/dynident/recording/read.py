@@ -77,8 +77,9 @@ def read_log(
         order (of ``temp`` one will do for all joints):
         names, or 1-based positions counted over all files side by side.
         ``"file.csv:name"`` is a column of one file, ``"file.csv:*"`` all of its columns
-        but the time, ``"positions_*"`` all whose names begin so: by the joints' names where these
-        follow, else in the file's order. ``"/joint_states:q_*"`` are those of one topic of a bag.
+        but the time, ``"positions_*"`` all whose names begin so, ``"/arm/*/effort"`` all that
+        begin and end so: by the joints' names where the star stands for these, else in the file's
+        order. ``"/joint_states:q_*"`` are those of one topic of a bag.
     units : mapping, optional
         For ``q dq ddq qref dqref`` one of ``rad deg rev m mm`` (velocities per second,
         accelerations per second squared), or one a joint. One unit of angle holds for
@@ -222,11 +223,7 @@ def _places(paths: Sequence[Path], mapping: _Mapping) -> Places:
             f"{table.called}: the clock of the positions is their topic's; leave columns.time out"
         )
     if time is None and mapping.request.rate is None:
-        found = (entry for table in tables for entry in table.skipped if entry[0] in TIME)
-        reason = "".join(f" ({name!r} {reason})" for name, reason in found)
-        raise InputError(
-            f"{checks.called(tables)}: has no time column{reason}; name it in columns, or set rate"
-        )
+        checks.refuse_no_time(tables, TIME)
     times = [] if time is None else [time]
     if time is not None and time[0].topic is None and "time" not in mapping.columns:
         times = _own_times(tables)
@@ -256,7 +253,8 @@ def _time_spot(tables: Sequence[Table], mapping: _Mapping) -> Spot | None:
 def _own_times(tables: Sequence[Table]) -> list[Spot]:
     """The columns that are called time, at most one a table."""
     named = ((table, [n for n in TIME if n in (table.names or ())]) for table in tables)
-    return [(table, (table.names or ()).index(names[0])) for table, names in named if names]
+    spots = [(table, (table.names or ()).index(names[0])) for table, names in named if names]
+    return [(table, index) for table, index in spots if index not in table.words]
 
 
 # columns
@@ -394,7 +392,21 @@ def _find(
     mapping: _Mapping,
     used: Sequence[Spot] = (),
 ) -> list[Spot]:
-    """The columns that an entry of `columns` means."""
+    """The columns that an entry of `columns` means; all of them hold numbers."""
+    found = _meant(tables, wanted, signal, mapping, used)
+    for table, index in found:
+        if index in table.words:
+            raise InputError(table.words[index])
+    return found
+
+
+def _meant(
+    tables: Sequence[Table],
+    wanted: Column,
+    signal: str,
+    mapping: _Mapping,
+    used: Sequence[Spot] = (),
+) -> list[Spot]:
     if isinstance(wanted, Integral):  # NumPy's, too
         return [_at(tables, int(wanted), signal)]
     if not isinstance(wanted, str):
@@ -406,15 +418,20 @@ def _find(
     everything = [(table, index) for table in within for index in range(table.width)]
     if column == "*":
         taken = {(id(table), index) for table, index in used}
-        return [spot for spot in everything if (id(spot[0]), spot[1]) not in taken]
+        return [s for s in everything if (id(s[0]), s[1]) not in taken and s[1] not in s[0].words]
     names = [table.names[index] if table.names else "" for table, index in everything]
-    if column.endswith("*"):
-        prefix = column[:-1]
-        hits = [s for s, n in zip(everything, names, strict=True) if n.startswith(prefix)]
+    joints = mapping.robot.joint_names
+    if "*" in column and column not in names:
+        prefix, _, suffix = column.partition("*")
+        hits = [
+            spot
+            for spot, name in zip(everything, names, strict=True)
+            if name.startswith(prefix) and name[len(prefix) :].endswith(suffix)
+        ]
         if not hits:
-            checks.refuse_missing(within, column, signal)
-        own = [f"{prefix}{joint}" for joint in mapping.robot.joint_names]
-        if {*own} <= {*names}:  # what follows are the joints' names, so they say the order
+            checks.refuse_missing(within, column, signal, joints)
+        own = [f"{prefix}{joint}{suffix}" for joint in joints]
+        if {*own} <= {*names}:  # what the star stands for are the joints' names: they say the order
             return [spot for name in own for spot in _find(within, name, signal, mapping)]
         return hits
     hits = [spot for spot, name in zip(everything, names, strict=True) if name == column]
@@ -431,9 +448,9 @@ def _find(
         )
     if not hits:
         names = [name for table in tables for name in table.names or ()]
-        missing = [j for j in mapping.robot.joint_names if f"{signal}_{j}" not in names]
+        missing = [j for j in joints if f"{signal}_{j}" not in names]
         partly = signal not in mapping.columns and len(missing) < mapping.robot.n
-        checks.refuse_missing(within, column, signal, missing if partly else ())
+        checks.refuse_missing(within, column, signal, joints, missing if partly else ())
     return hits
 
 

@@ -339,7 +339,12 @@ class StoredResult:
         theta = self.theta()
         told = np.array([row.value for row in rows])
         off = np.abs(base.matrix @ theta - told)
-        off /= np.abs(base.matrix) @ np.abs(theta) + np.abs(told) + np.finfo(float).tiny
+        # moments that are none, but for rounding, are told from zero by the size of their body
+        phi = self.phi()
+        mass, spread = np.abs(phi[:, 0]), np.abs(np.trace(inertia_matrix(phi), axis1=1, axis2=2))
+        sizes = np.column_stack([mass, *[np.sqrt(mass * spread)] * 3, *[spread] * 6])
+        scale = np.maximum(np.abs(theta), self.idim.join(sizes))
+        off /= np.abs(base.matrix) @ scale + np.abs(told) + np.finfo(float).tiny
         worst = int(np.argmax(off))
         if off[worst] > AGREEMENT:
             raise InputError(

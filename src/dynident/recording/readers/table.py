@@ -6,7 +6,7 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -90,6 +90,8 @@ class Table:
         Of a file whose topics have a clock each; its tables have a time column.
     notes : tuple of str
         What was noticed in it.
+    words : mapping of int to str
+        Columns that hold no numbers, NaN here, and what is said where one of them is used.
     """
 
     path: Path
@@ -99,6 +101,7 @@ class Table:
     row: Callable[[int], int] = count_rows
     topic: str | None = None
     notes: tuple[str, ...] = ()
+    words: Mapping[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Lazy):

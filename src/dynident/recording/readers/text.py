@@ -6,8 +6,8 @@ import csv
 import gzip
 import re
 import zlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -31,23 +31,31 @@ BLOCK = 1 << 22
 NUMBER = re.compile(
     r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?|nan)", re.ASCII | re.IGNORECASE
 )
+DATE = re.compile(r"\d\d:\d\d|\d{4}-\d\d-\d\d", re.ASCII)
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """How a text file is written; `trailing`: every row ends with the delimiter."""
+    """How a text file is written.
+
+    `trailing`: every row ends with the delimiter. `words`: columns that begin with a word, and what
+    is said where one of them is used.
+    """
 
     delimiter: str
     names: tuple[str, ...] | None
     first_line: int
     columns: int
     trailing: bool
+    words: Mapping[int, str] = field(default_factory=dict)
 
 
 def read_text(path: Path) -> Table:
     """Read delimited text: comma, semicolon, tab or blanks, with or without a header.
 
     Cells without anything in them are missing values, NaN. Text may be packed by gzip.
+    A column under a header that begins with a word, beside numbers, holds words: NaN, and refused
+    where it is used.
 
     Lines that start with ``#`` or ``%`` are comments; the last one before the first
     row is the header where it names as many columns as there are.
@@ -67,7 +75,8 @@ def read_text(path: Path) -> Table:
             raise _diagnosis(path, layout, error) from error
     except csv.Error as error:
         raise InputError(f"{path}: is not a table of numbers ({one_line(error)})") from error
-    return Table(path, layout.names, values, row=partial(_line, path, layout.first_line))
+    row = partial(_line, path, layout.first_line)
+    return Table(path, layout.names, values, row=row, words=layout.words)
 
 
 def _line(path: Path, first_line: int, sample: int) -> int:
@@ -101,7 +110,13 @@ def _layout(path: Path) -> _Layout:
         )
     fits = len(named) == columns and not any(map(_is_number, named)) and all(named)
     names = tuple(named) if has_header or fits else None
-    return _Layout(delimiter, names, first_line, columns, trailing)
+    numbers = [_is_number(cell) for cell in data[:columns]]
+    words = {
+        column: _no_number(f"{path}, row {first_line}", names, column, data[column])
+        for column in np.flatnonzero(~np.array(numbers)).tolist()
+        if data[column] and names and any(numbers)  # else it is a row of units
+    }
+    return _Layout(delimiter, names, first_line, columns, trailing, words)
 
 
 def _head(path: Path) -> tuple[list[tuple[int, str]], str]:
@@ -128,7 +143,7 @@ def _head(path: Path) -> tuple[list[tuple[int, str]], str]:
 
 def _parse(path: Path, layout: _Layout) -> Array:
     """The numbers, straight into one array."""
-    if layout.trailing:
+    if layout.trailing or layout.words:
         _refuse_beyond(path, layout)
     marks = _comment_marks(path)
     try:
@@ -155,16 +170,22 @@ def _filled(path: Path, layout: _Layout) -> Iterator[str]:
 def _loaded(rows: Path | Iterator[str], layout: _Layout, marks: Sequence[str] = ()) -> Array:
     """Numbers of a file, of its lines, or of its rows without comments and header."""
     of_rows = isinstance(rows, GeneratorType)
-    return np.loadtxt(
+    some = [column for column in range(layout.columns) if column not in layout.words]
+    values = np.loadtxt(
         rows,
         delimiter=None if layout.delimiter == " " else layout.delimiter,
         comments=marks[0] if len(marks) == 1 else marks or None,
         skiprows=0 if of_rows else layout.first_line - 1,
-        usecols=range(layout.columns) if layout.trailing else None,
+        usecols=some if layout.trailing or layout.words else None,
         quotechar='"' if len(marks) < 2 else None,
         encoding="utf-8-sig",
         ndmin=2,
     )
+    if not layout.words:
+        return values
+    whole = np.full((len(values), layout.columns), np.nan)
+    whole[:, some] = values
+    return whole
 
 
 def _comment_marks(path: Path) -> list[str]:
@@ -177,10 +198,10 @@ def _comment_marks(path: Path) -> list[str]:
 
 
 def _refuse_beyond(path: Path, layout: _Layout) -> None:
-    """Rows that end with a delimiter have nothing behind it."""
+    """All rows are as long as the first, and have nothing behind a delimiter that ends them."""
     for _, text in _body(path, layout.first_line):
         cells = _cells(text, layout.delimiter)
-        if len(cells) != layout.columns + 1 or cells[-1]:
+        if len(cells) != layout.columns + layout.trailing or (layout.trailing and cells[-1]):
             raise ValueError("a row is not as long as the first")
 
 
@@ -204,14 +225,20 @@ def _diagnosis(path: Path, layout: _Layout, error: ValueError) -> InputError:
                 return InputError(short)
             continue
         for column, cell in enumerate(cells[: layout.columns]):
-            if cell and not _is_number(cell):
-                comma = _is_number(cell.replace(",", "."))
-                hint = "; write decimals with a point" if comma else ""
-                what = column_label(layout.names, column)
-                return InputError(f"{place}, {what}: {cell!r} is not a number{hint}")
+            if cell and not _is_number(cell) and column not in layout.words:
+                return InputError(_no_number(place, layout.names, column, cell))
     if short:
         return InputError(f"{short}; the log was cut off, delete this last row")
     return InputError(f"{path}: is not a table of numbers ({one_line(error)})")
+
+
+def _no_number(place: str, names: tuple[str, ...] | None, column: int, cell: str) -> str:
+    hint = ""
+    if _is_number(cell.replace(",", ".")):
+        hint = "; write decimals with a point"
+    elif DATE.search(cell):
+        hint = "; write times in seconds, or leave dates out and give a rate"
+    return f"{place}, {column_label(names, column)}: {cell!r} is not a number{hint}"
 
 
 def _body(path: Path, first_line: int) -> Iterator[tuple[int, str]]:
