@@ -440,7 +440,7 @@ def best_explanation(
         if not found.as_many_as(normal):
             continue
         try:
-            left = found.errors(found.consistent())
+            left = suspicion.reading.errors(snapshot, found, found.consistent())
         except ComputationError:
             continue
         clear = better(left, errors, worth) and mean(left[: snapshot.n]) < UNRELATED
@@ -574,14 +574,15 @@ def promising(
             hopeful.append((0.0, suspicion))
             continue
         read = suspicion.reading.of(brief).normal
-        first = read.free_errors()
+        first = suspicion.reading.errors(brief, read, read.system().solve())
         if read.as_many_as(brief.normal) and better(first, rough, worth):
             hopeful.append((mean(first), suspicion))
     hopeful.sort(key=lambda each: each[0])
     plain = sum(each[1].reading.change is None for each in hopeful)
     found: list[tuple[Array, Suspicion]] = []
     for _, suspicion in hopeful[: plain + most]:
-        errors = normal_of(snapshot, own, suspicion.reading).free_errors()
+        read = normal_of(snapshot, own, suspicion.reading)
+        errors = suspicion.reading.errors(snapshot, read, read.system().solve())
         enough = better(errors, before, worth)
         if enough and settles(errors, before, apart, suspicion.freedom):
             found.append((errors, suspicion))
