@@ -9,6 +9,7 @@ from dynident.core.errors import InputError
 from dynident.dynamics.idim import build_idim
 from dynident.recording.filters import (
     DecimationFilter,
+    beyond_lowpass,
     differences,
     edge,
     first_order_lowpass,
@@ -210,6 +211,18 @@ def test_a_first_order_filter_is_that_of_scipy(cutoff):
         b, a = signal.butter(1, cutoff, fs=1000.0)
         theirs, _ = signal.lfilter(b, a, x, axis=0, zi=signal.lfilter_zi(b, a)[:, None] * x[:1])
     np.testing.assert_allclose(ours, theirs, atol=1e-12 * np.abs(x).max())
+
+
+@pytest.mark.parametrize("slowness", [(0.05,), (0.07, 0.003)])
+def test_what_is_beyond_a_low_pass_is_found_again(slowness):
+    rng = np.random.default_rng(0)
+    before, more = rng.normal(size=(2, 900, 3)).cumsum(axis=1)
+    more[:2] = 0.0
+    b, a = signal.bilinear([1.0], [*reversed(slowness), 1.0], fs=1000.0)
+    behind = signal.lfilter(b, a, before, axis=0) + more
+    found = beyond_lowpass(behind, before, slowness, 1000.0)
+    np.testing.assert_allclose(found, more, atol=1e-9 * np.abs(behind).max())
+    assert not np.any(beyond_lowpass(behind[:2], before[:2], slowness, 1000.0))
 
 
 def test_our_decimation_taps_are_those_of_scipy():

@@ -433,7 +433,7 @@ def best_explanation(
         if not found.as_many_as(normal):
             continue
         try:
-            left = found.errors(found.consistent())
+            left = suspicion.reading.errors(snapshot, found, found.consistent())
         except ComputationError:
             continue
         clear = better(left, errors, worth) and mean(left[: snapshot.n]) < UNRELATED

@@ -45,11 +45,11 @@ def promising(
     are looked at closely.
     """
     own, brief = snapshot.moments(), snapshot.brief
-    hopeful = [(0.0, each) for each in suspects if each.reading.change is None]
+    moved = [each for each in suspects if each.reading.change and not each.reading.slowness]
+    hopeful = [(0.0, each) for each in suspects if each not in moved]
     plain = len(hopeful)
     fewer = mean(brief.normal.free_errors()) / max(mean(snapshot.normal.free_errors()), NO_ERROR)
     rough = before * min(1.0, fewer) / ROUGH  # at few instants least squares leaves less
-    moved = [each for each in suspects if each.reading.change is not None]
     reads = [each.reading.of(brief) for each in moved]
     for suspicion, errors in zip(moved, left_together(reads, brief), strict=True):
         if errors is not None and better(errors, rough, worth):
@@ -57,7 +57,8 @@ def promising(
     hopeful.sort(key=lambda each: each[0])
     found: list[tuple[Array, Suspicion]] = []
     for _, suspicion in hopeful[: plain + most]:
-        errors = normal_of(snapshot, own, suspicion.reading).free_errors()
+        read = normal_of(snapshot, own, suspicion.reading)
+        errors = suspicion.reading.errors(snapshot, read, read.system.solve())
         enough = better(errors, before, worth)
         if enough and settles(errors, before, apart, suspicion.freedom):
             found.append((errors, suspicion))

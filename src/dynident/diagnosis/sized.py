@@ -534,7 +534,7 @@ def slow(signal: Literal["q", "tau"], order: int) -> Family:
             f"{hz * float(error[0] / size[0]):.2g} Hz",
             Mending(unfilter={signal: rounded}),
             s.n,
-            1,
+            2,  # its order, too
             float(error[0]),
         )
 

@@ -12,6 +12,7 @@ from dynident.core.arrays import Array, Booleans, Integers
 from dynident.diagnosis.moments import Moments, Normal
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Packing
+from dynident.recording.filters import beyond_lowpass, edge
 from dynident.recording.mend import SETTLED
 from dynident.recording.prepare import BANDWIDTH, TORQUE_FACTOR, Samples, by_cutoff
 
@@ -270,6 +271,35 @@ class Snapshot:
             filtered[own] = by_cutoff(signal[own], cutoffs, self.rate)
         return filtered
 
+    def errors_behind(self, slowness: Sequence[float], beta: Array) -> Array:
+        """What a model leaves of torques that went through a low-pass, if it goes through it, too.
+
+        Needs the course.
+
+        Parameters
+        ----------
+        slowness : sequence of float
+            a, or a and b, of the low-pass ``1 / (1 + a s + b s^2)`` [s, s^2].
+        beta : ndarray, shape (p,)
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            Shares of the torques; 0 where there is none.
+        """
+        assert self.course is not None
+        model = self.base.idim.torque(self.base.standard(beta), *self.course)
+        left = np.zeros_like(model)
+        for start, stop in beyond_edges(self.samples):
+            own = slice(start // self.thin, stop // self.thin + 1)
+            left[own] = beyond_lowpass(self.torque[own], model[own], slowness, self.rate)
+        rest, square = (
+            np.sum(x[self.instant] ** 2 * self.moving, axis=0) for x in (left, self.torque)
+        )
+        share = np.zeros(self.n)
+        np.divide(rest, square, out=share, where=square > 0.0)
+        return np.asarray(np.sqrt(share))
+
     def following(self, course: Array, settling: float = 0.0) -> Snapshot:
         """The same torques on another course of the motion, that settles first [s]."""
         at = replace(self.motion.at, speeds=course[1], settling=settling)
@@ -353,10 +383,21 @@ def take_snapshot(base: BaseParameters, samples: Samples, most: int = MOST) -> S
     sample = np.concatenate(
         [np.arange(start + step // 2, stop, step) for start, stop in samples.segments]
     )
+    clear = np.zeros(len(samples.q), dtype=bool)
+    for start, stop in beyond_edges(samples):
+        clear[start:stop] = True
+    sample = sample[clear[sample]]
     course = np.array([found[label] for label in ("q", "dq", "ddq")])
     at = Instants(samples, thin, sample // thin, turns_of(base), course[1])
     motion = Motion(base, base.idim.packing(base.kept), at, *course[:, at.place])
     return Snapshot(motion, found["tau"], course)
+
+
+def beyond_edges(samples: Samples) -> list[tuple[int, int]]:
+    """What of each run the edges of the torque's low-pass leave."""
+    margin = edge(min(f.cutoff for f in samples.filters), samples.rate)
+    edges = [(start + margin, stop - margin) for start, stop in samples.runs]
+    return [(start, stop) for start, stop in edges if start < stop]
 
 
 def low_passed(signal: Array, samples: Samples, cutoffs: tuple[float, ...], thin: int) -> Array:

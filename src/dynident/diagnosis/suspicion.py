@@ -32,11 +32,15 @@ class Reading:
         By which joint j's torque then lags the motion [s].
     change : callable, optional
         The snapshot as it would have been: its motion, or its robot.
+    slowness : tuple of float
+        a, or a and b, of a low-pass ``1 / (1 + a s + b s^2)`` of the torque that the change undoes;
+        empty for none [s, s^2].
     """
 
     torque: Array
     delay: Array
     change: Change | None = None
+    slowness: tuple[float, ...] = ()
 
     @classmethod
     def plain(cls, n: int) -> Reading:
@@ -66,7 +70,8 @@ class Reading:
                 s = replace(s, torque=undone(s.torque, mending.undoing("tau"), s.rate))
             return s
 
-        return cls(torque, delay, None if still and not quick and not np.any(lag) else change)
+        none = still and not quick and not np.any(lag)
+        return cls(torque, delay, None if none else change, quick.get("tau", ()))
 
     def changed(self, change: Change) -> Reading:
         """With a change of the snapshot."""
@@ -90,6 +95,29 @@ class Reading:
         if np.any(self.delay != 0.0):
             found = replace(found, torque=later(found.torque, self.delay * found.rate))
         return found if self.change is None else self.change(found)
+
+    def errors(self, snapshot: Snapshot, normal: Normal, beta: Array) -> Array:
+        """What a model leaves of the torques of a snapshot under this reading, as shares of them.
+
+        What undoes a low-pass of the torque raises the noise in it, as no other reading does: so
+        that they compare, what is left is counted behind that low-pass, of which the whole course
+        of the motion has to be known.
+
+        Parameters
+        ----------
+        snapshot : Snapshot
+        normal : Normal
+            Its least-squares problem under this reading.
+        beta : ndarray, shape (p,)
+
+        Returns
+        -------
+        ndarray, shape (groups,)
+        """
+        errors = normal.errors(beta)
+        if self.slowness and snapshot.course is not None:
+            errors[: snapshot.n] = snapshot.errors_behind(self.slowness, beta)
+        return errors
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,6 +62,40 @@ def first_order_lowpass(x: Array, cutoff: float, rate: float) -> Array:
         k = np.tan(np.pi * cutoff / rate)
         b0, a1 = k / (1.0 + k), (k - 1.0) / (k + 1.0)
         _filter_in_place(np.array([[b0, b0, 0.0, a1, 0.0]]), found)
+    return found
+
+
+def beyond_lowpass(behind: Array, before: Array, slowness: Sequence[float], rate: float) -> Array:
+    """What a signal behind a low-pass is beyond that which the low-pass makes of another one.
+
+    ``1 / (1 + a s + b s^2)`` by the bilinear transform. Its output is known, and so how it starts:
+    with the first two samples of the signal behind it.
+
+    Parameters
+    ----------
+    behind, before : ndarray, shape (samples, k)
+    slowness : sequence of float
+        a, or a and b [s, s^2].
+    rate : float
+        [Hz]
+
+    Returns
+    -------
+    ndarray, shape (samples, k)
+    """
+    a, b = (2.0 * rate) * slowness[0], (2.0 * rate) ** 2 * sum(slowness[1:])
+    # numerator and denominator over powers of the shift
+    if len(slowness) == 1:
+        top, bottom = (1.0, 1.0, 0.0), (1.0 + a, 1.0 - a, 0.0)
+    else:
+        top, bottom = (1.0, 2.0, 1.0), (1.0 + a + b, 2.0 - 2.0 * b, 1.0 - a + b)
+    found = np.zeros(behind.shape)
+    for shift, (own, other) in enumerate(zip(bottom, top, strict=True)):
+        past = slice(2 - shift, len(behind) - shift)
+        found[2:] += (own * behind[past] - other * before[past]) / bottom[0]
+    if len(found) > 2:
+        poles = bottom[1] / bottom[0], bottom[2] / bottom[0]
+        _filter_in_place(np.array([[1.0, 0.0, 0.0, *poles]]), found)
     return found
 
 
