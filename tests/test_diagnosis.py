@@ -282,7 +282,7 @@ def test_a_low_pass_far_above_the_motion_is_told_from_a_delay(base):
     assert "the torque lags the motion by 2" in found.other
 
     def held_out(log):
-        beta = take_snapshot(base, prepare(log, 10.0)).normal.system().solve()
+        beta = take_snapshot(base, prepare(log, 10.0)).normal.system.solve()
         return np.linalg.norm(take_snapshot(base, prepare(held, 10.0)).normal.errors(beta))
 
     assert held_out(mend(slow, found.mending)) < 1.02 * held_out(sound)

@@ -736,7 +736,8 @@ class Idim:
                 for entered, known in (joints[first + to], joints[first + of])
             )
             bent.append((to, of, here, there))
-        plain = self.alike([(column, column.turns[joint], at) for column, joint, at in drive])
+        simple = [each for each in drive if self.is_plain(each[0])]
+        plain = self.alike([(column, column.turns[joint], at) for column, joint, at in simple])
         special = tuple(each for each in drive if not self.is_plain(each[0]))
         return Packing(
             slot, tuple(drive), plain, special, tuple(joints), width, tuple(bent),
@@ -753,15 +754,14 @@ class Idim:
         return own.weights is not None and not own.times
 
     def alike(self, columns: Sequence[tuple[DriveColumn, float, int]]) -> tuple[PlainColumns, ...]:
-        """Those of some columns, with their factors and slots, that are plain, by kind."""
+        """Plain columns with their factors and slots, by kind."""
         kinds: dict[tuple[float, float, float] | None, list[tuple[int, float, int]]] = {}
         for column, factor, slot in columns:
-            if self.is_plain(column):
-                weights = None
-                if column.friction is not None and column.term is not None:
-                    model = self.frictions[column.friction].model
-                    weights = model.parameters[column.term].weights
-                kinds.setdefault(weights, []).append((column.gear, factor, slot))
+            weights = None
+            if column.friction is not None and column.term is not None:
+                model = self.frictions[column.friction].model
+                weights = model.parameters[column.term].weights
+            kinds.setdefault(weights, []).append((column.gear, factor, slot))
         return tuple(
             PlainColumns(weights, np.array(gears), np.array(factors), np.array(slots))
             for weights, own in kinds.items()
@@ -771,7 +771,8 @@ class Idim:
     @cached_property
     def plain_columns(self) -> tuple[PlainColumns, ...]:
         """The plain ones of `linear_columns`, by kind; their slots are their places there."""
-        return self.alike([(column, 1.0, k) for k, column in enumerate(self.linear_columns)])
+        known = enumerate(self.linear_columns)
+        return self.alike([(column, 1.0, k) for k, column in known if self.is_plain(column)])
 
     @cached_property
     def special_columns(self) -> tuple[int, ...]:
