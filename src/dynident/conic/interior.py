@@ -15,6 +15,8 @@ INFEASIBLE = "PrimalInfeasible"
 TOLERANCE = 1e-9
 PRECISE = 1e4
 """Length of the longest column of R that the criterion is scaled down to."""
+PULL = 3.0
+"""Length of the residual at the start that it is scaled down to, where that is asked."""
 STEPS = 100
 """Of the solver at most. Where no point satisfies the constraints and no proof of it is found, it
 goes on, a hundred times closer to the boundary with each, until its numbers underflow and it
@@ -36,14 +38,22 @@ class Form:
     cones : sequence of Cone
     start : ndarray, shape (unknowns,)
         What x is counted from.
+    pulled : bool
+        Whether rows are scaled by how hard they pull at the start, too. The solver's tolerance of
+        constraints is relative to the largest residual, and they would be met by no more.
     """
 
-    def __init__(self, R: Array, c: Array, cones: Sequence[Cone], start: Array) -> None:
+    def __init__(
+        self, R: Array, c: Array, cones: Sequence[Cone], start: Array, pulled: bool = False
+    ) -> None:
         self.rows, self.unknowns = R.shape
         self.cones, self.start = cones, start
         # very precise rows would drown the constraints, whose multipliers grow with them
         self.precision = max(1.0, float(np.max(np.linalg.norm(R, axis=0))) / PRECISE)
-        self.g = (R @ start - c) / self.precision
+        pull = R @ start - c
+        if pulled:
+            self.precision = max(self.precision, float(np.linalg.norm(pull)) / PULL)
+        self.g = pull / self.precision
         blocks, right = [R / self.precision], [np.zeros(self.rows)]
         self.kinds: list[object] = [clarabel.ZeroConeT(self.rows)]
         for cone in cones:

@@ -39,7 +39,7 @@ ATTEMPTS = (
 """Tried in turn: the unit of the step from the unconstrained minimiser, in standard
 deviations where rows are whitened, and whether the solver scales and refines by itself,
 which unknowns and rows of order one seldom need and which takes half of the time again."""
-CLOSER = (0.1, 0.01, 0.001)
+CLOSER = (1.0, 0.1, 0.01, 0.001)
 """Units of the steps from an answer that is not accurate yet, after the first two attempts."""
 FEW_ROUNDS = 2
 """Changes of the active set from a warm start, or to polish what is accurate already."""
@@ -160,7 +160,7 @@ def solve_cone_problem(
     for number, (unit, careful) in enumerate(ATTEMPTS):
         centre = start
         for size in (unit, *CLOSER) if number > 1 else (unit,):
-            form = Form(R, c, cones, centre)
+            form = Form(R, c, cones, centre, pulled=number > 1)
             outcome = form.solve(size, careful)
             if outcome is None:
                 break
