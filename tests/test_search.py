@@ -323,7 +323,7 @@ def test_an_interrupted_search_keeps_its_last_whole_step(method, tmp_path, monke
 @pytest.mark.parametrize("seed", range(12))
 def test_a_search_that_hardly_began_is_brought_back_to_what_can_be(seed):
     """Rows so precise pull so hard from there that they must not drown the constraints."""
-    found = estimate(problem(2), "ga", generations=1, population=20, seed=seed, bootstrap=0)
+    found = estimate(problem(2), "ga", generations=1, population=20, seed=seed)
     assert found.certificate.worst < 1e-7
     assert problem(2).idim.is_consistent(found.theta)
 
