@@ -26,10 +26,11 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 LONGEST = (
-    *("cli", "reproduce_ardiani", "docs", "truth", "shapes", "estimators", "sensitivities"),
-    *("reproduce_zhang", "hostile", "constrained", "reproduce_brunot", "search", "diagnosis"),
-    *("track", "montecarlo", "fuzz", "report", "floating", "floating_logs", "payload", "ml"),
-    *("replay_engines", "c_code", "draws", "tracker", "friction"),
+    *("floating_commands", "cli", "floating", "shapes", "reproduce_ardiani", "diagnosis"),
+    *("search", "floating_logs", "excitation", "encoder", "truth", "sensitivities", "payload"),
+    *("estimators", "reproduce_brunot", "constrained", "periods", "replay_engines", "track"),
+    *("draws", "montecarlo", "ml", "c_code", "simulation", "report", "legged", "hostile"),
+    *("replay", "tracker", "regions", "reproduce_zhang", "reference_instruments"),
 )
 """Modules that take the longest, in that order."""
 

@@ -119,11 +119,12 @@ def fall(path: Path, seconds: float = 10.0, step: float = 1e-3) -> tuple[float, 
     q = pin.integrate(model, q, np.linspace(0.3, 0.9, model.nv))
     start = pin.computeMechanicalEnergy(model, data, q, v)
     gained, fastest = 0.0, 0.0
+    below, still = np.tril_indices(model.nv, -1), np.zeros(model.nv)
     for _ in range(round(seconds / step)):
         slope = model.damping + model.friction / np.sqrt(v**2 + 1e-3**2)
         M = pin.crba(model, data, q)
-        M = np.triu(M) + np.triu(M, 1).T
-        force = -pin.rnea(model, data, q, v, np.zeros(model.nv)) - slope * v
+        M[below] = M.T[below]  # of which Pinocchio fills the other half
+        force = -pin.rnea(model, data, q, v, still) - slope * v
         v = v + np.linalg.solve(M + step * np.diag(slope), step * force)
         q = pin.integrate(model, q, step * v)
         gained = max(gained, pin.computeMechanicalEnergy(model, data, q, v) - start)

@@ -28,7 +28,7 @@ from dynident.results.c_code import C_LAWS, Arithmetic, c_code
 
 FILES = Path(__file__).parents[1] / "docs" / "files"
 COMPILER = shutil.which("cc")
-FLAGS = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic", "-shared", "-fPIC"]
+FLAGS = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-pedantic", "-shared", "-fPIC"]
 DOUBLES = ctypes.POINTER(ctypes.c_double)
 compiled = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler (cc)")
 
@@ -66,12 +66,11 @@ def test_c_is_our_own_inverse_dynamics(case, tmp_path):
 
 @compiled
 @pytest.mark.parametrize("width", [None, 0.1])
-@pytest.mark.parametrize("coupled", [False, True])
 @pytest.mark.parametrize(
     "friction", [name for name, model in FRICTIONS.items() if not model.needs and not model.state]
 )
-def test_all_friction_without_memory_is_in(friction, coupled, width, tmp_path):
-    idim = build_idim(toy.arm(3, coupled=coupled), friction)
+def test_all_friction_without_memory_is_in(friction, width, tmp_path):
+    idim = build_idim(toy.arm(3, coupled=True), friction)  # of its drives the first is not
     theta = consistent(idim)
     theta[idim.inertial :] *= np.linspace(1.0, 1.4, len(idim.drives))
     assert compare(idim, theta, tmp_path, width) < 1e-12

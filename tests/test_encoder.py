@@ -205,7 +205,7 @@ def test_a_twin_of_a_quadruped_gives_its_drives_delay_and_zeros_back():
     n, rng = robot.n, np.random.default_rng(3)
     assert n == 12
     kp, kd = 20.0, 1.5
-    t = np.arange(int(8.0 * RATE)) / RATE
+    t = np.arange(int(5.0 * RATE)) / RATE
     phase = 2.0 * np.pi * np.outer(np.cumsum(0.4 + 0.25 * t) / RATE, np.ones(n))
     wave = 0.3 * np.sin(phase + rng.uniform(0.0, 2.0 * np.pi, n))
     q = np.tile([0.0, 0.8, -1.5], 4) + wave[(np.arange(len(t)) // 4) * 4]

@@ -7,6 +7,7 @@ import pytest
 import toy
 
 from dynident.api import identify
+from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import pseudo_inertia
@@ -128,7 +129,7 @@ def test_consistent_whatever_the_noise(seed):
     """Noise so large that least squares is inconsistent; checked by eigenvalues here."""
     problem, _ = exact_problem(toy.arm(4), noise=60.0, seed=seed)
     for prior in ("nominal", "none"):
-        estimate = ESTIMATORS["pc-idim-ls"](problem, Knowledge(prior=prior))
+        estimate = ESTIMATORS["pc-idim-ls"](problem, Knowledge(prior=prior), Bootstrap(0))
         bodies = estimate.theta[: problem.idim.inertial].reshape(-1, 10)
         assert np.linalg.eigvalsh(pseudo_inertia(bodies)).min() > 0.0
         positive = [p.positive for p in problem.idim.parameters]

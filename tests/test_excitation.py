@@ -662,7 +662,7 @@ def test_a_second_trajectory_complements_the_first(tmp_path):
 
 def test_polishing_makes_no_worse_and_is_proved_likewise():
     rough = excite(ROBOT, criterion="e", **{**QUICK, "starts": 1})
-    polished = excite(ROBOT, criterion="e", polish=True, time=1.5, **{**QUICK, "starts": 1})
+    polished = excite(ROBOT, criterion="e", polish=True, time=0.6, **{**QUICK, "starts": 1})
     assert polished.design.value <= rough.design.value
     assert polished.design.certificate.ok
 
@@ -879,7 +879,7 @@ acceleration = 10.0
 duration = 4.0
 harmonics = 3
 starts = 1
-iterations = 15
+iterations = 6
 rate = 100.0
 [[obstacle]]
 kind = "plane"

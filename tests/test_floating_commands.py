@@ -292,7 +292,7 @@ def test_delays_and_zeros_are_measured() -> None:
     assert number(said) == pytest.approx(50.0, abs=3.0)
     assert mended.startswith("add delay = 0.0")
     late = wrenches(sway, lambda w: {name: later(x, 5) for name, x in w.items()})
-    ((_, said, _),) = found(late, thorough=True)
+    ((_, said, _),) = found(late)
     assert said.startswith("the contacts' wrenches stand")
     assert number(said) == pytest.approx(50.0, abs=3.0)
     q = sway.q + 0.1 * (np.arange(12) == 5)

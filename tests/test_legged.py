@@ -37,7 +37,7 @@ CASES = [
 
 @pytest.mark.parametrize(("robot", "motion"), CASES, ids="-".join)
 def test_logs_satisfy_the_equations_of_motion(robot, motion):
-    log = make(robot, motion, 1.5, seed=1)
+    log = make(robot, motion, 1.0, seed=1)
     assert residual(log) < 1e-9
 
 
@@ -170,7 +170,7 @@ def test_the_imu_is_that_of_mujoco():
 
 
 def test_derivatives_are_those_of_the_motion():
-    log = make("solo12", "sway", 2.0, seed=4)
+    log = make("solo12", "sway", 1.0, seed=4)
     h, inner = 1.0 / log.rate, slice(1, -1)
 
     def slope(values: Array) -> Array:
@@ -210,7 +210,7 @@ def test_locked_joints_have_no_columns_and_carry_what_they_carry():
 
 
 def test_noise_has_the_size_that_is_asked_for():
-    log = make("ur5", "carried", 4.0)
+    log = make("ur5", "carried", 2.5)
     seen = noisy(log, 3)
     assert not [name for name in seen.columns if name.startswith(("dq_", "ddq_", "base_a"))]
     count = 2.0 * np.pi / 2**16

@@ -22,7 +22,7 @@ from dynident.simulation.rollout import SENSITIVITIES, rollout, sensitive_rollou
 __all__ = ["registered"]
 
 RATE = 250.0
-SAMPLES = 100
+SAMPLES = 80
 FIXED = [name for name, robot in ROBOTS.items() if not robot.floating]
 FRICTIONS = (
     "none",

@@ -471,7 +471,9 @@ def test_a_log_without_study_needs_a_robot_alone(desk, capsys):
     assert len(capsys.readouterr().out.splitlines()) == 4
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_a_growing_file_is_followed_until_told_to_stop(desk, number, capsys):
     lines = (desk / "run.csv").read_text().splitlines(keepends=True)
     whole, follower = [], None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -61,6 +62,13 @@ def true_parameters(idim: Idim, bodies: Array) -> Array:
 
 def motion(n: int, seconds: float, seed: int = 0, rate: float = RATE) -> tuple[Array, Array, Array]:
     """Band-limited motion with exact derivatives: sums of sinusoids below 2 Hz."""
+    q, dq, ddq = waves(n, seconds, seed, rate)
+    return q.copy(), dq.copy(), ddq.copy()
+
+
+@cache
+def waves(n: int, seconds: float, seed: int, rate: float) -> tuple[Array, Array, Array]:
+    """`motion`, which many tests have alike."""
     rng = np.random.default_rng(seed)
     t = np.arange(int(seconds * rate)) / rate
     q, dq, ddq = (np.zeros((len(t), n)) for _ in range(3))

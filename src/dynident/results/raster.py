@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
 from dynident.core.arrays import Array
 from dynident.core.jit import inner
 
+Picture = npt.NDArray[np.floating[Any]]
+
 
 @inner
-def fill(picture: Array, depth: Array, corners: Array, colours: Array, lit: Array) -> None:
+def fill(picture: Picture, depth: Array, corners: Array, colours: Array, lit: Array) -> None:
     """Fill triangles into a picture.
 
     Parameters

@@ -16,7 +16,7 @@ from dynident.excitation.clearance import Obstacle
 from dynident.excitation.excite import Excitation
 from dynident.results.html import pages
 from dynident.results.plots import GREEN, PNG_DPI, STYLE
-from dynident.results.raster import fill
+from dynident.results.raster import Picture, fill
 from dynident.results.scene import (
     SPACINGS,
     Nearest,
@@ -279,7 +279,10 @@ def still(excitation: Excitation, obstacles: Sequence[Obstacle] = ()) -> bytes:
     low, high = middle - half, middle + half
     dots = per_metre * PNG_DPI * FINER
     shape = tuple(int(FINER * round(PNG_DPI * side)) for side in (HEIGHT, inches))
-    picture, depth = np.ones((*shape, 4)) * [1.0, 1.0, 1.0, 0.0], np.full(shape, -np.inf)
+    # more than a screen can show, and half as much to go through as of doubles
+    picture = np.ones((*shape, 4), dtype=np.float32)
+    picture[..., 3] = 0.0
+    depth = np.full(shape, -np.inf)
     fill(picture, depth, (corners - [*low, 0.0]) * [dots, dots, 1.0], colours, lit)
     with style.context(["default", STYLE]):
         figure = Figure(figsize=(inches, HEIGHT))
@@ -378,7 +381,7 @@ def bounds(drawn: Scene, corners: Array, paths: Array) -> tuple[Array, Array]:
     return low - margin, high + margin
 
 
-def unmixed(blocks: Array) -> Array:
+def unmixed(blocks: Picture) -> Array:
     """Means of blocks of points, their colours weighted by their opacity."""
     opacity = blocks[..., 3:].mean(axis=(1, 3))
     colour = (blocks[..., :3] * blocks[..., 3:]).mean(axis=(1, 3)) / np.maximum(opacity, 1e-9)

@@ -244,7 +244,12 @@ def estimate_all(progress: Progress = silent, reduced: bool = False) -> Results:
         outcomes[scenario.label] = estimate_scenario(robot, scenario, methods)
         progress("ardiani2024", k / steps)
     compared = {
-        s.label: compare_constraints(rough, outcomes[s.label], methods if reduced else CONSTRAINED)
+        s.label: compare_constraints(
+            rough,
+            outcomes[s.label],
+            methods if reduced else CONSTRAINED,
+            0 if reduced else REPLICATES,
+        )
         for s, methods in ((ACTUAL, ("pc-idim-iv",)), (CONTROLLER, ("pc-idim-iv", "pc-didim")))
     }
     if not reduced:
@@ -281,14 +286,14 @@ def estimate_scenario(
 
 
 def compare_constraints(
-    bench: Bench, outcome: Outcome, methods: Sequence[str]
+    bench: Bench, outcome: Outcome, methods: Sequence[str], bootstrap: int = REPLICATES
 ) -> dict[tuple[str, str], Fit]:
     """Constrained methods under each of `KNOWLEDGE`, on one scenario."""
     simulation = bench.simulation(outcome.scenario)
     return {
         (method, name): outcome.fits[method]
         if name == OF_THE_PAPER
-        else estimate_method(outcome.problem, simulation, method, knowledge)
+        else estimate_method(outcome.problem, simulation, method, knowledge, bootstrap)
         for method in methods
         for name, knowledge in KNOWLEDGE.items()
     }
