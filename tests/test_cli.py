@@ -377,6 +377,12 @@ def test_logs_are_refused_with_the_place(refused, place, change, words):
         assert word in reason
 
 
+@pytest.mark.parametrize(("given", "what"), [("arm.urdf", "robot"), ("a.csv", "log")])
+def test_what_is_no_study_is_told_from_one(refused, place, given, what):
+    assert f"{given}: is a {what}, not a study" in refused(["identify", given])
+    assert "is a directory; give the result.json in it" in refused(["validate", ".", "a.csv"])
+
+
 @pytest.mark.parametrize("command", ["identify", "doctor"])
 def test_flags_have_no_keys_of_logs_and_say_who_has(refused, place, command):
     Path("l.csv").write_text(edited(lambda lines: [lines[0].replace("q_", "x_"), *lines[1:]]))
