@@ -301,7 +301,8 @@ def test_help_and_version(capfd):
     [
         (["identify", "no.toml"], ("no.toml",)),
         (["identify", "a_directory"], ("a_directory",)),
-        (["identify", "arm.urdf"], ("arm.urdf", "TOML", "line 1")),
+        (["identify", "arm.urdf"], ("arm.urdf: is a robot, not a study",)),
+        (["identify", "a.csv"], ("a.csv: is a log, not a study",)),
         (["identify", "--robot", "no.urdf", "--log", "a.csv"], ("no.urdf",)),
         (["identify", "--robot", "a.csv", "--log", "a.csv"], ("a.csv", ".urdf, .toml")),
         (["identify", "--robot", "arm\nx.urdf", "--log", "a.csv"], ("robot.file", "no name")),
@@ -317,7 +318,10 @@ def test_help_and_version(capfd):
         (["base", "s.toml"], ("s.toml", "a study, not a robot")),
         (["validate", "no.json", "a.csv"], ("no.json",)),
         (["validate", "arm.urdf", "a.csv"], ("arm.urdf", "not JSON")),
-        (["validate", "out-wls", "a.csv"], ("out-wls", "directory")),
+        (
+            ["validate", "out-wls", "a.csv"],
+            ("out-wls: is a directory; give the result.json in it",),
+        ),
         (["validate", "out-wls/result.json", "b.csv", "no.csv"], ("no.csv",)),
         (["validate", "out-wls/result.json", "a.csv,b.csv"], ("1 files side by side",)),
         (["export", "no.json", "--urdf", "o.urdf"], ("no.json",)),
@@ -375,12 +379,6 @@ def test_logs_are_refused_with_the_place(refused, place, change, words):
     assert "l.csv" in reason
     for word in words:
         assert word in reason
-
-
-@pytest.mark.parametrize(("given", "what"), [("arm.urdf", "robot"), ("a.csv", "log")])
-def test_what_is_no_study_is_told_from_one(refused, place, given, what):
-    assert f"{given}: is a {what}, not a study" in refused(["identify", given])
-    assert "is a directory; give the result.json in it" in refused(["validate", ".", "a.csv"])
 
 
 @pytest.mark.parametrize("command", ["identify", "doctor"])
