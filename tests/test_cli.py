@@ -384,10 +384,10 @@ def test_logs_are_refused_with_the_place(refused, place, change, words):
 @pytest.mark.parametrize("command", ["identify", "doctor"])
 def test_flags_have_no_keys_of_logs_and_say_who_has(refused, place, command):
     Path("l.csv").write_text(edited(lambda lines: [lines[0].replace("q_", "x_"), *lines[1:]]))
-    Path("s.toml").write_text('[robot]\nfile = "arm.urdf"\n[[log]]\nfiles = "l.csv"\n')
+    Path("keys.toml").write_text('[robot]\nfile = "arm.urdf"\n[[log]]\nfiles = "l.csv"\n')
     where = " (keys of a log stand in [[log]] of a study: docs/study.md)\n"
     assert refused([command, "--robot", "arm.urdf", "--log", "l.csv"]).endswith(where)
-    assert where.strip() not in refused([command, "s.toml"])
+    assert where.strip() not in refused([command, "keys.toml"])
 
 
 def test_no_number_is_too_large_to_be_refused(refused, place):
