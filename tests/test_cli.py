@@ -289,6 +289,7 @@ def test_help_and_version(capfd):
     expected = ["identify", "compare", "doctor", "select", "excite", "base", "validate", "export"]
     expected += ["payload", "repair", "replay", "sample", "simulate", "reproduce", "track"]
     assert commands == expected
+    assert "..." not in out.partition("Commands:")[2]  # each is told whole on its line
     assert run(["--version"]) == 0
     assert re.fullmatch(r"dynident \d+\.\d+\.\d+\n", capfd.readouterr().out)
 
@@ -301,7 +302,8 @@ def test_help_and_version(capfd):
     [
         (["identify", "no.toml"], ("no.toml",)),
         (["identify", "a_directory"], ("a_directory",)),
-        (["identify", "arm.urdf"], ("arm.urdf", "TOML", "line 1")),
+        (["identify", "arm.urdf"], ("arm.urdf: is a robot, not a study",)),
+        (["identify", "a.csv"], ("a.csv: is a log, not a study",)),
         (["identify", "--robot", "no.urdf", "--log", "a.csv"], ("no.urdf",)),
         (["identify", "--robot", "a.csv", "--log", "a.csv"], ("a.csv", ".urdf, .toml")),
         (["identify", "--robot", "arm\nx.urdf", "--log", "a.csv"], ("robot.file", "no name")),
@@ -317,7 +319,10 @@ def test_help_and_version(capfd):
         (["base", "s.toml"], ("s.toml", "a study, not a robot")),
         (["validate", "no.json", "a.csv"], ("no.json",)),
         (["validate", "arm.urdf", "a.csv"], ("arm.urdf", "not JSON")),
-        (["validate", "out-wls", "a.csv"], ("out-wls", "directory")),
+        (
+            ["validate", "out-wls", "a.csv"],
+            ("out-wls: is a directory; give the result.json in it",),
+        ),
         (["validate", "out-wls/result.json", "b.csv", "no.csv"], ("no.csv",)),
         (["validate", "out-wls/result.json", "a.csv,b.csv"], ("1 files side by side",)),
         (["export", "no.json", "--urdf", "o.urdf"], ("no.json",)),
@@ -380,10 +385,10 @@ def test_logs_are_refused_with_the_place(refused, place, change, words):
 @pytest.mark.parametrize("command", ["identify", "doctor"])
 def test_flags_have_no_keys_of_logs_and_say_who_has(refused, place, command):
     Path("l.csv").write_text(edited(lambda lines: [lines[0].replace("q_", "x_"), *lines[1:]]))
-    Path("s.toml").write_text('[robot]\nfile = "arm.urdf"\n[[log]]\nfiles = "l.csv"\n')
+    Path("keys.toml").write_text('[robot]\nfile = "arm.urdf"\n[[log]]\nfiles = "l.csv"\n')
     where = " (keys of a log stand in [[log]] of a study: docs/study.md)\n"
     assert refused([command, "--robot", "arm.urdf", "--log", "l.csv"]).endswith(where)
-    assert where.strip() not in refused([command, "s.toml"])
+    assert where.strip() not in refused([command, "keys.toml"])
 
 
 def test_no_number_is_too_large_to_be_refused(refused, place):

@@ -183,6 +183,18 @@ def test_what_is_richer_is_recommended_for_what_it_buys(place):
     assert f"buys {gain:.2f} ± {std:.2f} % over coulomb-viscous" in found.recommendations[0].reason
 
 
+@pytest.mark.parametrize(("excess", "taken"), [(0.005, "coulomb-viscous"), (0.02, "cube-root")])
+def test_what_is_hardly_better_is_not_worth_parameters(place, excess, taken):
+    comparison = compared(place / "cube-root.toml")
+    plain, root = comparison.candidates
+    errors = root.held_out.squared_error * (1.0 + excess) ** 2
+    near = replace(plain, held_out=replace(root.held_out, squared_error=errors))
+    found = replace(comparison, candidates=(near, root))
+    gain, std = near.held_out.beyond(root.held_out)
+    assert gain > std
+    assert found.choice.friction == taken
+
+
 def test_held_out_errors_are_no_smaller_than_fitted_ones(place):
     for candidate in compared(place / "cube-root.toml").candidates:
         error, std = candidate.held_out.percent()

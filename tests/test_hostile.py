@@ -189,6 +189,7 @@ def test_a_link_that_carries_itself_is_refused(place, change):
 
 def test_a_mass_that_rounding_left_is_refused(place):
     refused(["repair", urdf(('value="4.0"', 'value="5e-324"'))], "x.urdf, line", "is no mass")
+    refused(["repair", urdf(('value="4.0"', 'value="-4.0"'))], "x.urdf, line", "is negative")
     Path("x.toml").write_text(DH.replace("mass = 1.0", "mass = 5e-324"))
     refused(["repair", "x.toml"], "joint[1].inertial.mass", "is no mass")
 

@@ -342,6 +342,13 @@ def test_units_of_angle_and_length(tmp_path):
 # refusals
 
 
+@pytest.mark.parametrize(("unit", "parts"), [("us", 1e6), ("ns", 1e9)])
+def test_a_time_that_is_not_in_seconds_is_told_by_its_rate(tmp_path, unit, parts):
+    path = write(tmp_path / "log.csv", time=parts * TIME, q=Q, tau=TAU)
+    assert f"set units = {{ time = '{unit}' }}" in refusal(path, ROBOT, rate=RATE)
+    np.testing.assert_allclose(read_log(path, ROBOT, units={"time": unit}).rate, RATE)
+
+
 def test_a_date_is_no_clock_but_a_rate_is(tmp_path):
     rows = "".join(f"2024-03-01T12:00:{t:.3f},{t},{t},{t},{t}\n" for t in TIME)
     (tmp_path / "log.csv").write_text("time,q_a,q_b,tau_a,tau_b\n" + rows)

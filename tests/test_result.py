@@ -11,15 +11,17 @@ import numpy as np
 import pytest
 import toy
 
-from dynident.api import identify
+from dynident.api import identify, validate
 from dynident.consistency.constraints import Bounds, Fixed, Hull, LinkMass, Payload, TotalMass
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com, smallest_eigenvalue
 from dynident.estimators.estimate import Shape, Track
 from dynident.recording.prepare import prepare
+from dynident.recording.read import read_log
 from dynident.regression.problem import Problem
 from dynident.results.identification import Identification
 from dynident.results.json import SCHEMA, finite, restriction_dict, result_dict, to_json
+from dynident.robot import load_robot
 
 NUMBER = (int, float)
 
@@ -299,3 +301,39 @@ def test_nonlinear_parameters_and_estimates_over_time_are_told():
     plain = result_dict(found)
     assert plain["shape"] == []
     assert plain["track"] is None
+
+
+# at a prompt
+
+
+def test_what_is_shown_at_a_prompt_is_short():
+    fit = result("ols")
+    problem = Problem(toy.arm(), fit.samples)
+    recording = toy.log(toy.arm(), 1.0)[0]
+    shown = [fit.robot, recording, fit.samples[0], problem, fit.base, fit.estimate, fit]
+    for each in shown:
+        assert repr(each).startswith(f"<{type(each).__name__} ")
+        assert len(repr(each)) < 250
+        assert "\n" not in repr(each)
+    assert fit._repr_html_().startswith("<pre>verdict ")
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda fit: prepare("run1.csv"), "prepare takes Recording, not str: dynident.read_log"),
+        (lambda fit: validate(fit, "run1.csv"), "takes Recording, not str"),
+        (
+            lambda fit: Problem(fit.robot, toy.log(toy.arm(), 1.0)[0]),
+            "takes Samples, not Recording: dyn",
+        ),
+        (lambda fit: Problem(fit.robot, ["run1.csv"]), "a problem takes Samples, not str"),
+        (lambda fit: identify(fit.samples[0]), "identify takes Problem, not Samples"),
+        (lambda fit: read_log("run1.csv", "arm.urdf"), "read_log takes Robot, not str: dynident."),
+        (lambda fit: load_robot("<robot>\n</robot>"), "takes the path of a file, not its text"),
+    ],
+)
+def test_stages_say_what_they_take(call, words):
+    with pytest.raises(InputError) as caught:
+        call(result("ols"))
+    assert words in str(caught.value)

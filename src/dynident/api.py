@@ -12,7 +12,7 @@ from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.constraints import described
 from dynident.consistency.disbelief import far
 from dynident.core.arrays import Array, Booleans
-from dynident.core.errors import ComputationError, InputError
+from dynident.core.errors import ComputationError, InputError, expect
 from dynident.core.options import Options, chosen, table
 from dynident.core.progress import Progress, Stopwatch, silent
 from dynident.core.threads import one_thread
@@ -131,6 +131,7 @@ def identify(
     ComputationError
         When no trustworthy answer came out.
     """
+    expect("identify", problem, Problem, "dynident.Problem(robot, samples) makes one")
     watch = Stopwatch()
     given = {name: plain(value) for name, value in options.items() if value is not None}
     common = {name: given.pop(name) for name in table(EVERY_METHOD) if name in given}

@@ -17,7 +17,10 @@ OUTPUTS = ("comparison.json", "comparison.html")
 """All that ``-o DIR`` receives; the first is the head of the set."""
 
 
-@app.command(epilog="Example: dynident compare examples/tx40/study.toml -o out/tx40-compared")
+@app.command(
+    short_help="Compare methods and friction models, and recommend.",
+    epilog="Example: dynident compare examples/tx40/study.toml -o out/tx40-compared",
+)
 def compare(
     study: Annotated[Path, typer.Argument(metavar="STUDY.toml")],
     methods: Annotated[

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from dynident.study.doctor import Report
 
 
-@app.command(epilog="Example: dynident doctor study.toml --fix mended.toml")
+@app.command(
+    short_help="Find what is wrong with logs: signs, units, delays.",
+    epilog="Example: dynident doctor study.toml --fix mended.toml",
+)
 def doctor(
     study: StudyArgument = None,
     robot: RobotOption = None,

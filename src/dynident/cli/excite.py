@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from dynident.study.study import Study
 
 
-@app.command(epilog="Example: dynident excite panda.urdf --acceleration 10 --time 30 -o out/panda")
+@app.command(
+    short_help="Design a trajectory that excites a robot, within limits.",
+    epilog="Example: dynident excite panda.urdf --acceleration 10 --time 30 -o out/panda",
+)
 @with_flags(EXCITE_FLAGS)
 def excite(
     robot: Annotated[

@@ -35,8 +35,9 @@ OUTPUTS = ("result.json", "model.urdf", "model.xml", "report.html")
 
 
 @app.command(
+    short_help="Identify a robot from logs, and test it on held-out ones.",
     epilog="Example: dynident identify --robot arm.urdf --log run1.csv --validate run2.csv "
-    "--bandwidth 5 -o out"
+    "--bandwidth 5 -o out",
 )
 @with_flags(FLAGS)
 def identify(

@@ -116,7 +116,10 @@ def show_version(wanted: bool) -> None:
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=show_version, is_eager=True, help="And leave.")
+        bool,
+        typer.Option(
+            "--version", callback=show_version, is_eager=True, help="Print the version and leave."
+        ),
     ] = False,
 ) -> None:
     """From a robot model and a motion log to a physically consistent dynamic model."""

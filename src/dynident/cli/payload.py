@@ -10,7 +10,10 @@ import typer
 from dynident.cli.options import JsonFlag, app, positive
 
 
-@app.command(epilog="Example: dynident payload out/result.json --log loaded.csv --frame tool0")
+@app.command(
+    short_help="Identify a load from a log with it and a stored result.",
+    epilog="Example: dynident payload out/result.json --log loaded.csv --frame tool0",
+)
 def payload(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     log: Annotated[str, typer.Option("--log", help="With the load; a,b for side by side.")],

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from dynident.robot.model import Robot
 
 
-@app.command(epilog="Example: dynident repair arm.urdf --urdf arm_consistent.urdf")
+@app.command(
+    short_help="Find consistent inertials nearest to a robot file's.",
+    epilog="Example: dynident repair arm.urdf --urdf arm_consistent.urdf",
+)
 def repair(
     robot: Annotated[Path, typer.Argument(metavar="ROBOT", help="URDF, MJCF or robot TOML.")],
     urdf: Annotated[

@@ -10,7 +10,10 @@ import typer
 from dynident.cli.options import JsonFlag, app
 
 
-@app.command(epilog="Example: dynident replay out/result.json run3.csv --engine mujoco")
+@app.command(
+    short_help="Simulate a stored result under a log's law.",
+    epilog="Example: dynident replay out/result.json run3.csv --engine mujoco",
+)
 def replay(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     log: Annotated[str, typer.Argument(metavar="LOG", help="a,b for side by side.")],

@@ -11,7 +11,10 @@ import typer
 from dynident.cli.options import JsonFlag, LowpassOption, MetricOption, app
 
 
-@app.command(epilog="Example: dynident validate out/result.json run3.csv")
+@app.command(
+    short_help="Measure a stored result on other logs.",
+    epilog="Example: dynident validate out/result.json run3.csv",
+)
 def validate(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="a,b for side by side.")],

@@ -10,7 +10,10 @@ import typer
 from dynident.cli.options import JsonFlag, app
 
 
-@app.command(epilog="Example: dynident sample out/result.json -n 256 -o draws --log run3.csv")
+@app.command(
+    short_help="Draw consistent models from what a result leaves open.",
+    epilog="Example: dynident sample out/result.json -n 256 -o draws --log run3.csv",
+)
 def sample(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     number: Annotated[int, typer.Option("-n", "--number", help="How many draws.")] = 256,

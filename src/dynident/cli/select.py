@@ -12,7 +12,10 @@ from dynident.cli.options import JsonFlag, app, with_flags
 from dynident.core.errors import InputError, of_study
 
 
-@app.command(epilog="Example: dynident select work.toml --fix selected.toml")
+@app.command(
+    short_help="Choose what tells the most of logs from ordinary work.",
+    epilog="Example: dynident select work.toml --fix selected.toml",
+)
 @with_flags(SELECTING)
 def select(
     study: Annotated[Path, typer.Argument(metavar="STUDY.toml")],

@@ -11,7 +11,10 @@ from dynident.cli.options import app
 from dynident.core.errors import InputError, of_study
 
 
-@app.command(epilog="Example: dynident simulate twin.toml -o run.csv")
+@app.command(
+    short_help="Simulate a study's robot and write the log it gives.",
+    epilog="Example: dynident simulate twin.toml -o run.csv",
+)
 def simulate(
     study: Annotated[Path, typer.Argument(metavar="STUDY.toml")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The log to write (CSV).")],
@@ -35,7 +38,10 @@ def simulate(
     typer.echo(f"{samples} samples at {rate:g} Hz written to {output}", err=True)
 
 
-@app.command(epilog="Example: dynident reproduce brunot2019")
+@app.command(
+    short_help="Repeat a paper's experiment on its simulated robot.",
+    epilog="Example: dynident reproduce brunot2019",
+)
 def reproduce(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="brunot2019, ardiani2024 or zhang2018.")

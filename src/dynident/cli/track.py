@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 PIPE = "-"
 
 
-@app.command(epilog="Example: dynident track - --start out/result.json --every 5 < stream.csv")
+@app.command(
+    short_help="Follow a robot's parameters and load while it moves.",
+    epilog="Example: dynident track - --start out/result.json --every 5 < stream.csv",
+)
 def track(
     source: Annotated[
         str,

@@ -22,6 +22,27 @@ class InputError(DynidentError):
     """The input cannot be used: a file, a key, a value or their combination."""
 
 
+def expect(who: str, given: object, wanted: type, hint: str) -> None:
+    """Refuse what is of another type than a stage takes, at its door.
+
+    Parameters
+    ----------
+    who : str
+        What takes it.
+    given : object
+    wanted : type
+    hint : str
+        What makes one.
+
+    Raises
+    ------
+    InputError
+    """
+    if not isinstance(given, wanted):
+        name = type(given).__name__
+        raise InputError(f"{who} takes {wanted.__name__}, not {name}: {hint}")
+
+
 class SectionError(InputError):
     """A section of a study that does not fit; it knows its place there, and not the file."""
 

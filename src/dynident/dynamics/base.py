@@ -47,6 +47,11 @@ class BaseParameters:
     K: Array
     observed: tuple[Observed, ...] = (PLAIN,)
 
+    def __repr__(self) -> str:
+        """One line, for a prompt."""
+        names = ", ".join(self.names)
+        return f"<BaseParameters of {self.idim.robot.name}: {self.count} ({names})>"
+
     @property
     def count(self) -> int:
         """Number of base parameters: the structural rank of the regressor."""

@@ -149,3 +149,7 @@ class Estimate:
     track: Track | None = None
     fitted: Fitted | None = None
     knowledge: Knowledge | None = None
+
+    def __repr__(self) -> str:
+        """One line, for a prompt."""
+        return f"<Estimate of {len(self.beta)} base parameters: {self.message}>"

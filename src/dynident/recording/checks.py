@@ -39,6 +39,15 @@ SHORTEST = 50
 SAME_RATE = 1e-2
 """Rates that differ by more than this part are different rates."""
 
+SLOWEST = 0.01
+"""A robot that is logged at less [Hz] is logged in another unit of time."""
+
+PARTS = {"ms": 1e3, "us": 1e6, "ns": 1e9}
+"""Of a second."""
+
+USUAL = 10.0
+"""The least rate at which robots are logged [Hz]."""
+
 MARGIN = 1.2
 """Limits may be exceeded by this factor, for files state them roughly."""
 
@@ -363,7 +372,19 @@ def refuse_short(name: str, samples: int) -> None:
 
 
 def check_rate(name: str, found: float, stated: float | None) -> tuple[str, ...]:
-    """Compare a stated rate with the time column's [Hz]; return warnings."""
+    """Compare a stated rate with the time column's [Hz]; return warnings.
+
+    Raises
+    ------
+    InputError
+        For a rate that no robot is logged at in any case: time is in another unit.
+    """
+    if found < SLOWEST:
+        units = (unit for unit, parts in PARTS.items() if found * parts >= USUAL)
+        raise InputError(
+            f"{name}: the time column says one sample in {1.0 / found:.3g} s; if it is not in "
+            f"seconds, set units = {{ time = {next(units, 'ns')!r} }}"
+        )
     if stated is None or abs(found / stated - 1.0) <= SAME_RATE:
         return ()
     return (f"{name}: rate = {stated:g} Hz, but the time column says {found:.6g} Hz; time is used",)

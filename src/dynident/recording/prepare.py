@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 from scipy import ndimage
 
 from dynident.core.arrays import Array, Booleans, frozen
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, expect
 from dynident.core.options import NotNegatives, Options, Positives, per_joint
 from dynident.core.schema import Number
 from dynident.recording.clock import SHORTEST
@@ -187,6 +187,14 @@ class Samples:
     asked: BaseMotion | None = None
     kept: Booleans | None = None
 
+    def __repr__(self) -> str:
+        """One line, for a prompt."""
+        widths = ", ".join(f"{hz:g}" for hz in dict.fromkeys(self.bandwidth))
+        return (
+            f"<{type(self).__name__} {self.name}: {self.measured.shape[1]} joints, "
+            f"{len(self.q)} samples at {self.rate:g} Hz, bandwidth {widths} Hz>"
+        )
+
     def __post_init__(self) -> None:
         for label in ("q", "dq", "ddq", "tau", "measured", "qref", "dqref", "temp", "known"):
             signal = getattr(self, label)
@@ -332,6 +340,7 @@ def prepare(
 
 def prepared(recording: Recording, wanted: Preparation) -> Samples:
     """The same, by options that stand together."""
+    expect("prepare", recording, Recording, "dynident.read_log(files, robot) makes one")
     cutoffs, assumed = cutoffs_of(recording, wanted)
     runs, dropped = long_runs(recording, wanted)
     notes = [*recording.warnings, *assumed, *dropped]

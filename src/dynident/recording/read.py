@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, expect
 from dynident.recording import checks
 from dynident.recording.clock import Clocking
 from dynident.recording.floating import BASE, Floating, floating_columns, logged_robot
@@ -120,6 +120,7 @@ def read_log(
         ambiguous, time goes backward, there is no clock, the units cannot be right, or so many
         rows are bad that they cannot be cut.
     """
+    expect("read_log", robot, Robot, "dynident.load_robot(file) makes one")
     paths = [Path(files)] if isinstance(files, (str, PathLike)) else [Path(f) for f in files]
     label = name or "+".join(path.name for path in paths)
     try:

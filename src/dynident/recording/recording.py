@@ -157,6 +157,13 @@ class Recording:
             "number; leave such samples out with segments"
         )
 
+    def __repr__(self) -> str:
+        """One line, for a prompt."""
+        return (
+            f"<Recording {self.name}: {self.q.shape[1]} joints, {len(self.q)} samples, "
+            f"{self.duration:.4g} s at {self.rate:g} Hz>"
+        )
+
     @property
     def duration(self) -> float:
         """Seconds of motion in all segments."""

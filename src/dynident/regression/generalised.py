@@ -45,7 +45,7 @@ SHARE = 1e-3
 """Of a robot's own noise that no equation's is below, so that none is taken for exact."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GeneralisedSamples(Samples):
     """A log whose motion and torques are those of all equations: base first, then joints.
 

@@ -9,11 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, expect
 from dynident.dynamics.base import BaseParameters, observed_base
 from dynident.dynamics.equations import PLAIN, Observed
 from dynident.dynamics.idim import Attached, Idim, build_idim
 from dynident.recording.prepare import Samples
+from dynident.recording.recording import Recording
 from dynident.regression.factors import Factors, GroupFactor, InstrumentFactors, compress, spread
 from dynident.regression.generalised import GeneralisedSamples, cut_off, generalised
 from dynident.regression.rows import (
@@ -43,6 +44,14 @@ class Regression:
     base: BaseParameters
     samples: tuple[Samples, ...]
     source: RowSource = field(repr=False)
+
+    def __repr__(self) -> str:
+        """One line, for a prompt."""
+        logs = ", ".join(log.name for log in self.samples)
+        return (
+            f"<{type(self).__name__} of {self.robot.name}: {self.base.count} base parameters, "
+            f"friction {self.idim.friction}, logs {logs}>"
+        )
 
     @property
     def idim(self) -> Idim:
@@ -142,7 +151,7 @@ class Regression:
         return tuple(replace(factor, noise=group.noise) for factor, group in pairs)
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class Problem(Regression):
     """The regressor of a robot along the motion of its logs, and their torques.
 
@@ -269,10 +278,11 @@ def selected(base: BaseParameters, columns: Sequence[int] | Integers) -> BasePar
 def checked_logs(idim: Idim, samples: Samples | Sequence[Samples]) -> tuple[Samples, ...]:
     """Logs as a tuple, refused where they do not fit the robot or lack what its friction needs."""
     robot = idim.robot
-    logs = (samples,) if isinstance(samples, Samples) else tuple(samples)
+    logs = (samples,) if isinstance(samples, Samples | Recording) else tuple(samples)
     if not logs:
         raise InputError("a problem needs at least one log")
     for log in logs:
+        expect("a problem", log, Samples, "dynident.prepare(recording, bandwidth=...) makes them")
         logged = robot.carrier or robot
         if log.joints is None and log.measured.shape[1] != logged.n:
             raise InputError(

@@ -22,6 +22,9 @@ TORQUE_LEVELS = (0.01, 0.1)
 TIME_LEVELS = (60.0, 3600.0)
 """Of a solution's time (zhang2018, Table 3) [s]."""
 
+SLIGHT = 0.01
+"""Share of an error that nobody takes more parameters for."""
+
 
 @dataclass(frozen=True)
 class Scores:
@@ -256,14 +259,16 @@ def eligible(candidates: Sequence[Candidate]) -> list[Candidate]:
 def chosen(candidates: Sequence[Candidate], kind: int | None) -> tuple[Candidate, Candidate]:
     """The simplest whose error is within one standard error of the best, and the best.
 
-    The standard error is that of the difference on the same blocks.
+    The standard error is that of the difference on the same blocks; where that is very small, a
+    share of the best error counts instead.
     """
     best = min(candidates, key=lambda each: each.held_out.percent(kind)[0])
+    slight = SLIGHT * best.held_out.percent(kind)[0]
     within = [best]
     for each in candidates:
         if each is not best:
             excess, std = each.held_out.beyond(best.held_out, kind)
-            within += [each] if excess <= std else []
+            within += [each] if excess <= max(slight, std) else []
     order = sorted(within, key=lambda each: (each.parameters, each.held_out.percent(kind)[0]))
     return order[0], best
 
@@ -277,11 +282,11 @@ def recommended(
     simpler = [each for each in candidates if each.parameters < found.parameters]
     if found is not best:
         gain, std = found.held_out.beyond(best.held_out, kind)
-        reason = f"{called(best, found)} buys {gain:.2f} ± {std:.2f} %{on}: not worth it"
+        reason = f"{called(best, found)} buys {with_error(gain, std)} %{on}: not worth it"
     elif simpler:
         next_best = min(simpler, key=lambda each: each.held_out.percent(kind)[0])
         gain, std = next_best.held_out.beyond(found.held_out, kind)
-        reason = f"buys {gain:.2f} ± {std:.2f} %{on} over {called(next_best, found)}"
+        reason = f"buys {with_error(gain, std)} %{on} over {called(next_best, found)}"
     elif len(candidates) > 1:
         reason = "the simplest, and no other has a smaller held-out error"
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 
 from dynident.results.result import Result
 from dynident.results.text import summary
@@ -11,6 +12,17 @@ from dynident.results.text import summary
 @dataclass(frozen=True)
 class Identification(Result):
     """A model with its certificate, its error bars and its errors; see `Result`."""
+
+    def __repr__(self) -> str:
+        """One line, for a prompt."""
+        error = self.identification[0].overall_percent
+        return (
+            f"<Identification of {self.base.idim.robot.name} by {self.method}: "
+            f"{self.verdict.state}, error {error:.3g} % on fitted rows; print(fit.summary())>"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.summary())}</pre>"
 
     def summary(self, full: bool = False) -> str:
         """The result as plain text of at most 80 columns; `full` adds all base parameters."""

@@ -58,6 +58,8 @@ def load_robot(
     InputError
         For files that cannot be read, unknown keys and joints, and wrong shapes.
     """
+    if "\n" in str(path):
+        raise InputError("load_robot takes the path of a file, not its text; write it to a file")
     path = Path(path)
     loader = LOADERS.get(path.suffix.lower())
     if path.suffix.lower() == ".xacro":

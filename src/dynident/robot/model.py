@@ -168,6 +168,11 @@ class Robot:
     carrier: Robot | None = None
     seat: Contact | None = None
 
+    def __repr__(self) -> str:
+        """One line, for a prompt."""
+        base = " on a floating base" if self.floating else ""
+        return f"<Robot {self.name}: {self.n} joints{base} ({', '.join(self.joint_names)})>"
+
     @property
     def n(self) -> int:
         """Number of joints."""

@@ -403,6 +403,8 @@ def read_result(path: str | Path) -> StoredResult:
         When it is missing, not JSON, of another schema, or does not fit the robot.
     """
     path = Path(path)
+    if path.is_dir():
+        raise InputError(f"{path}: is a directory; give the result.json in it")
     try:
         found = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:

@@ -39,10 +39,12 @@ from dynident.recording.floating import Floating, from_rpy
 from dynident.recording.mend import Mending, mend
 from dynident.recording.prepare import Count, Period, Preparation, Samples, prepare
 from dynident.recording.read import read_log
+from dynident.recording.readers import READERS
 from dynident.recording.recording import Recording
 from dynident.robot import load_robot
 from dynident.robot.contacts import ContactSpec, with_contacts
 from dynident.robot.cut import beyond
+from dynident.robot.load import LOADERS
 from dynident.robot.model import Robot
 from dynident.robot.spec import DriveSpec, RobotSpec, TransmissionSpec
 from dynident.study.constraints import ConstraintSection, build_constraints
@@ -285,6 +287,12 @@ def read_study(path: str | Path, use: str | None = "identify") -> Study:
         One line with the file, the key and what is valid there.
     """
     path = Path(path)
+    for what, kinds in (("robot", LOADERS), ("log", READERS)):
+        if path.suffix.lower() in kinds.keys() - {".toml", ".txt"}:
+            raise InputError(
+                f"{path}: is a {what}, not a study (docs/study.md), a TOML file that names both; "
+                "identify and doctor take --robot and --log instead of one"
+            )
     data = read_toml(path)
     if "robot" not in data and data.keys() & RobotSpec.model_fields.keys():
         raise InputError(f"{path}: is a robot, not a study: give it as --robot, with --log")
