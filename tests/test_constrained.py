@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import toy
 from loops import RATE, WIDTH, closed_loop
-from scipy import stats
+from scipy import signal, stats
 
 from dynident.api import identify
 from dynident.consistency.bootstrap import Bootstrap
@@ -29,6 +29,7 @@ from dynident.estimators.iteration import Search, iterate
 from dynident.recording.recording import Recording
 from dynident.regression.factors import InstrumentSystem
 from dynident.regression.problem import Problem
+from dynident.regression.statistics import long_run_ratio, residuals
 from dynident_papers.ardiani2024.prediction import predict, predict_by_instruments
 
 FREE = {"pc-idim-ls": "wls", "pc-idim-iv": "idim-iv", "pc-didim": "didim", "pc-clie": "clie"}
@@ -434,6 +435,27 @@ def test_the_weight_of_every_metric_draws_towards_the_file(loop, metric):
     # which is what the prior is weighed against
     assert np.max(np.abs(found[1.0].beta - free.beta) / free.covariance.literature) < 0.1
     assert all(estimate.certificate.worst < 1e-7 for estimate in found.values())
+
+
+def test_kappa_counts_slow_errors_where_the_motion_is():
+    """Errors of 0.3 s along motions up to 2 Hz: as least squares errs, not as an average does."""
+    robot = toy.arm(3)
+    recording, theta = toy.log(robot, seconds=20.0)
+    pole = np.exp(-1.0 / toy.RATE / 0.3)
+    found, errs, average = [], [], []
+    for seed in range(8):
+        white = np.random.default_rng(seed).normal(size=recording.tau.shape)
+        slow = signal.lfilter([2.0 * np.sqrt(1.0 - pole**2)], [1.0, -pole], white, axis=0)
+        noisy = replace(recording, tau=recording.tau + slow)
+        problem = Problem(robot, toy.on_its_motion(noisy, 10.0))
+        given = setting(problem, Knowledge(), Bootstrap(0), ErrorBars())
+        free = given.system.solve()
+        found.append(given.admitted.kappa**2)
+        errs.append(np.mean((given.system.A @ (free - problem.base.matrix @ theta)) ** 2))
+        average.append(long_run_ratio(residuals(problem, free).error))
+    # the fit takes some of the errors away
+    assert 0.5 < np.mean(found) / np.mean(errs) < 1.1
+    assert np.mean(average) > 1.5 * np.mean(errs)
 
 
 def test_held_out_blocks_choose_a_weight_that_the_file_deserves():

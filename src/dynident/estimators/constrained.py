@@ -52,11 +52,7 @@ from dynident.estimators.output_error import TORQUE, error_sigma, output_error
 from dynident.regression.factors import UNEXCITED, System
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.scatter import known_sigma
-from dynident.regression.statistics import (
-    long_run_ratio,
-    residuals,
-    whiteness_rejected,
-)
+from dynident.regression.statistics import residuals, whiteness_rejected
 from dynident.regression.weighted import literature_std, weakest_combination, weighted_solution
 
 LOST = 1e-2
@@ -105,8 +101,8 @@ def setting(
 ) -> Setting:
     """The admissible set of a problem, scaled by its rows.
 
-    kappa^2, the prior's variance in units of the rows, is the long-run variance ratio of
-    the residuals of least squares: correlated rows inform less than their number says.
+    kappa^2, the prior's variance in units of the rows, is the `inflation` of least squares:
+    correlated rows inform less than their number says.
 
     Raises
     ------
@@ -117,13 +113,25 @@ def setting(
     known = known_sigma(problem)
     if known is not None:
         sigma = known
-    errors = residuals(problem, free).error
-    kappa = np.sqrt(long_run_ratio(errors)) if whiteness_rejected(errors) else 1.0
     system = factors.weighted(sigma)
+    scores = Scores(problem, free, sigma, sigma, residuals(problem, free))
+    kappa = float(np.sqrt(inflation(scores, system)))
     if knowledge.prior_weight == HELD_OUT:
-        knowledge = chosen_weight(problem, knowledge, sigma, float(kappa))
-    admitted = build_feasible_set(problem.base, system, knowledge, float(kappa))
+        knowledge = chosen_weight(problem, knowledge, sigma, kappa)
+    admitted = build_feasible_set(problem.base, system, knowledge, kappa)
     return Setting(problem, knowledge, admitted, sigma, rounds, system, bootstrap, bars)
+
+
+def inflation(scores: Scores, system: System) -> float:
+    """By how much the variance of least squares exceeds that of as many white rows, at least 1.
+
+    The mean over the directions of beta that the rows see, ``tr(A C A^T) / p``, with the
+    covariance C that the residuals tell. Slow errors count where the motion is slow, and hardly
+    where it is fast.
+    """
+    total = spread_of(scores, np.eye(system.A.shape[1]), ErrorBars()).matrix
+    inverse = system.inverse()
+    return max(1.0, float(np.sum(inverse * (total @ inverse))) / system.condition()[1])
 
 
 def pc_idim_ls(
