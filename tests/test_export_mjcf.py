@@ -412,10 +412,13 @@ def test_the_command_line_writes_the_kind_of_model_that_it_read(tmp_path, monkey
     err = capfd.readouterr().err
     assert "written to far/m.xml" in err
     assert "written to far/m.urdf" in err
-    assert Path("far/m.xml").read_bytes() == Path("out/model.xml").read_bytes()
+    number = rb"-?[\d.]+(e[+-]?\d+)?"
+    near, far = (Path(name).read_bytes() for name in ("out/model.xml", "far/m.xml"))
+    assert re.sub(number, b"0", far) == re.sub(number, b"0", near)
     assert b"<include file='../part.xml'/>" in Path("far/m.xml").read_bytes()
     assert b"<!-- mine -->" in Path("far/m.xml").read_bytes()
     one, other = load_robot("far/m.xml"), load_robot("far/m.urdf")
+    assert relative(one.nominal, load_robot("out/model.xml").nominal) < 1e-12
     assert relative(one.nominal, other.nominal) < 1e-9
     assert [j.damping for j in one.joints] == [j.damping for j in other.joints]
     assert one.joints[0].armature == pytest.approx(0.3, abs=0.1)
