@@ -174,10 +174,14 @@ class Normal:
         """Mean squared error of least squares, over the joints."""
         return self.system.rest / max(1, len(self.squares))
 
+    @cached_property
+    def free_beta(self) -> Array:
+        """Base parameters of least squares, shape (p,)."""
+        return np.asarray(solve_triangular(self.system.A, self.system.b, check_finite=False))
+
     def free_errors(self) -> Array:
         """Errors of least squares, shape (groups,)."""
-        system = self.system
-        return self.errors(solve_triangular(system.A, system.b, lower=False))
+        return self.errors(self.free_beta)
 
     def of_file(self) -> tuple[Array, Array]:
         """What each joint's rows make of the robot file's inertials, with drives of their own.

@@ -46,26 +46,34 @@ def promising(
     """
     own, brief = snapshot.moments(), snapshot.brief
     moved = [each for each in suspects if each.reading.change and not each.reading.slowness]
-    hopeful = [(0.0, each) for each in suspects if each not in moved]
-    plain = len(hopeful)
     fewer = mean(brief.normal.free_errors()) / max(mean(snapshot.normal.free_errors()), NO_ERROR)
     rough = before * min(1.0, fewer) / ROUGH  # at few instants least squares leaves less
     reads = [each.reading.of(brief) for each in moved]
-    for suspicion, errors in zip(moved, left_together(reads, brief), strict=True):
-        if errors is not None and better(errors, rough, worth):
-            hopeful.append((mean(errors), suspicion))
+    hopeful = [
+        (mean(errors), suspicion)
+        for suspicion, errors in zip(moved, left_together(reads, brief), strict=True)
+        if errors is not None and better(errors, rough, worth)
+    ]
     hopeful.sort(key=lambda each: each[0])
-    found: list[tuple[Array, Suspicion]] = []
-    for _, suspicion in hopeful[: plain + most]:
-        read = normal_of(snapshot, own, suspicion.reading)
-        errors = suspicion.reading.errors(snapshot, read, read.system.solve())
-        enough = better(errors, before, worth)
-        if enough and settles(errors, before, apart, suspicion.freedom):
-            found.append((errors, suspicion))
+    left: list[tuple[Array | None, Suspicion]] = []
+    for suspicion in suspects:
+        if suspicion not in moved:
+            read = normal_of(snapshot, own, suspicion.reading)
+            left.append((suspicion.reading.errors(snapshot, read, read.free_beta), suspicion))
+    close = [suspicion for _, suspicion in hopeful[:most]]
+    reads = [suspicion.reading.of(snapshot) for suspicion in close]
+    left += zip(left_together(reads, snapshot), close, strict=True)
+    found = [
+        (errors, suspicion)
+        for errors, suspicion in left
+        if errors is not None
+        and better(errors, before, worth)
+        and settles(errors, before, apart, suspicion.freedom)
+    ]
     return closest(found)
 
 
-def left_together(reads: Sequence[Snapshot], brief: Snapshot) -> list[Array | None]:
+def left_together(reads: Sequence[Snapshot], now: Snapshot) -> list[Array | None]:
     """`Normal.free_errors` of readings of a snapshot, where few rows are lost.
 
     Rows along motions of one robot are made at once, and of each reading only one matrix is kept:
@@ -80,11 +88,11 @@ def left_together(reads: Sequence[Snapshot], brief: Snapshot) -> list[Array | No
     for _, alike in groupby(reads, lambda s: (id(s.base), id(s.motion.packing), id(s.motion.at))):
         some = list(alike)
         for k in range(0, len(some), TOGETHER):
-            found += stacked_errors(some[k : k + TOGETHER], brief)
+            found += stacked_errors(some[k : k + TOGETHER], now)
     return found
 
 
-def stacked_errors(reads: Sequence[Snapshot], brief: Snapshot) -> list[Array | None]:
+def stacked_errors(reads: Sequence[Snapshot], now: Snapshot) -> list[Array | None]:
     """The same of readings along motions of one robot at the same instants."""
     base, moving = reads[0].base, reads[0].moving
     tau = np.array([s.tau for s in reads])
@@ -116,7 +124,7 @@ def stacked_errors(reads: Sequence[Snapshot], brief: Snapshot) -> list[Array | N
         if other is not None:
             errors = np.concatenate([errors, other.errors(beta[k, :, 0])])
             known, count = np.concatenate([known, other.squares]), kept + other.rows
-        found.append(errors if brief.normal.is_matched_by(count, known) else None)
+        found.append(errors if now.normal.is_matched_by(count, known) else None)
     return found
 
 

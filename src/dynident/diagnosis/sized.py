@@ -614,8 +614,9 @@ def loudest(q: Array, rest: Array) -> float | None:
     if width * MOST_PERIODS < 2.0 * np.pi * FEWEST:
         return None
     place = np.minimum((BINS * (q - np.min(q)) / width).astype(int), BINS - 1)
-    curve = np.polynomial.Polynomial.fit(q, rest, 2)  # slow changes are not a ripple's
-    sums = np.bincount(place, rest - curve(q), BINS)
+    slow = np.vander((q - np.mean(q)) / width, 3)  # changes that are not a ripple's
+    rest = rest - slow @ np.linalg.lstsq(slow, rest, rcond=None)[0]
+    sums = np.bincount(place, rest, BINS)
     power = np.abs(np.fft.rfft(sums, 4 * BINS)) ** 2
     order = 2.0 * np.pi * np.fft.rfftfreq(4 * BINS, width / BINS)
     some = (order >= 2.0 * np.pi * FEWEST / width) & (order <= MOST_PERIODS)

@@ -13,10 +13,10 @@ from dynident.diagnosis.moments import Moments, Normal
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Packing
 from dynident.recording.filters import beyond_lowpass, edge
-from dynident.recording.mend import SETTLED
+from dynident.recording.mend import SETTLED, later
 from dynident.recording.prepare import BANDWIDTH, TORQUE_FACTOR, Samples, by_cutoff
 
-MOST, FEW, BRIEF = 1000, 300, 80
+MOST, FEW, BRIEF = 1000, 240, 80
 """Instants of a log that are looked at, thoroughly, in passing, and for what is hardly likely."""
 ENOUGH = 0.3
 """Share of a joint's instants that has to keep its direction."""
@@ -47,6 +47,8 @@ class Instants:
         How all that rubs turns with the joints.
     speeds : ndarray, shape (kept samples, n)
         Of the joints.
+    lag : ndarray, shape (n,), or None
+        So many kept samples later they are those of this motion.
     settling : float
         How long after the beginning of a segment they are not right [s].
     """
@@ -56,6 +58,7 @@ class Instants:
     place: Integers
     turns: Array
     speeds: Array
+    lag: Array | None = None
     settling: float = 0.0
 
     @property
@@ -67,7 +70,8 @@ class Instants:
     def moving(self) -> Booleans:
         """Rows that may be fitted, shape (instants, n)."""
         log, sample = self.samples, self.place * self.thin
-        found = log.moving[sample] & steady(self.speeds, self.place, self.rate, log, self.turns)
+        speeds = self.speeds if self.lag is None else later(self.speeds, self.lag)
+        found = log.moving[sample] & steady(speeds, self.place, self.rate, log, self.turns)
         for start, _ in log.segments if self.settling else ():
             begun = (sample >= start) & (sample < start + self.settling * log.rate)
             found &= ~begun[:, None]
@@ -219,11 +223,13 @@ class Snapshot:
     def lagged(self, seconds: Array) -> Snapshot:
         """With each joint's motion as it stands so many seconds later; needs the course."""
         assert self.course is not None
-        place = np.arange(len(self.torque), dtype=float)
-        course = self.course.copy()
-        for j in np.flatnonzero(seconds):
-            course[:, :, j] = at_places(self.course[:, :, j].T, place + seconds[j] * self.rate).T
-        return self.following(course)
+        lag = seconds * self.rate
+        q, dq, ddq = self.course[:, self.instant]
+        for j in np.flatnonzero(lag):
+            moved = at_places(self.course[:, :, j].T, self.instant + lag[j])
+            q[:, j], dq[:, j], ddq[:, j] = moved.T
+        at = replace(self.motion.at, speeds=self.course[1], lag=lag)
+        return replace(self, motion=replace(self.motion, at=at)).along(q, dq, ddq)
 
     def quickened(self, slowness: Sequence[float]) -> Snapshot:
         """With a low-pass undone that the motion went through; needs the course.
@@ -302,7 +308,7 @@ class Snapshot:
 
     def following(self, course: Array, settling: float = 0.0) -> Snapshot:
         """The same torques on another course of the motion, that settles first [s]."""
-        at = replace(self.motion.at, speeds=course[1], settling=settling)
+        at = replace(self.motion.at, speeds=course[1], lag=None, settling=settling)
         return replace(self, motion=replace(self.motion, at=at)).along(*course[:, self.instant])
 
     def moments(self, torques: Array | None = None) -> Moments:
