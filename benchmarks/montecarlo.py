@@ -309,7 +309,7 @@ def one_run(run: int) -> list[Estimate | None]:
         except ComputationError:
             estimates.append(None)
         else:
-            estimates.append(replace(found, residuals=Residuals((), (), ()), history=None))
+            estimates.append(replace(found, residuals=Residuals((), (), (), ()), history=None))
     return estimates
 
 

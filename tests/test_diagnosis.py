@@ -758,3 +758,26 @@ def test_torques_in_other_columns_are_never_trusted(order):
 def test_torques_of_the_other_sign_are_never_trusted(joint):
     state = wristy(lambda tau: tau * np.where(np.arange(N) == joint, -1.0, 1.0)).verdict.state
     assert state == REFUTED or (joint == N - 1 and state == DOUBTFUL)
+
+
+def test_friction_that_is_fitted_at_standstill_is_said_with_what_leaves_that_out(sound):
+    """A joint that stands bears any torque up to its Coulomb friction."""
+    robot = toy.arm(N)
+    idim = build_idim(robot)
+    theta = toy.true_parameters(idim, robot.nominal)
+    rng = np.random.default_rng(4)
+    pose = np.broadcast_to(sound.q[:1], (3000, N))
+    still = np.zeros_like(pose)
+    stuck = [0.5 * theta[idim.names.index(f"fc{j}")] for j in range(1, N + 1)]
+    tau = idim.torque(theta, pose, still, still) + stuck + 0.3 * rng.normal(size=pose.shape)
+    q = pose + 1e-5 * rng.normal(size=pose.shape)
+    rest = Recording("rest", sound.rate, q, tau)
+    logs = [prepare(sound, 10.0), prepare(rest, 10.0)]
+    found = identify(Problem(robot, logs), doctor=False).verdict
+    (reason,) = (r.words for r in found.reasons if "standstill" in r.words)
+    assert "% of the rows of joint_1, joint_2, joint_3, joint_4 are at standstill" in reason
+    assert found.state == DOUBTFUL
+    dropped = [float(x) for x in reason.rsplit("[", 1)[1].rstrip("]").split(", ")]
+    logs = [prepare(each, 10.0, drop_below=dropped) for each in (sound, rest)]
+    again = identify(Problem(robot, logs), doctor=False).verdict
+    assert not any("standstill" in r.words for r in again.reasons)

@@ -32,6 +32,7 @@ from dynident.diagnosis.verdict import (
     limit_reasons,
     negative_reasons,
     sign_reasons,
+    standstill_reasons,
     verdict,
 )
 from dynident.dynamics.base import BaseParameters, base_parameters
@@ -61,7 +62,7 @@ from dynident.estimators.shape_search import EXACT, begun
 from dynident.estimators.shapes import with_shapes
 from dynident.friction.energy import check_passive
 from dynident.recording.floating import from_rpy, rotation, to_rpy
-from dynident.recording.prepare import Samples
+from dynident.recording.prepare import Samples, moving_joints
 from dynident.recording.recording import Recording
 from dynident.regression.factors import UNEXCITED, System
 from dynident.regression.generalised import GeneralisedSamples
@@ -78,6 +79,7 @@ from dynident.results.figures import (
     edge_samples,
     fitted_figure,
     model_figures,
+    standstill,
 )
 from dynident.results.identification import Identification
 from dynident.results.result import ValidationFigures
@@ -236,6 +238,7 @@ def identify(
             else [
                 *reasons(problem, system, findings, identification, of_nominal, held_out),
                 *drive_reasons(problem, found),
+                *rest_reasons(problem, found),
             ],
             len(logs),
         ),
@@ -428,6 +431,28 @@ def reasons(
         every += error_reasons(figures.log, names, percents(own), known, left, wrench)
         every += held_out_reasons(figures.log, figures.entries[0].overall_percent, error)
     return every
+
+
+def rest_reasons(problem: Problem, found: Estimate) -> list[Reason]:
+    """Coulomb friction that is fitted to rows at standstill, too."""
+    idim, n, rest = problem.idim, problem.robot.n, found.residuals
+    rub = [c.turns for c in idim.drive_columns if c.parameter.symbol.startswith("fc")]
+    if problem.robot.floating or not rub:
+        return []
+    speeds = np.max([standstill(log) for log in problem.samples], axis=0)
+    drives = problem.robot.drives
+    moving = [moving_joints(log.dq, tuple(speeds), drives) for log in problem.samples]
+    shares, times = np.zeros(n), np.full(n, np.nan)
+    for j in np.flatnonzero(np.any(rub, axis=0)):
+        still = np.zeros(len(rest.error[j]), dtype=bool)
+        for k, own in enumerate(moving):
+            here = rest.log[j] == k
+            still[here] = ~own[rest.sample[j][here], j]
+        if 0 < np.sum(still) < len(still):
+            squares = rest.error[j] ** 2
+            shares[j] = np.mean(still)
+            times[j] = np.sqrt(np.mean(squares[still]) / np.mean(squares[~still]))
+    return standstill_reasons(problem.robot.joint_names, shares, times, speeds)
 
 
 def drive_reasons(problem: Problem, found: Estimate) -> list[Reason]:

@@ -24,6 +24,9 @@ FINE = 10.0
 """Error below which nothing is refuted [%]."""
 NEGATIVE = -3.0
 """Friction and rotors below so many standard deviations are negative."""
+RESTING, WORSE = 0.05, 1.5
+"""Share of a joint's rows at standstill, and times the error of those in motion, from which its
+friction is that of neither."""
 MOST_TIMES = 5.0
 """Times its drive's effort limit from which a torque is in another unit, or on another side."""
 TOLD = 0.5
@@ -186,6 +189,37 @@ def excitation_reasons(rank: int, count: int) -> list[Reason]:
     if rank >= TOLD * count:
         return []
     words = f"the logs tell only {rank} of {count} combinations of parameters"
+    return [Reason(DOUBTFUL, words)]
+
+
+def standstill_reasons(
+    names: Sequence[str], shares: Array, times: Array, speeds: Array
+) -> list[Reason]:
+    """Joints whose rows at standstill, many, are explained far worse than those in motion.
+
+    There friction is anything up to what Coulomb friction is in motion, and pulls that down.
+
+    Parameters
+    ----------
+    names : sequence of str
+    shares, times : ndarray, shape (n,)
+        How many of a joint's rows are at standstill, and how many times the error of those in
+        motion they have; NaN where there are none.
+    speeds : ndarray, shape (n,)
+        Below which a joint stands [rad/s or m/s].
+    """
+    found = (shares >= RESTING) & (times >= WORSE)
+    if not np.any(found):
+        return []
+    least, most = np.min(times[found]), np.max(times[found])
+    size = f"{most:.2g}" if most - least < 0.05 else f"{least:.2g} to {most:.2g}"
+    whose = ", ".join(name for name, own in zip(names, found, strict=True) if own)
+    below = ", ".join(f"{speed:.2g}" for speed in speeds)
+    words = (
+        f"{100.0 * np.max(shares[found]):.0f} % of the rows of {whose} are at standstill, with "
+        f"{size} times the error of those in motion: Coulomb friction comes out too small; leave "
+        f"them out with drop_below = [{below}]"
+    )
     return [Reason(DOUBTFUL, words)]
 
 

@@ -55,13 +55,14 @@ class Residuals:
     Attributes
     ----------
     groups : tuple of RowGroup
-    sample : tuple of ndarray
-        Sample index of each row (of its own log).
+    log, sample : tuple of ndarray
+        Of each row, which log it is of, and the index of its sample there.
     error : tuple of ndarray
         ``y_g - X_g beta``.
     """
 
     groups: tuple[RowGroup, ...]
+    log: tuple[np.ndarray, ...]
     sample: tuple[np.ndarray, ...]
     error: tuple[Array, ...]
 
@@ -73,14 +74,18 @@ class Residuals:
 
 def residuals(problem: Regression, beta: Array) -> Residuals:
     """Residuals of base parameters `beta` on the rows of a problem."""
+    log: list[list[np.ndarray]] = [[] for _ in problem.groups]
     sample: list[list[np.ndarray]] = [[] for _ in problem.groups]
     error: list[list[Array]] = [[] for _ in problem.groups]
-    for rows in problem.rows():
-        for g, columns in enumerate(problem.columns):
-            sample[g].append(rows.sample[g])
-            error[g].append(rows.y[g] - rows.X[g] @ beta[columns])
+    for k, stretches in enumerate(problem.passes()):
+        for rows in stretches:
+            for g, columns in enumerate(problem.columns):
+                log[g].append(np.full(len(rows.y[g]), k))
+                sample[g].append(rows.sample[g])
+                error[g].append(rows.y[g] - rows.X[g] @ beta[columns])
     return Residuals(
         problem.groups,
+        tuple(np.concatenate(k) for k in log),
         tuple(np.concatenate(s) for s in sample),
         tuple(np.concatenate(e) for e in error),
     )

@@ -205,18 +205,22 @@ def stated_throughout(log: Samples) -> Booleans:
     return np.asarray(np.all([log.stated[a:b].all(axis=0) for a, b in log.segments], axis=0))
 
 
-def moves(idim: Idim, log: Samples) -> Booleans:
-    """Samples in which all that rubs on a joint moves, shape (samples, dof).
+def standstill(log: Samples) -> Array:
+    """Speeds below which joints stand, shape (n,) [rad/s or m/s].
 
-    Faster than `drop_below` of the log where that is given, else than a hundredth of the joint's
-    largest speed.
+    `drop_below` of the log where that is given, else a hundredth of the joint's largest speed.
     """
-    first = idim.tree.dof - idim.robot.n
-    dq = log.dq[:, first:]
+    dq = log.dq[:, -len(log.drop_below) :]
     fastest = np.max([np.max(np.abs(dq[a:b]), axis=0) for a, b in log.runs], axis=0)
-    slow = [given or CREEP * top for given, top in zip(log.drop_below, fastest, strict=True)]
-    found = moving_joints(dq, tuple(slow), idim.robot.drives)
-    return found if not first else np.hstack([np.ones((len(dq), first), dtype=bool), found])
+    given = np.array(log.drop_below)
+    return np.where(given > 0.0, given, CREEP * fastest)
+
+
+def moves(idim: Idim, log: Samples) -> Booleans:
+    """Samples in which all that rubs on a joint moves, shape (samples, dof)."""
+    first = idim.tree.dof - idim.robot.n
+    found = moving_joints(log.dq[:, first:], tuple(standstill(log)), idim.robot.drives)
+    return found if not first else np.hstack([np.ones((len(log.dq), first), dtype=bool), found])
 
 
 def scored(log: Samples, lowpass_hz: float) -> tuple[tuple[slice, slice], ...]:
