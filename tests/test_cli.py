@@ -18,7 +18,9 @@ import pinocchio as pin
 import pytest
 import toy
 
+import dynident as di
 from dynident.cli import run
+from dynident.core.errors import InputError
 from dynident.core.inertia import from_com, pseudo_inertia
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
@@ -686,6 +688,21 @@ def test_inputs_are_not_written_over(refused, place):
     Path("table.toml").write_text('urdf = "model.urdf"\n')
     argv = ["identify", "--robot", "table.toml", "--log", "a.csv", "--no-report", "-o", "."]
     assert "model.urdf: is an input" in refused(argv)
+
+
+def test_nor_are_they_from_python(place):
+    fit = di.identify(
+        di.Problem(
+            robot := di.load_robot("arm.urdf"), di.prepare(di.read_log("a.csv", robot), 5.0)
+        ),
+        bootstrap=0,
+        doctor=False,
+    )
+    before = Path("arm.urdf").read_bytes()
+    for write in (fit.to_urdf, fit.to_mjcf, fit.to_c):
+        with pytest.raises(InputError, match=r"arm\.urdf: is an input"):
+            write(Path("a_directory/../arm.urdf"))
+    assert Path("arm.urdf").read_bytes() == before
 
 
 def test_links_in_a_circle_are_no_log(refused, place):
