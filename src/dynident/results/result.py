@@ -202,9 +202,16 @@ class Result:
         """Mass matrix with rotors; see `Model.mass_matrix`."""
         return self.model.mass_matrix(q)
 
-    def torque(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """Predicted torques, shape (samples, n)."""
-        return self.idim.torque(self.theta, q, dq, ddq)
+    def torque(self, q: npt.ArrayLike, dq: npt.ArrayLike, ddq: npt.ArrayLike) -> Array:
+        """Predicted torques of one sample or of many, shape (..., dof).
+
+        Raises
+        ------
+        InputError
+            For other shapes, and values that are not finite.
+        """
+        shape, states = self.model.stacked(q, dq, ddq)
+        return self.idim.torque(self.theta, *states).reshape(shape)
 
     def prepare(self, recording: Recording) -> Samples:
         """Prepare another recording with the cutoffs of the identification."""
