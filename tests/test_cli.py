@@ -18,7 +18,9 @@ import pinocchio as pin
 import pytest
 import toy
 
+import dynident as di
 from dynident.cli import run
+from dynident.core.errors import InputError
 from dynident.core.inertia import from_com, pseudo_inertia
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
@@ -31,6 +33,7 @@ from dynident.study.study import read_study
 RATE = 500.0
 ARM = ["--robot", "arm.urdf", "--log", "a.csv"]
 FLAGS = [*ARM, "--bandwidth", "5"]
+LOG = ["--robot", "arm.urdf", "--log", "l.csv"]
 STUDY = """[robot]
 file = "arm.urdf"
 [[log]]
@@ -383,12 +386,71 @@ def test_logs_are_refused_with_the_place(refused, place, change, words):
 
 
 @pytest.mark.parametrize("command", ["identify", "doctor"])
-def test_flags_have_no_keys_of_logs_and_say_who_has(refused, place, command):
+def test_flags_say_themselves_what_other_columns_are_called(refused, place, command):
     Path("l.csv").write_text(edited(lambda lines: [lines[0].replace("q_", "x_"), *lines[1:]]))
     Path("keys.toml").write_text('[robot]\nfile = "arm.urdf"\n[[log]]\nfiles = "l.csv"\n')
-    where = " (keys of a log stand in [[log]] of a study: docs/study.md)\n"
-    assert refused([command, "--robot", "arm.urdf", "--log", "l.csv"]).endswith(where)
-    assert where.strip() not in refused([command, "keys.toml"])
+    assert "--columns q=... maps other names" in refused([command, *LOG])
+    assert "columns = { q = [...] } maps other names" in refused([command, "keys.toml"])
+    Path("l.csv").write_text(edited(in_microseconds))
+    assert "set --units time=us" in refused([command, *LOG])
+
+
+def in_microseconds(lines: list[str]) -> list[str]:
+    cells = [line.split(",", 1) for line in lines[1:]]
+    return [lines[0], *(f"{1e6 * float(t):.9g},{rest}" for t, rest in cells)]
+
+
+def turned(rows: list[str]) -> list[str]:
+    """Rows with their angles in degrees."""
+    cells = [row.split(",") for row in rows]
+    return [
+        ",".join([t, *(f"{57.29578 * float(x):.9g}" for x in (a, b)), *r]) for t, a, b, *r in cells
+    ]
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--columns", "q=x_*", "--columns", "time=clock"],
+        ["--columns", "q=2,3", "--columns", "time=1"],
+    ],
+)
+def test_foreign_columns_and_units_are_named_by_flags(place, capfd, flags):
+    assert run(["identify", *FLAGS, "--json"]) == 0
+    own = json.loads(capfd.readouterr().out)
+    head, *rows = Path("a.csv").read_text().splitlines()
+    head = head.replace("q_", "x_").replace("time", "clock")
+    Path("foreign.csv").write_text("\n".join([head, *turned(rows)]))
+    argv = ["--robot", "arm.urdf", "--log", "foreign.csv", *flags, "--units", "q=deg"]
+    assert run(["identify", *argv, "--bandwidth", "5", "--json"]) == 0
+    found = json.loads(capfd.readouterr().out)
+    for one, other in zip(own["parameters"], found["parameters"], strict=True):
+        assert one["value"] == pytest.approx(other["value"], rel=1e-4, abs=1e-4)
+    assert run(["doctor", *argv]) == 0
+    track = ["track", "foreign.csv", "--robot", "arm.urdf", *flags, "--units", "q=deg,deg"]
+    assert run([*track, "--bandwidth", "5"]) == 0
+    Path("foreign.csv").unlink()
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--columns", "taw=x_*"], "a.csv: columns: 'taw' is unknown; did you mean 'tau'?"),
+        (["--units", "qq=deg"], "a.csv: units: 'qq' is unknown; did you mean 'q'?"),
+        (["--units", "q=degree"], "'degree' is unknown; did you mean 'deg'?"),
+        (["--columns", "x_*"], "--columns 'x_*': write SIGNAL=NAME"),
+        (["--columns", "q=a,"], "--columns 'q=a,': write SIGNAL=NAME"),
+        (["--columns", "q=a", "--columns", "q=b"], "--columns: q is given twice"),
+    ],
+)
+def test_columns_and_units_of_flags_are_checked_as_those_of_a_study(refused, flags, words):
+    assert words in refused(["identify", *FLAGS, *flags])
+
+
+def test_a_study_has_columns_of_its_own(refused):
+    assert "--columns" in refused(["identify", "s.toml", "--columns", "q=x_*"])
+    assert "--units" in refused(["doctor", "s.toml", "--units", "q=deg"])
+    assert "of --robot" in refused(["track", "s.toml", "--units", "q=deg"])
 
 
 def test_no_number_is_too_large_to_be_refused(refused, place):
@@ -626,6 +688,21 @@ def test_inputs_are_not_written_over(refused, place):
     Path("table.toml").write_text('urdf = "model.urdf"\n')
     argv = ["identify", "--robot", "table.toml", "--log", "a.csv", "--no-report", "-o", "."]
     assert "model.urdf: is an input" in refused(argv)
+
+
+def test_nor_are_they_from_python(place):
+    fit = di.identify(
+        di.Problem(
+            robot := di.load_robot("arm.urdf"), di.prepare(di.read_log("a.csv", robot), 5.0)
+        ),
+        bootstrap=0,
+        doctor=False,
+    )
+    before = Path("arm.urdf").read_bytes()
+    for write in (fit.to_urdf, fit.to_mjcf, fit.to_c):
+        with pytest.raises(InputError, match=r"arm\.urdf: is an input"):
+            write(Path("a_directory/../arm.urdf"))
+    assert Path("arm.urdf").read_bytes() == before
 
 
 def test_links_in_a_circle_are_no_log(refused, place):

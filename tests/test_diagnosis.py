@@ -19,7 +19,7 @@ from dynident.diagnosis.diagnoses import (
 )
 from dynident.diagnosis.examine import examine
 from dynident.diagnosis.screening import left_together
-from dynident.diagnosis.signals import Sign, signs
+from dynident.diagnosis.signals import Sign, signs, smallest_step
 from dynident.diagnosis.snapshot import take_snapshot
 from dynident.diagnosis.springs import SURE, sprung, sure_spring, under_constraints
 from dynident.diagnosis.suspicion import Reading, consistent
@@ -30,6 +30,7 @@ from dynident.recording.mend import Mending, mend
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
+from dynident.study.doctor import still
 
 N = 4
 
@@ -583,6 +584,54 @@ def test_signals_show_what_is_wrong_with_them(sound):
     tau = sound.tau.copy()
     tau[::500] *= 40.0
     assert kinds(replace(sound, tau=tau)) == {"spikes"}
+
+
+def test_reversals_of_coulomb_friction_are_no_spikes(sound):
+    tau = sound.tau.copy()
+    tau[:, 1] = 30.0 * np.sign(np.sin(2.0 * np.pi * np.arange(len(tau)) / 700.0))
+    tau[:, 1] += 0.3 * np.random.default_rng(0).normal(size=len(tau))
+    assert kinds(replace(sound, tau=tau)) == set()
+    tau[[1000, 2000, 3000], 1] += 60.0
+    (found,) = signs(toy.arm(N), prepare(replace(sound, tau=tau), 10.0))
+    assert found.what == "torque of joint_2 has 3 samples far from the others"
+
+
+def test_steps_of_positions_are_told_with_their_unit_and_what_to_do(sound):
+    steps = np.radians(0.5)
+    rounded = replace(sound, q=steps * np.round(sound.q / steps))
+    assert signs(toy.arm(N), prepare(rounded, 10.0))[0].what == (
+        "position of joint_1 comes in steps of 0.00873 rad (0.5 deg): lower the bandwidth, or log "
+        "a finer signal of its encoder"
+    )
+    # of fast motion, as printed with few digits
+    counts = np.repeat([1, 2, 3, 4], [20, 400, 500, 80])
+    printed = np.round(4.79e-5 * np.cumsum(counts), 6)
+    assert smallest_step(np.diff(printed, prepend=0.0)) == pytest.approx(4.79e-5, rel=0.03)
+
+
+def resting(sound):
+    """Joint 2 rests from the middle on, by a gentle stop, and is held with changing torque."""
+    t = np.linspace(0.0, 2.0, len(sound.q))
+    way = np.clip(t, 0.0, 1.0)
+    q, tau = sound.q.copy(), sound.tau.copy()
+    q[:, 1] = 1e-5 * np.round(1e5 * np.sin(4.0 * np.pi * way) * (1.0 - way) ** 2)
+    held = slice(len(q) // 2, None)
+    tau[held, 1] = 0.17 * np.ptp(tau[:, 1]) * np.sin(9.0 * t[held])
+    return replace(sound, q=q, tau=tau)
+
+
+def test_a_joint_that_rests_under_torque_is_not_stuck(sound):
+    assert kinds(resting(sound)) == set()
+    q = sound.q.copy()
+    q[3000:6000, 0] = q[3000, 0]
+    assert kinds(replace(sound, q=q)) == {"stuck"}
+    q[:, 0] = 0.2
+    assert kinds(replace(sound, q=q)) == {"stuck"}
+    still_words = "log: joint_1 never moves (q = 0.2): its own parameters cannot be identified"
+    named = replace(sound, q=q, warnings=(still_words,))
+    assert kinds(named) == set()
+    (said,) = still(toy.arm(N), prepare(named, 10.0))
+    assert said.what == "position of joint_1 never changes: is its encoder dead, or does it rest?"
 
 
 def test_columns_of_another_joint_and_positions_that_end_in_motion_show(sound):

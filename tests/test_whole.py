@@ -103,6 +103,9 @@ def test_a_result_has_them_all():
     q, dq, ddq = states(result.robot, 5)
     tau = result.inverse_dynamics(q, dq, ddq)
     assert relative(tau, result.torque(q, dq, ddq)) < 1e-14
+    assert relative(tau[3], result.torque(q[3], dq[3], ddq[3])) < 1e-14
+    with pytest.raises(InputError, match="states have shapes"):
+        result.torque(q[3], dq[3], ddq)
     assert relative(result.forward_dynamics(q, dq, tau), ddq) < 1e-9
     weight = result.inverse_dynamics(q, 0.0 * dq, 0.0 * dq)
     assert relative(result.mass_matrix(q) @ ddq[0], result.inverse_dynamics(

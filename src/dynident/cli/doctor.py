@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dynident.cli.identify import flag_study, overridden
+from dynident.cli.identify import flag_study, keys_of_logs, overridden
 from dynident.cli.options import (
     BandwidthOption,
+    ColumnsOption,
     FrictionOption,
     JsonFlag,
     LockedOption,
@@ -18,6 +19,7 @@ from dynident.cli.options import (
     RateOption,
     RobotOption,
     StudyArgument,
+    UnitsOption,
     app,
     locked_joints,
 )
@@ -38,6 +40,8 @@ def doctor(
     friction: FrictionOption = None,
     bandwidth: BandwidthOption = None,
     rate: RateOption = None,
+    columns: ColumnsOption = None,
+    units: UnitsOption = None,
     locked: LockedOption = None,
     fix: Annotated[
         Path | None, typer.Option("--fix", help="Write a copy of the study with its logs mended.")
@@ -51,15 +55,17 @@ def doctor(
     from dynident.study.study import inputs_of, read_study
 
     if study is not None:
-        if robot is not None or log or rate is not None:
-            raise InputError("give either a study, or --robot and --log (and --rate)")
+        if robot is not None or log or rate is not None or columns or units:
+            raise InputError(
+                "give either a study, or --robot and --log (and --rate, --columns, --units)"
+            )
         chosen = read_study(study)
     else:
         if robot is None or not log:
             raise InputError("give a study, or --robot FILE and --log FILE; see doctor --help")
         if fix is not None:
             raise InputError("--fix mends a study; give one instead of --robot and --log")
-        chosen = flag_study(robot, log, [], rate)
+        chosen = flag_study(robot, log, [], keys_of_logs(rate, columns, units))
     chosen = overridden(
         chosen,
         friction=friction,

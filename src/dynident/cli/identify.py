@@ -11,6 +11,7 @@ import typer
 from dynident.cli.flags import FLAGS
 from dynident.cli.options import (
     BandwidthOption,
+    ColumnsOption,
     ContactOption,
     FloatingOption,
     FrictionOption,
@@ -20,7 +21,9 @@ from dynident.cli.options import (
     RateOption,
     RobotOption,
     StudyArgument,
+    UnitsOption,
     app,
+    by_signal,
     locked_joints,
     with_flags,
 )
@@ -59,6 +62,8 @@ def identify(
     friction: FrictionOption = None,
     bandwidth: BandwidthOption = None,
     rate: RateOption = None,
+    columns: ColumnsOption = None,
+    units: UnitsOption = None,
     locked: LockedOption = None,
     floating: FloatingOption = False,
     contact: ContactOption = None,
@@ -82,16 +87,18 @@ def identify(
     from dynident.study.study import read_study
 
     if study is not None:
-        if robot is not None or log or validate or rate is not None or floating or contact:
+        of_logs = log or validate or rate is not None or columns or units
+        if robot is not None or of_logs or floating or contact:
             raise InputError(
-                "give either a study, or --robot and --log (and --validate, --rate, --floating, "
-                "--contact)"
+                "give either a study, or --robot and --log (and --validate, --rate, --columns, "
+                "--units, --floating, --contact)"
             )
         chosen = read_study(study)
     else:
         if robot is None or not log:
             raise InputError("give a study, or --robot FILE and --log FILE; see identify --help")
-        chosen = flag_study(robot, log, validate or [], rate, floating, contact or [])
+        keys = keys_of_logs(rate, columns, units)
+        chosen = flag_study(robot, log, validate or [], keys, floating, contact or [])
     chosen = overridden(
         chosen,
         friction=friction,
@@ -121,11 +128,23 @@ def identify(
         raise typer.Exit(1)
 
 
+def keys_of_logs(
+    rate: float | None, columns: Sequence[str] | None, units: Sequence[str] | None
+) -> dict[str, object]:
+    """Keys that all logs of --rate, --columns and --units have."""
+    given = {
+        "rate": rate,
+        "columns": by_signal("--columns", columns),
+        "units": by_signal("--units", units),
+    }
+    return {key: value for key, value in given.items() if value is not None}
+
+
 def flag_study(
     robot: Path,
     logs: list[str],
     held_out: list[str],
-    rate: float | None,
+    keys: dict[str, object],
     floating: bool = False,
     contacts: Sequence[str] = (),
 ) -> Study:
@@ -135,7 +154,7 @@ def flag_study(
     from dynident.study.study import Study
 
     sections = [
-        {"files": text.split(","), "use": use, **({} if rate is None else {"rate": rate})}
+        {"files": text.split(","), "use": use, **keys}
         for texts, use in ((logs, "identify"), (held_out, "validate"))
         for text in texts
     ]

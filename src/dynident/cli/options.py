@@ -51,6 +51,20 @@ RateOption = Annotated[
     float | None,
     typer.Option("--rate", callback=positive, help="Sample rate of logs without time [Hz]."),
 ]
+ColumnsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--columns",
+        metavar="SIGNAL=NAME[,NAME...]",
+        help="Columns of the logs: 'q=pos_*', or names or numbers from 1, one a joint; repeatable.",
+    ),
+]
+UnitsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--units", metavar="SIGNAL=UNIT[,UNIT...]", help="Units of the logs: q=deg; repeatable."
+    ),
+]
 FloatingOption = Annotated[bool, typer.Option("--floating", help="Free-flying base.")]
 ContactOption = Annotated[
     list[str] | None,
@@ -104,6 +118,26 @@ def locked_joints(texts: Sequence[str] | None) -> dict[str, float] | None:
     if "" in locked:
         raise InputError(f"--locked {','.join(texts)}: has an empty name; write a,b=0.5")
     return locked
+
+
+def by_signal(flag: str, texts: Sequence[str] | None) -> dict[str, str | list[str]] | None:
+    """What --columns or --units says of each signal, None where it is not given.
+
+    Raises
+    ------
+    InputError
+        For what is no SIGNAL=NAME or SIGNAL=NAME,NAME, and signals that are given twice.
+    """
+    found: dict[str, str | list[str]] = {}
+    for text in texts or ():
+        signal, _, value = text.partition("=")
+        names = [name.strip() for name in value.split(",")]
+        if not signal.strip() or "" in names:
+            raise InputError(f"{flag} {text!r}: write SIGNAL=NAME, or SIGNAL=NAME,NAME,...")
+        if signal.strip() in found:
+            raise InputError(f"{flag}: {signal.strip()} is given twice; put commas between names")
+        found[signal.strip()] = names[0] if len(names) == 1 else names
+    return found or None
 
 
 def show_version(wanted: bool) -> None:

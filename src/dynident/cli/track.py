@@ -15,9 +15,11 @@ import typer
 
 from dynident.cli.options import (
     BandwidthOption,
+    ColumnsOption,
     FrictionOption,
     RateOption,
     RobotOption,
+    UnitsOption,
     app,
     positive,
 )
@@ -52,6 +54,8 @@ def track(
     friction: FrictionOption = None,
     bandwidth: BandwidthOption = None,
     rate: RateOption = None,
+    columns: ColumnsOption = None,
+    units: UnitsOption = None,
     sigma: Annotated[
         float | None,
         typer.Option("--sigma", callback=positive, help="Of all joints' torque errors [Nm or N]."),
@@ -86,6 +90,7 @@ def track(
     json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV.")] = False,
 ) -> None:
     """Follow a robot's parameters and load; estimates go to stdout as they come."""
+    from dynident.cli.identify import flag_study, keys_of_logs
     from dynident.core.files import refuse_overwriting, refuse_unwritable
     from dynident.study.study import inputs_of
     from dynident.study.track import Noticed, setting
@@ -102,6 +107,10 @@ def track(
     }
     own = source.endswith(".toml")
     chosen, result, place = settings_of(Path(source) if own else study, start, robot, own)
+    if columns or units:
+        if robot is None:
+            raise InputError("--columns and --units are of --robot: a study or result has its own")
+        chosen = flag_study(robot, [source], [], keys_of_logs(None, columns, units))
     chosen = overridden(chosen, friction, bandwidth, given)
     if state is not None:
         refuse_unwritable(state.parent)

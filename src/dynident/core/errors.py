@@ -6,12 +6,15 @@ Every message is one line that names the file, the row or the key, and what to t
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-KEY_OF_LOG = re.compile(r"\b(columns|units|bad_rows|side|clock|stack) = ")
+KEY_OF_LOG = re.compile(r"\b(bad_rows|side|clock|stack) = ")
 """What messages say of keys that a log has in a study."""
+FLAG_OF_LOG = re.compile(r"\b(columns|units) = \{ (\w+) = (.+?) \}")
+"""What they say of those that are flags, too."""
 
 
 class DynidentError(Exception):
@@ -83,11 +86,18 @@ def of_study(path: Path | None) -> Iterator[None]:
     except SectionError as error:
         raise InputError(f"{path or 'command line'}: {error}") from error
     except InputError as error:
-        if path is not None or not KEY_OF_LOG.search(str(error)):
+        reason = FLAG_OF_LOG.sub(as_flag, str(error))
+        if KEY_OF_LOG.search(reason):
+            reason += " (keys of a log stand in [[log]] of a study: docs/study.md)"
+        if path is not None or reason == str(error):
             raise
-        raise InputError(
-            f"{error} (keys of a log stand in [[log]] of a study: docs/study.md)"
-        ) from error
+        raise InputError(reason) from error
+
+
+def as_flag(key: re.Match[str]) -> str:
+    """``--columns 'q=pos_*'`` instead of ``columns = { q = 'pos_*' }``, as a shell takes it."""
+    names = ",".join(name.strip(" '\"") for name in key[3].strip("[]").split(","))
+    return f"--{key[1]} {shlex.quote(f'{key[2]}={names}')}"
 
 
 class ComputationError(DynidentError):

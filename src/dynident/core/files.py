@@ -117,7 +117,7 @@ def refuse_overwriting(outputs: Iterable[Path], inputs: Iterable[str | Path]) ->
     read = {_resolved(Path(path)) for path in inputs}
     for path in outputs:
         if _resolved(path) in read:
-            raise InputError(f"{path}: is an input of this command; write somewhere else")
+            raise InputError(f"{path}: is an input; write somewhere else")
 
 
 def _resolved(path: Path) -> Path:

@@ -8,14 +8,18 @@ from itertools import combinations
 
 import numpy as np
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Integers
 from dynident.recording.prepare import Samples
 from dynident.robot.model import Robot
 
 CLIPPED = 0.01
 """Share of samples at an extreme from which a torque is called clipped."""
 ABRUPT = 0.1
-"""Steps before a standstill over the root mean square of all from which it is no rest."""
+"""Steps at a standstill over the root mean square of all from which it is no rest."""
+GOES_ON = 0.3
+"""Share of its range that the other signal has while one is stuck."""
+AS_EVER = 0.7
+"""Standard deviation of a torque over that in motion, from which a joint does not rest."""
 STUCK = 0.1
 """Share of a log over which a signal that stands still is called stuck."""
 LEVELS = 200
@@ -32,10 +36,16 @@ REPEATED = 0.02
 """Share of samples that repeat the one before, from which a position may be coarse."""
 SMALLEST = 0.05
 """Share of a position's changes that are smaller than its step: noise and slow motion."""
+SHARED = 0.005
+"""Share of its changes that are one step."""
+ALIKE = 1.1
+"""Changes up to this times as large are one step, rounded."""
 NEAR_TURN = 0.05
 """How near to a turn a jump is a wrap."""
 SPIKE = 15.0
 """How many times as far from their neighbours as others samples are spikes."""
+FEW = 2
+"""Samples far off from which they are spikes."""
 TYPICAL = 5000
 """Samples at least, where there are more, that a median is taken of."""
 TOUCHED = 0.2
@@ -69,13 +79,21 @@ def signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
     found = [*rate_signs(samples), *wrapped(robot, samples), *copied(robot, samples)]
     dq = np.concatenate([samples.dq[a:b] for a, b in samples.runs])
     fast = np.maximum(np.max(dq, axis=0), -np.min(dq, axis=0))
+    borders = np.cumsum([0, *(b - a for a, b in samples.runs)])
     for j, joint in enumerate(robot.joints):
         q, tau = (
             np.concatenate([signal[a:b, j] for a, b in samples.runs])
             for signal in (samples.measured, samples.tau)
         )
-        found += [*coarse(joint.name, tau), *coarse_position(joint.name, q, samples, j)] or [
-            *stuck(joint.name, q, tau, samples.rate),
+        found += [
+            *coarse(joint.name, tau),
+            *coarse_position(joint.name, q, samples, j, joint.kind == "revolute"),
+        ] or [
+            *(
+                ()
+                if never_moves(joint.name, samples)
+                else stuck(joint.name, q, tau, samples.rate, borders)
+            ),
             *clipped(joint.name, tau),
             *clipped_position(joint.name, q),
             *spikes(joint.name, tau),
@@ -117,8 +135,13 @@ def longest_run(values: Array) -> tuple[int, int]:
     return int(borders[k]), int(lengths[k])
 
 
-def stuck(name: str, q: Array, tau: Array, rate: float) -> Iterator[Sign]:
-    """A position that stands still while the torque goes on."""
+def never_moves(name: str, samples: Samples) -> bool:
+    """Whether the log's warnings say of a joint that it never moves."""
+    return any(f": {name} never moves" in warning for warning in samples.warnings)
+
+
+def stuck(name: str, q: Array, tau: Array, rate: float, borders: Integers) -> Iterator[Sign]:
+    """A position that stands still while its joint moves on, or a torque that does."""
     for what, signal, other in (("position", q, tau), ("torque", tau, q)):
         least = max(RUN, STUCK * len(signal))
         if np.count_nonzero(signal[1:] == signal[:-1]) + 1 < least:
@@ -127,12 +150,30 @@ def stuck(name: str, q: Array, tau: Array, rate: float) -> Iterator[Sign]:
         if length < least:
             continue
         spread = np.ptp(other)
-        if spread > 0.0 and np.ptp(other[first : first + length]) > 0.3 * spread:
+        goes_on = np.ptp(other[first : first + length]) > GOES_ON * spread > 0.0
+        if goes_on and not (what == "position" and rests(q, tau, first, first + length, borders)):
             yield Sign(
                 "stuck",
                 f"{what} of {name} stands still for {length / rate:.3g} s at "
                 f"{signal[first]:.4g} while the other goes on",
             )
+
+
+def rests(q: Array, tau: Array, start: int, stop: int, borders: Integers) -> bool:
+    """Whether a position that stands still is that of a joint at rest, and not a dead encoder's.
+
+    Such a joint slows down before and starts gently, and friction and the weight of others change
+    its torque by less than motion does.
+    """
+    steps = np.diff(q)
+    moving = np.flatnonzero(steps)
+    if not len(moving) or np.std(tau[start:stop]) > AS_EVER * np.std(tau[moving]):
+        return False
+    sizes = np.abs(steps[moving])
+    most = 2.0 * ABRUPT * np.sqrt(np.mean(sizes**2)) + np.min(sizes)  # an encoder adds one of its
+    ends = ((a, a + 2) for a in (start - 2, stop - 1))
+    within = [(a, b) for a, b in ends if np.any((borders[:-1] <= a) & (b < borders[1:]))]
+    return all(abs(q[b] - q[a]) <= most for a, b in within)
 
 
 def clipped(name: str, tau: Array) -> Iterator[Sign]:
@@ -180,7 +221,9 @@ def coarse(name: str, tau: Array) -> Iterator[Sign]:
             yield Sign("coarse", f"torque of {name} comes in steps of {step:.3g}")
 
 
-def coarse_position(name: str, q: Array, samples: Samples, joint: int) -> Iterator[Sign]:
+def coarse_position(
+    name: str, q: Array, samples: Samples, joint: int, revolute: bool
+) -> Iterator[Sign]:
     """A position in steps that its acceleration shows below the position's cutoff.
 
     The variance of steps s, ``s^2 / 12``, is spread evenly up to half of the rate; twice
@@ -194,9 +237,24 @@ def coarse_position(name: str, q: Array, samples: Samples, joint: int) -> Iterat
     unit = np.sqrt((2.0 * np.pi) ** 4 * cutoff**5 / 5.0 / 12.0 / (0.5 * samples.rate))
     least = NOISY * float(np.std(samples.ddq[:, joint])) / unit
     still = len(changes) - moved
-    if np.count_nonzero(changes <= least) - still <= SMALLEST * moved:
-        step = float(np.quantile(changes[changes > 0.0], SMALLEST))
-        yield Sign("coarse", f"position of {name} comes in steps of {step:.3g}")
+    if np.count_nonzero(changes <= least) - still > SMALLEST * moved:
+        return
+    step = smallest_step(changes[changes > 0.0])
+    if step > least:
+        size = f"{step:.3g} rad ({np.degrees(step):.2g} deg)" if revolute else f"{step:.3g} m"
+        yield Sign(
+            "coarse",
+            f"position of {name} comes in steps of {size}: lower the bandwidth, or log a finer "
+            "signal of its encoder",
+        )
+
+
+def smallest_step(changes: Array) -> float:
+    """What the smallest changes that many samples share are, of which others are multiples."""
+    sizes = np.sort(changes)
+    alike = np.searchsorted(sizes, ALIKE * sizes, side="right") - np.arange(len(sizes))
+    first = int(np.argmax(alike >= min(SHARED * len(sizes), np.max(alike))))
+    return float(np.median(sizes[first : first + alike[first]]))
 
 
 def wrapped(robot: Robot, samples: Samples) -> Iterator[Sign]:
@@ -215,11 +273,13 @@ def wrapped(robot: Robot, samples: Samples) -> Iterator[Sign]:
 
 
 def spikes(name: str, tau: Array) -> Iterator[Sign]:
-    """Single samples far from both their neighbours."""
-    off = np.abs(tau[1:-1] - 0.5 * (tau[:-2] + tau[2:]))
-    far = off[off > SPIKE * float(np.median(spaced(off)))]
-    count = np.count_nonzero(far > 2.0 * mad(spaced(tau))) if len(far) >= 3 else 0
-    if count >= 3:
+    """Single samples far from both their neighbours, on the same side of them."""
+    before, behind = tau[1:-1] - tau[:-2], tau[1:-1] - tau[2:]
+    usual = float(np.median(spaced(np.abs(0.5 * (before + behind)))))
+    off = np.where(before * behind > 0.0, np.minimum(np.abs(before), np.abs(behind)), 0.0)
+    far = off[off > SPIKE * usual]
+    count = np.count_nonzero(far > 2.0 * mad(spaced(tau))) if len(far) >= FEW else 0
+    if count >= FEW:
         yield Sign("spikes", f"torque of {name} has {count} samples far from the others")
 
 

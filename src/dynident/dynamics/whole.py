@@ -88,7 +88,7 @@ class Model:
             states, on a temperature, on time or on torques of the log.
         """
         self.refuse_more_than_motion("inverse dynamics", ("load",))
-        shape, states = self._stacked(q, dq, ddq)
+        shape, states = self.stacked(q, dq, ddq)
         at, speed, rate = states
         tau = self.idim.torque(self.theta, at, speed, rate, self.widths(width))
         return tau.reshape(shape)
@@ -122,7 +122,7 @@ class Model:
             When a mass matrix is not positive definite.
         """
         self.refuse_more_than_motion("forward dynamics")
-        shape, states = self._stacked(q, dq, tau)
+        shape, states = self.stacked(q, dq, tau)
         at, speed, drive = states
         still = np.zeros_like(speed)
         friction = self.idim.drive_torque(self.theta, at, speed, still, self.widths(width))
@@ -141,7 +141,7 @@ class Model:
         ndarray, shape (..., dof)
             [Nm or N]
         """
-        shape, (at, still) = self._stacked(q)
+        shape, (at, still) = self.stacked(q)
         return inverse_dynamics(self.idim.tree, self.phi, at, still, still).reshape(shape)
 
     def mass_matrix(self, q: npt.ArrayLike) -> Array:
@@ -156,11 +156,11 @@ class Model:
         ndarray, shape (..., dof, dof)
             [kg m^2, kg m or kg]
         """
-        shape, (at, _) = self._stacked(q)
+        shape, (at, _) = self.stacked(q)
         found = mass_matrix(self.idim.tree, self.phi, at) + self.rotors
         return np.asarray(found.reshape(*shape, shape[-1]))
 
-    def _stacked(
+    def stacked(
         self, q: npt.ArrayLike, *others: npt.ArrayLike
     ) -> tuple[tuple[int, ...], tuple[Array, ...]]:
         """The shape of the answer, and all states one after another; zeros where q is alone."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.files import write_files
+from dynident.core.files import refuse_overwriting, write_files
 from dynident.core.inertia import smallest_eigenvalue
 from dynident.diagnosis.examine import Finding
 from dynident.diagnosis.standing import weight_borne
@@ -28,7 +28,7 @@ from dynident.regression.generalised import GeneralisedSamples
 from dynident.results.c_code import c_code
 from dynident.results.cost import cost_words, law_words
 from dynident.results.figures import FitFigure, Series, torque_series
-from dynident.results.mjcf import standard_mjcf
+from dynident.results.mjcf import files_of, standard_mjcf
 from dynident.results.mujoco import mujoco_model
 from dynident.results.pinocchio import PinocchioModel, pinocchio_model
 from dynident.results.terms import simulable
@@ -202,9 +202,16 @@ class Result:
         """Mass matrix with rotors; see `Model.mass_matrix`."""
         return self.model.mass_matrix(q)
 
-    def torque(self, q: Array, dq: Array, ddq: Array) -> Array:
-        """Predicted torques, shape (samples, n)."""
-        return self.idim.torque(self.theta, q, dq, ddq)
+    def torque(self, q: npt.ArrayLike, dq: npt.ArrayLike, ddq: npt.ArrayLike) -> Array:
+        """Predicted torques of one sample or of many, shape (..., dof).
+
+        Raises
+        ------
+        InputError
+            For other shapes, and values that are not finite.
+        """
+        shape, states = self.model.stacked(q, dq, ddq)
+        return self.idim.torque(self.theta, *states).reshape(shape)
 
     def prepare(self, recording: Recording) -> Samples:
         """Prepare another recording with the cutoffs of the identification."""
@@ -291,16 +298,33 @@ class Result:
         )
 
     def to_urdf(self, path: str | Path) -> tuple[str, ...]:
-        """Write the URDF, whole or not at all; returns the notes of `model_urdf`."""
+        """Write the URDF, whole or not at all; returns the notes of `model_urdf`.
+
+        Raises
+        ------
+        InputError
+            As of `model_urdf`, and for the robot's own file.
+        """
         document, notes = self.model_urdf()
-        write_files({Path(path): document})
+        self._write(Path(path), document)
         return notes
 
     def to_mjcf(self, path: str | Path) -> tuple[str, ...]:
-        """Write the MJCF, whole or not at all; returns the notes of `model_mjcf`."""
+        """Write the MJCF, whole or not at all; returns the notes of `model_mjcf`.
+
+        Raises
+        ------
+        InputError
+            As of `model_mjcf`, and for the robot's own files.
+        """
         document, notes = self.model_mjcf(Path(path).parent)
-        write_files({Path(path): document})
+        self._write(Path(path), document)
         return notes
+
+    def _write(self, path: Path, document: bytes) -> None:
+        """Write one file, but not over those that the robot came from."""
+        refuse_overwriting([path], files_of(self.robot))
+        write_files({path: document})
 
     def to_pinocchio(self) -> PinocchioModel:
         """The identified model as one of Pinocchio, and the offsets apart; see `PinocchioModel`.
@@ -342,4 +366,4 @@ class Result:
         self, path: str | Path, name: str | None = None, width: npt.ArrayLike | None = None
     ) -> None:
         """Write `inverse_dynamics` as a C99 file, whole or not at all; see `c_code`."""
-        write_files({Path(path): c_code(self.model, name, width).encode()})
+        self._write(Path(path), c_code(self.model, name, width).encode())
