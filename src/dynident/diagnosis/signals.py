@@ -89,11 +89,7 @@ def signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
             *coarse(joint.name, tau),
             *coarse_position(joint.name, q, samples, j, joint.kind == "revolute"),
         ] or [
-            *(
-                ()
-                if never_moves(joint.name, samples)
-                else stuck(joint.name, q, tau, samples.rate, borders)
-            ),
+            *stuck(joint.name, q, tau, samples.rate, borders),
             *clipped(joint.name, tau),
             *clipped_position(joint.name, q),
             *spikes(joint.name, tau),
@@ -135,13 +131,13 @@ def longest_run(values: Array) -> tuple[int, int]:
     return int(borders[k]), int(lengths[k])
 
 
-def never_moves(name: str, samples: Samples) -> bool:
-    """Whether the log's warnings say of a joint that it never moves."""
-    return any(f": {name} never moves" in warning for warning in samples.warnings)
-
-
 def stuck(name: str, q: Array, tau: Array, rate: float, borders: Integers) -> Iterator[Sign]:
-    """A position that stands still while its joint moves on, or a torque that does."""
+    """A position that stands still while its joint moves on, or a torque that does.
+
+    Of joints that never move the log itself warns.
+    """
+    if np.ptp(q) == 0.0:
+        return
     for what, signal, other in (("position", q, tau), ("torque", tau, q)):
         least = max(RUN, STUCK * len(signal))
         if np.count_nonzero(signal[1:] == signal[:-1]) + 1 < least:
