@@ -89,7 +89,7 @@ def signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
             *coarse(joint.name, tau),
             *coarse_position(joint.name, q, samples, j, joint.kind == "revolute"),
         ] or [
-            *stuck(joint.name, q, tau, samples.rate, borders),
+            *(() if never_moves(samples, j) else stuck(joint.name, q, tau, samples.rate, borders)),
             *clipped(joint.name, tau),
             *clipped_position(joint.name, q),
             *spikes(joint.name, tau),
@@ -131,13 +131,14 @@ def longest_run(values: Array) -> tuple[int, int]:
     return int(borders[k]), int(lengths[k])
 
 
-def stuck(name: str, q: Array, tau: Array, rate: float, borders: Integers) -> Iterator[Sign]:
-    """A position that stands still while its joint moves on, or a torque that does.
+def never_moves(samples: Samples, joint: int) -> bool:
+    """Whether a position is the same throughout a log, of which the log itself warns."""
+    first = samples.measured[samples.runs[0][0], joint]
+    return all(np.all(samples.measured[a:b, joint] == first) for a, b in samples.runs)
 
-    Of joints that never move the log itself warns.
-    """
-    if np.ptp(q) == 0.0:
-        return
+
+def stuck(name: str, q: Array, tau: Array, rate: float, borders: Integers) -> Iterator[Sign]:
+    """A position that stands still while its joint moves on, or a torque that does."""
     for what, signal, other in (("position", q, tau), ("torque", tau, q)):
         least = max(RUN, STUCK * len(signal))
         if np.count_nonzero(signal[1:] == signal[:-1]) + 1 < least:

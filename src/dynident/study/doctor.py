@@ -104,11 +104,11 @@ def examine_study(study: Study, progress: Progress = silent) -> tuple[Report, ..
 
 
 def still(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
-    """Joints that the log's warnings say never to move, which may be dead encoders."""
+    """Joints that never move, which may be dead encoders."""
     return tuple(
         Sign("still", f"position of {joint} never changes: is its encoder dead, or does it rest?")
-        for joint in robot.joint_names
-        if never_moves(joint, samples)
+        for place, joint in enumerate(robot.joint_names)
+        if never_moves(samples, place)
     )
 
 
