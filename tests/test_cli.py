@@ -830,6 +830,27 @@ def test_flags_and_a_study_give_the_same_numbers(place, capfd):
     assert documents[0] == documents[1]
 
 
+def test_flags_are_kept_as_a_study(place, refused, capfd):
+    (place / "kept").mkdir()
+    flags = [*FLAGS, "--validate", "b.csv", "--units", "q=rad", "--prior-weight", "2"]
+    assert run(["identify", *flags, "--json", "--write-study", "kept/s.toml"]) == 0
+    by_flags = json.loads(capfd.readouterr().out)
+    assert run(["identify", "kept/s.toml", "--json"]) == 0
+    by_study = json.loads(capfd.readouterr().out)
+    assert by_study["parameters"] == by_flags["parameters"]
+    assert tomllib.loads(Path("kept/s.toml").read_text()) == {
+        "robot": {"file": "../arm.urdf"},
+        "log": [
+            {"files": ["../a.csv"], "units": {"q": "rad"}},
+            {"files": ["../b.csv"], "use": "validate", "units": {"q": "rad"}},
+        ],
+        "prepare": {"bandwidth": 5.0},
+        "identify": {"prior_weight": 2.0},
+    }
+    assert "a.csv: is an input" in refused(["identify", *FLAGS, "--write-study", "a.csv"])
+    assert "s.toml: is an input" in refused(["identify", "s.toml", "--write-study", "s.toml"])
+
+
 def test_flags_replace_what_a_study_says(place, capfd):
     options = ["--method", "wls", "--friction", "viscous", "--bandwidth", "4", "--lowpass", "8"]
     assert run(["identify", "s.toml", *options, "--json"]) == 0

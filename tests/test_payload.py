@@ -161,6 +161,17 @@ def test_what_is_said_of_a_log_without_a_load():
     found = di.payload(fit, own.logs(7)[0])  # the empty arm once more
     assert "no load is seen on wrist_3_link" in found.warnings[0]
     assert found.load.moved is None
+    text, document = found.summary(), found.to_dict()
+    assert "no load is seen" in text
+    assert "\nmass " in text
+    assert not any(word in text for word in ("\nx ", "Ixx", "<origin", "setLoad", "LOAD"))
+    assert [document[key] for key in ("seen", "com", "inertia_com", "urdf", "calls")] == [
+        False, None, None, None, None,
+    ]  # fmt: skip
+    assert list(document["interval_95"]) == ["mass"]
+    for told in (found.ur, found.franka, found.kuka, found.urdf, lambda: found.com):
+        with pytest.raises(ComputationError, match="no load is seen on wrist_3_link"):
+            told()
 
 
 def test_a_known_mass_tells_the_gain_of_the_drives():
@@ -214,6 +225,10 @@ def test_calls_say_what_the_controllers_take():
     xx, xy, yy, xz, yz, zz = (found.inertia[i, j] for i, j in PLACES)
     np.testing.assert_allclose(numbers, [found.mass, *found.com, xx, yy, zz, xy, xz, yz], rtol=1e-5,
                                atol=1e-9)  # fmt: skip
+    text = found.summary()
+    assert max(map(len, text.splitlines())) <= 100
+    for call in (*found.calls().values(), found.urdf()):
+        assert "".join(call.split()) in "".join(text.split())
     assert found.franka().startswith(f"robot.setLoad({found.mass:.6g}, {{{{")
     words = found.kuka().replace("{", " ").replace("}", " ").replace(",", " ").split()
     tail = words[words.index("J") + 1 :]

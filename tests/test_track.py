@@ -446,7 +446,7 @@ def test_states_that_do_not_fit_are_refused(desk, capsys, piped):
     line = refusal(["track", "study.toml", "--state", "other.npz"], capsys)
     assert "other.npz: is no state file" in line
     line = refusal(["track", "study.toml", "--state", "run.csv"], capsys)
-    assert "input of this command" in line
+    assert "run.csv: is an input" in line
 
 
 def slider():

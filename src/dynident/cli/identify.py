@@ -73,6 +73,10 @@ def identify(
             "-o", "--output", help="Directory of result.json, model.urdf or model.xml, report.html."
         ),
     ] = None,
+    write_study: Annotated[
+        Path | None,
+        typer.Option("--write-study", help="Write what was given, flags and all, as a study."),
+    ] = None,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write report.html.")] = True,
     full: Annotated[bool, typer.Option("--full", help="Print all base parameters.")] = False,
     json: JsonFlag = False,
@@ -83,8 +87,10 @@ def identify(
     options: dict[str, Any],
 ) -> None:
     """Identify a robot from logs and measure the result on held-out ones."""
+    from dynident.core.files import write_files
     from dynident.study.run import run_study
     from dynident.study.study import read_study
+    from dynident.study.written import study_text
 
     if study is not None:
         of_logs = log or validate or rate is not None or columns or units
@@ -109,11 +115,15 @@ def identify(
     from dynident.cli.progress import progress_on_stderr
 
     if output is not None:
-        refuse_output(output, chosen, study)
+        refuse_output([output / name for name in OUTPUTS], chosen, study)
+    if write_study is not None:
+        refuse_output([write_study], chosen, study)
     with progress_on_stderr() as progress:
         with of_study(study):
             result = run_study(chosen, progress)
         notes = write_output(result, output, report) if output is not None else ()
+        if write_study is not None:
+            write_files({write_study: study_text(chosen, write_study.parent).encode()})
     from dynident.results.json import result_dict, to_json
 
     if json:
@@ -122,8 +132,9 @@ def identify(
         typer.echo(result.summary(full=full))
     for note in notes:
         typer.echo(f"note: {note}", err=True)
-    if output is not None:
-        typer.echo(f"written to {output}", err=True)
+    for place in (output, write_study):
+        if place is not None:
+            typer.echo(f"written to {place}", err=True)
     if strict and result.verdict.state == "refuted":
         raise typer.Exit(1)
 
@@ -192,16 +203,14 @@ def overridden(
     )
 
 
-def refuse_output(directory: Path, chosen: Study, study: Path | None) -> None:
-    """Refuse a directory that cannot be written, or where inputs would be written over."""
+def refuse_output(paths: Sequence[Path], chosen: Study, study: Path | None) -> None:
+    """Refuse files of a directory that cannot be written, or that are inputs."""
     from dynident.core.files import refuse_overwriting, refuse_unwritable
     from dynident.study.study import inputs_of
 
-    refuse_unwritable(directory)
+    refuse_unwritable(paths[0].parent)
     inputs = inputs_of(chosen)
-    refuse_overwriting(
-        [directory / name for name in OUTPUTS], inputs if study is None else [*inputs, study]
-    )
+    refuse_overwriting(paths, inputs if study is None else [*inputs, study])
 
 
 def write_output(result: Identification, directory: Path, report: bool) -> tuple[str, ...]:

@@ -49,6 +49,10 @@ DRIFTS = {"off": "offsets", "fc": "Coulomb friction", "fv": "viscous friction"}
 """What of the drives may have changed beside the load, by symbol."""
 UNLOADED = 0.01
 """Significance of the test that there is a load."""
+NO_LOAD = "there is no load"
+"""The null hypothesis of that test."""
+CLEARLY = 2.0
+"""Standard deviations by which the mass of a load is above zero."""
 DRIFTED = 1e-3
 """Of the tests that drives have changed, over all of `DRIFTS` (Bonferroni). Where rows are
 correlated tests reject more often than they say, and what changes is far beyond either."""
@@ -127,6 +131,14 @@ class Load:
     gains: Gains | None
     moved: str | None
     warnings: tuple[str, ...]
+
+    @property
+    def seen(self) -> bool:
+        """Whether there is a load: the log differs from one without, by a mass above zero."""
+        absent = next(test for test in self.tests if test.null == NO_LOAD)
+        return absent.p_value <= UNLOADED and bool(
+            self.free[0] > CLEARLY * np.sqrt(self.covariance[0, 0])
+        )
 
 
 @dataclass(frozen=True)
@@ -325,10 +337,15 @@ def identify_load(
         chosen.append(worst)
     columns, slight = stacked(base.matrix, own, unit, drives, chosen)
     fit = fitted(rest, columns, slight)
-    tests.append(wald(fit, range(10), "there is no load"))
+    tests.append(wald(fit, range(10), NO_LOAD))
     warnings = []
     if tests[-1].p_value > UNLOADED:
         warnings.append(f"no load is seen on {link}: the log agrees with the model without one")
+    elif fit.x[0] <= CLEARLY * (std := float(np.sqrt(fit.covariance[0, 0]))):
+        warnings.append(
+            f"no load is seen on {link}: its mass, {fit.x[0]:.3g} +- {std:.2g} kg, is not clearly "
+            "above zero"
+        )
     weak = np.sqrt(np.diag(fit.covariance)[:10]) > 0.3 * UNTOLD * unit
     if np.any(weak):
         warnings.append(

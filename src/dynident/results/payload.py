@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,8 +10,11 @@ from typing import Any
 import numpy as np
 
 from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError
 from dynident.estimators.payload import Load, intervals
 
+WIDTH = 100
+"""Columns of the summary, which no call of a maker fits in 80."""
 SYMBOLS = ("mass", "x", "y", "z", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 """What `dynident.estimators.payload.about_centre` gives."""
 
@@ -44,14 +48,21 @@ class Payload:
         return float(self._seen[0][0])
 
     @property
+    def _body(self) -> Array:
+        """Values of a load that is seen."""
+        if not self.load.seen:
+            raise ComputationError(f"{self.log}: {self.load.warnings[0]}; it has no centre")
+        return self._seen[0]
+
+    @property
     def com(self) -> Array:
-        """Centre of mass in the frame [m]."""
-        return self._seen[0][1:4]
+        """Centre of mass in the frame [m]; a ComputationError where no load is seen."""
+        return self._body[1:4]
 
     @property
     def inertia(self) -> Array:
-        """About the centre of mass, axes of the frame, shape (3, 3) [kg m^2]."""
-        xx, xy, yy, xz, yz, zz = self._seen[0][4:]
+        """About the centre of mass, axes of the frame, shape (3, 3) [kg m^2]; likewise."""
+        xx, xy, yy, xz, yz, zz = self._body[4:]
         return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
     @property
@@ -66,14 +77,14 @@ class Payload:
 
     def urdf(self) -> str:
         """A link with the load's inertial, and the joint that fixes it to the frame."""
-        xx, xy, yy, xz, yz, zz = self._seen[0][4:]
+        xx, xy, yy, xz, yz, zz = self._body[4:]
         return (
             '<link name="payload">\n'
             "  <inertial>\n"
             f'    <origin xyz="{spaced(self.com)}" rpy="0 0 0"/>\n'
             f'    <mass value="{self.mass:.6g}"/>\n'
-            f'    <inertia ixx="{xx:.6g}" ixy="{xy:.6g}" ixz="{xz:.6g}" iyy="{yy:.6g}" '
-            f'iyz="{yz:.6g}" izz="{zz:.6g}"/>\n'
+            f'    <inertia ixx="{xx:.6g}" ixy="{xy:.6g}" ixz="{xz:.6g}"\n'
+            f'             iyy="{yy:.6g}" iyz="{yz:.6g}" izz="{zz:.6g}"/>\n'
             "  </inertial>\n"
             "</link>\n"
             '<joint name="payload_fixed" type="fixed">\n'
@@ -84,7 +95,7 @@ class Payload:
 
     def ur(self) -> str:
         """URScript: mass, centre [m], inertia about it ``Ixx Iyy Izz Ixy Ixz Iyz`` [kg m^2]."""
-        xx, xy, yy, xz, yz, zz = self._seen[0][4:]
+        xx, xy, yy, xz, yz, zz = self._body[4:]
         return (
             f"set_target_payload({self.mass:.6g}, [{listed(self.com)}], "
             f"[{listed([xx, yy, zz, xy, xz, yz])}])"
@@ -115,8 +126,9 @@ class Payload:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        load = self.load
+        load, seen = self.load, self.load.seen
         values, low, high = self._seen
+        told = len(SYMBOLS) if seen else 1  # of what is not there the mass alone
         gains = None
         if load.gains is not None:
             rows = zip(load.gains.names, load.gains.values, load.gains.std, strict=True)
@@ -127,11 +139,12 @@ class Payload:
             "link": load.link,
             "frame": self.frame,
             "mass": self.mass,
-            "com": self.com.tolist(),
-            "inertia_com": values[4:].tolist(),
+            "seen": seen,
+            "com": self.com.tolist() if seen else None,
+            "inertia_com": values[4:].tolist() if seen else None,
             "interval_95": {
                 symbol: [float(a), float(b)]
-                for symbol, a, b in zip(SYMBOLS, low, high, strict=True)
+                for symbol, a, b in zip(SYMBOLS[:told], low, high, strict=False)
             },
             "consistent": True,
             "certificate": {
@@ -148,8 +161,8 @@ class Payload:
                 for t in load.tests
             ],
             "warnings": list(self.warnings),
-            "urdf": self.urdf(),
-            "calls": self.calls(),
+            "urdf": self.urdf() if seen else None,
+            "calls": self.calls() if seen else None,
         }  # fmt: skip
 
     @property
@@ -162,28 +175,46 @@ class Payload:
         return (words, *self.load.warnings)
 
     def summary(self) -> str:
-        """In lines, with the calls."""
+        """In lines of at most 100 columns, with the calls where a load is seen."""
         values, low, high = self._seen
-        lines = [f"payload on {self.load.link}, seen from {self.frame}, of {self.log}", ""]
+        seen, gains = self.load.seen, self.load.gains
+        told = len(SYMBOLS) if seen else 1
+        lines = [
+            *wrapped(f"payload on {self.load.link}, seen from {self.frame}, of {self.log}"),
+            "",
+        ]
         lines.append(f"{'':8}{'value':>12}  95 % interval")
         units = ["kg", *["m"] * 3, *["kg m^2"] * 6]
-        known = self.load.gains is not None
-        for symbol, v, a, b, unit in zip(SYMBOLS, values, low, high, units, strict=True):
-            ends = "known" if known and symbol == "mass" else f"{a:.4g} to {b:.4g}"
+        rows = zip(SYMBOLS, values, low, high, units, strict=True)
+        for symbol, v, a, b, unit in list(rows)[:told]:
+            ends = "known" if gains is not None and symbol == "mass" else f"{a:.4g} to {b:.4g}"
             lines.append(f"{symbol:8}{v:12.5g}  {ends} {unit}")
-        lines += ["", "consistent  yes, with certificate"]
-        if self.load.gains is not None:
-            rows = zip(
-                self.load.gains.names, self.load.gains.values, self.load.gains.std, strict=True
-            )
+        lines += ["", "consistent  yes, with certificate"] if seen else [""]
+        if gains is not None:
             lines.append("gains       true torque over that of the log, from the known mass")
-            lines += [f"  {n:16} {v:.4f} +- {s:.4f}" for n, v, s in rows]
+            drives = zip(gains.names, gains.values, gains.std, strict=True)
+            lines += [f"  {n:16} {v:.4f} +- {s:.4f}" for n, v, s in drives]
         if self.load.drifted:
-            lines.append(f"changed     beside the load: {', '.join(self.load.drifted)}")
-        lines += [f"warning     {words}" for words in self.warnings]
-        lines += ["", self.urdf(), ""]
-        lines += [f"{maker:8}{call}" for maker, call in self.calls().items()]
+            lines += wrapped(f"beside the load: {', '.join(self.load.drifted)}", "changed     ")
+        for words in self.warnings:
+            lines += wrapped(words, "warning     ")
+        if seen:
+            lines += ["", self.urdf(), ""]
+            for maker, call in self.calls().items():
+                lines += wrapped(call, f"{maker:8}")
         return "\n".join(lines)
+
+
+def wrapped(text: str, label: str = "") -> list[str]:
+    """Lines of at most `WIDTH` columns behind a label; words stay whole."""
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=label,
+        subsequent_indent=" " * len(label),
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
 
 
 def spaced(values: Array) -> str:

@@ -210,8 +210,8 @@ class Result:
         InputError
             For other shapes, and values that are not finite.
         """
-        shape, (at, speed, acceleration) = self.model.stacked(q, dq, ddq)
-        return self.idim.torque(self.theta, at, speed, acceleration).reshape(shape)
+        shape, (at, speed, rate) = self.model.stacked(q, dq, ddq)
+        return self.idim.torque(self.theta, at, speed, rate).reshape(shape)
 
     def prepare(self, recording: Recording) -> Samples:
         """Prepare another recording with the cutoffs of the identification."""

@@ -1,0 +1,25 @@
+"""A study as text: what was given by flags, to be kept."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import tomlkit
+
+from dynident.core.schema import with_files
+from dynident.study.study import Study
+
+
+def study_text(study: Study, folder: Path) -> str:
+    """A study as TOML that `read_study` takes; keys at their defaults are left out.
+
+    Parameters
+    ----------
+    study : Study
+        With file names as seen from the current directory.
+    folder : Path
+        Where it will stand: its file names are relative to there.
+    """
+    beside = with_files(study, lambda name: Path(os.path.relpath(name, folder)).as_posix())
+    return tomlkit.dumps(beside.model_dump(mode="json", exclude_defaults=True, exclude_none=True))
