@@ -622,7 +622,7 @@ DAMAGES: dict[str, Damage] = {
     "torque of a joint freezes, share": Damage(
         ("stuck", "clipped"), signals(torque_stuck), (0.2, 0.5, 0.8)
     ),
-    "encoder freezes, share": Damage(("stuck",), signals(stuck), (0.2, 0.5, 1.0)),
+    "encoder freezes, share": Damage(("stuck", "still"), signals(stuck), (0.2, 0.5, 1.0)),
     "coarse torque, steps in std": Damage(
         ("coarse",), signals(lambda q, tau, size, _: (q, steps(tau, size * np.std(tau, axis=0)))),
         (0.5, 1, 3),

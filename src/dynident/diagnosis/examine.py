@@ -40,6 +40,8 @@ WORTH_AGAINST = 0.9
 """The same where it settles what logs contradict each other."""
 WHITE = 0.3
 """Correlation of neighbouring residuals below which there is nothing to explain."""
+UNSURE = 1.5
+"""How many times as large noise may be as correlations of residuals make it."""
 FITTED = 5
 """Suspects at most that are fitted with consistent bodies in passing."""
 SCREENED = 3
@@ -411,16 +413,18 @@ def best_explanation(
     if not thorough:
         bad = frozenset(np.flatnonzero(errors[: snapshot.n] > DOUBTFUL).tolist())
     worth = WORTH if apart is None else WORTH_AGAINST
-    unsettled = errors
-    if only_quiet(snapshot, errors, np.zeros_like(errors)):
+    unsettled, allowed = errors, np.full_like(errors, np.inf)
+    if only_quiet(snapshot, errors, np.zeros_like(errors)):  # nothing but noise has to be left
         free = normal.system.solve()
-        if followed(snapshot, free) > WHITE:  # nothing but noise has to be left
-            unsettled = np.minimum(errors, normal.errors(free))
+        unsettled = np.minimum(errors, normal.errors(free))
+        allowed[: snapshot.n] = as_noise(correlations(snapshot, free), unsettled[: snapshot.n])
     case = Case(snapshot, own, beta, errors, bad)
     suspects = [suspicion for diagnosis in DIAGNOSES.values() for suspicion in diagnosis(case)]
     explained: list[Explained] = []
     most = len(suspects) if thorough else FITTED
-    for free, raw in promising(snapshot, suspects, unsettled, apart, worth, SCREENED * most)[:most]:
+    for free, raw in promising(
+        snapshot, suspects, unsettled, allowed, apart, worth, SCREENED * most
+    )[:most]:
         hopeless = HOPELESS if thorough else TIED
         if explained and mean(free) > hopeless * min(mean(e.errors) for e in explained):
             break  # consistent bodies leave no less than any
@@ -540,6 +544,21 @@ def only_noise(s: Snapshot) -> bool:
 
 def followed(s: Snapshot, beta: Array) -> float:
     """Largest correlation of a joint's residuals with the next ones: noise has none."""
+    return float(np.max(correlations(s, beta)))
+
+
+def correlations(s: Snapshot, beta: Array) -> Array:
+    """Correlation of each joint's residuals with the next ones, shape (n,)."""
     rest: Array = np.where(s.moving, s.tau - predicted(s, beta), 0.0)
     square = np.maximum(np.sum(rest**2, axis=0), np.finfo(float).tiny)
-    return float(np.max(np.sum(rest[1:] * rest[:-1], axis=0) / square))
+    return np.asarray(np.sum(rest[1:] * rest[:-1], axis=0) / square)
+
+
+def as_noise(correlation: Array, errors: Array) -> Array:
+    """Errors above which what is left is more than noise, whatever explains the rest of it.
+
+    Of residuals with the correlation rho at most the share 1 - rho of the square is noise; with
+    what else is left their correlation may be `WHITE` again.
+    """
+    noise = np.sqrt(np.clip(1.0 - correlation, 0.0, 1.0) / (1.0 - WHITE))
+    return np.where(correlation > WHITE, UNSURE * noise * errors, np.inf)

@@ -35,6 +35,7 @@ def promising(
     snapshot: Snapshot,
     suspects: Sequence[Suspicion],
     before: Array,
+    allowed: Array,
     apart: float | None,
     worth: float,
     most: int,
@@ -43,6 +44,18 @@ def promising(
 
     What has to be read along another motion is read at fewer instants first; of that, `most`
     are looked at closely.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    suspects : sequence of Suspicion
+    before, allowed : ndarray, shape (groups,)
+        Errors of the log as it is, and those that may be left at most.
+    apart : float or None
+        See `examine.best_explanation`.
+    worth : float
+        See `better`.
+    most : int
     """
     own, brief = snapshot.moments(), snapshot.brief
     moved = [each for each in suspects if each.reading.change and not each.reading.slowness]
@@ -52,7 +65,7 @@ def promising(
     hopeful = [
         (mean(errors), suspicion)
         for suspicion, errors in zip(moved, left_together(reads, brief), strict=True)
-        if errors is not None and better(errors, rough, worth)
+        if errors is not None and better(errors, rough, worth) and np.all(errors <= allowed)
     ]
     hopeful.sort(key=lambda each: each[0])
     left: list[tuple[Array | None, Suspicion]] = []
@@ -67,6 +80,7 @@ def promising(
         (errors, suspicion)
         for errors, suspicion in left
         if errors is not None
+        and np.all(errors <= allowed)
         and better(errors, before, worth)
         and settles(errors, before, apart, suspicion.freedom)
     ]

@@ -50,6 +50,8 @@ TYPICAL = 5000
 """Samples at least, where there are more, that a median is taken of."""
 TOUCHED = 0.2
 """Share of the largest torque between visits to zero; a tenth of it is zero."""
+STILL = "still"
+"""Kind of a sign that is no reason to doubt: a joint may rest."""
 RUN = 5
 """Equal samples in a row that are no chance."""
 
@@ -89,7 +91,7 @@ def signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
             *coarse(joint.name, tau),
             *coarse_position(joint.name, q, samples, j, joint.kind == "revolute"),
         ] or [
-            *(() if never_moves(samples, j) else stuck(joint.name, q, tau, samples.rate, borders)),
+            *(still(joint.name, q) or stuck(joint.name, q, tau, samples.rate, borders)),
             *clipped(joint.name, tau),
             *clipped_position(joint.name, q),
             *spikes(joint.name, tau),
@@ -131,10 +133,11 @@ def longest_run(values: Array) -> tuple[int, int]:
     return int(borders[k]), int(lengths[k])
 
 
-def never_moves(samples: Samples, joint: int) -> bool:
-    """Whether a position is the same throughout a log, of which the log itself warns."""
-    first = samples.measured[samples.runs[0][0], joint]
-    return all(np.all(samples.measured[a:b, joint] == first) for a, b in samples.runs)
+def still(name: str, q: Array) -> list[Sign]:
+    """A position that is the same throughout a log, of which the log warns as it is read."""
+    if np.ptp(q) > 0.0:
+        return []
+    return [Sign(STILL, f"position of {name} never changes: is its encoder dead, or does it rest?")]
 
 
 def stuck(name: str, q: Array, tau: Array, rate: float, borders: Integers) -> Iterator[Sign]:

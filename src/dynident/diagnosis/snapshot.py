@@ -16,7 +16,7 @@ from dynident.recording.filters import beyond_lowpass, edge
 from dynident.recording.mend import SETTLED, later
 from dynident.recording.prepare import BANDWIDTH, TORQUE_FACTOR, Samples, by_cutoff
 
-MOST, FEW, BRIEF = 1000, 240, 80
+MOST, FEW, BRIEF = 1000, 300, 60
 """Instants of a log that are looked at, thoroughly, in passing, and for what is hardly likely."""
 ENOUGH = 0.3
 """Share of a joint's instants that has to keep its direction."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.diagnosis.examine import QUIET, Finding
-from dynident.diagnosis.signals import Sign
+from dynident.diagnosis.signals import STILL, Sign
 
 TRUSTED, DOUBTFUL, REFUTED = STATES = ("trusted", "doubtful", "refuted")
 """From best to worst."""
@@ -258,6 +258,8 @@ def sign_reasons(log: str, joints: Sequence[str], signs: Sequence[Sign]) -> list
     longest = sorted(joints, key=len, reverse=True)
     names = re.compile("|".join(rf"(?<!\w){re.escape(joint)}(?!\w)" for joint in longest))
     for sign in signs:
+        if sign.kind == STILL:
+            continue
         own = names.search(sign.what)
         said = sign.what if own is None else names.sub("", sign.what, count=1)
         alike.setdefault(NUMBERS.sub("", said), []).append((sign.what, own[0] if own else ""))

@@ -15,7 +15,7 @@ from dynident.core.progress import Progress, silent
 from dynident.core.threads import one_thread
 from dynident.diagnosis.afloat import examine_floating
 from dynident.diagnosis.examine import Finding, examine
-from dynident.diagnosis.signals import Sign, never_moves, signs
+from dynident.diagnosis.signals import Sign, signs
 from dynident.diagnosis.standing import check_bearing
 from dynident.dynamics.base import base_parameters
 from dynident.recording.mend import Mending
@@ -92,7 +92,7 @@ def examine_study(study: Study, progress: Progress = silent) -> tuple[Report, ..
             Report(
                 samples.name,
                 findings,
-                (*signs(robot, samples), *still(robot, samples), *beside),
+                (*signs(robot, samples), *beside),
                 mending,
                 unit,
                 rate,
@@ -101,15 +101,6 @@ def examine_study(study: Study, progress: Progress = silent) -> tuple[Report, ..
             )
         )
     return tuple(reports)
-
-
-def still(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
-    """Joints that never move, which may be dead encoders."""
-    return tuple(
-        Sign("still", f"position of {joint} never changes: is its encoder dead, or does it rest?")
-        for place, joint in enumerate(robot.joint_names)
-        if never_moves(samples, place)
-    )
 
 
 def examine_generalised(
