@@ -416,8 +416,10 @@ def best_explanation(
     unsettled, allowed = errors, np.full_like(errors, np.inf)
     if only_quiet(snapshot, errors, np.zeros_like(errors)):  # nothing but noise has to be left
         free = normal.system.solve()
-        unsettled = np.minimum(errors, normal.errors(free))
-        allowed[: snapshot.n] = as_noise(correlations(snapshot, free), unsettled[: snapshot.n])
+        rho = correlations(snapshot, free)
+        if np.max(rho) > WHITE:
+            unsettled = np.minimum(errors, normal.errors(free))
+            allowed[: snapshot.n] = as_noise(rho, unsettled[: snapshot.n])
     case = Case(snapshot, own, beta, errors, bad)
     suspects = [suspicion for diagnosis in DIAGNOSES.values() for suspicion in diagnosis(case)]
     explained: list[Explained] = []
