@@ -10,7 +10,7 @@ import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.diagnosis.moments import Normal
-from dynident.diagnosis.snapshot import ENOUGH, MOST, THIN, low_passed, steady, turns_of
+from dynident.diagnosis.snapshot import ENOUGH, MOST, THIN, low_passed, steady
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.contacts import pulled
 from dynident.dynamics.equations import SINGULAR, contact_jacobian, touched
@@ -273,7 +273,7 @@ def take_scene(
             member[(a <= sample) & (sample < b)] = sets.index(names)
     instant = sample // thin
     joints = replace(log, filters=log.filters[first:])
-    even = steady(signals["dq"], instant, log.rate / thin, joints, turns_of(base))
+    even = steady(signals["dq"], instant, log.rate / thin, joints, base.idim.turning)
     even = np.hstack([np.ones((len(sample), first), dtype=bool), even])
     scene = Scene(
         base, log, thin, signals, instant, log.moving[sample] & even, sets, member,

@@ -176,7 +176,10 @@ class Normal:
 
     @cached_property
     def free_beta(self) -> Array:
-        """Base parameters of least squares, shape (p,)."""
+        """Base parameters of least squares, shape (p,), to count what they leave alone.
+
+        Directions that nothing excites are not left out, as `System.solve` does.
+        """
         return np.asarray(solve_triangular(self.system.A, self.system.b, check_finite=False))
 
     def free_errors(self) -> Array:

@@ -394,7 +394,7 @@ def take_snapshot(base: BaseParameters, samples: Samples, most: int = MOST) -> S
         clear[start:stop] = True
     sample = sample[clear[sample]]
     course = np.array([found[label] for label in ("q", "dq", "ddq")])
-    at = Instants(samples, thin, sample // thin, turns_of(base), course[1])
+    at = Instants(samples, thin, sample // thin, base.idim.turning, course[1])
     motion = Motion(base, base.idim.packing(base.kept), at, *course[:, at.place])
     return Snapshot(motion, found["tau"], course)
 
@@ -419,11 +419,6 @@ def at_places(signals: Array, places: Array) -> Array:
     low = np.clip(np.floor(places).astype(np.int64), 0, len(signals) - 2)
     share = np.clip(places - low, 0.0, 1.0)[:, None]
     return np.asarray((1.0 - share) * signals[low] + share * signals[low + 1])
-
-
-def turns_of(base: BaseParameters) -> Array:
-    """How all that rubs turns with the joints, shape (gears, n)."""
-    return np.array([gear.turns for gear in base.idim.gears]).reshape(-1, base.idim.robot.n)
 
 
 def steady(dq: Array, place: Integers, rate: float, samples: Samples, turns: Array) -> Booleans:

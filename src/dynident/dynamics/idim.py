@@ -443,7 +443,7 @@ class Idim:
     @cached_property
     def levers(self) -> dict[tuple[int, int], Array]:
         """How friction under the load of one joint's torque acts on another: of each drive."""
-        turns = np.array([gear.turns for gear in self.gears])
+        turns = self.turning
         rubs = {friction.gear for friction in self.frictions if "load" in friction.model.needs}
         own = np.array([gear in rubs for gear in range(len(turns))])
         found = {}

@@ -500,7 +500,7 @@ def model_vectors(
         np.asarray(turns, dtype=np.int64),
         np.array([columns.index(k) for k in last.tolist()]),
         tree.rotation, tree.translation, tree.axis, tree.gravity, weight,
-        np.array([gear.turns for gear in idim.gears]),
+        idim.turning,
         shape, gate, np.array(slow), sigma,
         fading.memory, walking.walk, fading.floor, size, load_std, turnover.values,
     )  # fmt: skip
