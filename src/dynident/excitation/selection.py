@@ -15,11 +15,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from pydantic import Field
-from scipy.spatial import cKDTree
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
@@ -35,6 +34,9 @@ from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 from dynident.regression.weighted import weighted_solution
 from dynident.robot.model import Robot
+
+if TYPE_CHECKING:
+    from scipy.spatial import cKDTree
 
 START = 0.01
 """Share of what all rows know, with which the choice begins: what is missing then has a gain."""
@@ -468,6 +470,8 @@ class _Past:
     def add(self, offer: Offer) -> None:
         """Take a block in."""
         if self.near:
+            from scipy.spatial import cKDTree  # a tenth of a second that few runs need
+
             self.trees.append(cKDTree(self._points(offer, DENSE)))
 
 

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import AfterValidator, Field
-from scipy import ndimage
 
 from dynident.core.arrays import Array, Booleans, frozen
 from dynident.core.errors import InputError, expect
@@ -651,6 +650,8 @@ def without_outliers(q: Array, median: int | None) -> Array:
     """Positions behind a median filter, where one is wanted."""
     if median is None:
         return q
+    from scipy import ndimage  # a tenth of a second that few runs need
+
     return np.asarray(ndimage.median_filter(q, size=(median, 1), mode="nearest"))
 
 

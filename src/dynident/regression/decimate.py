@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from dynident.core.arrays import Array, Booleans
 from dynident.recording.filters import DecimationFilter
@@ -31,6 +32,9 @@ class Decimator:
         self.count = filter.outputs(stop - start)
         self.first = 0
         self.open = np.zeros((0, width))
+        block = max(8 * filter.step, SHORTEST_BLOCK)
+        # what an output that began so many samples before, or after, takes of a block
+        self.windows = sliding_window_view(np.pad(filter.taps, block), block)
 
     def push(self, a: int, rows: Array) -> tuple[np.ndarray, Array]:
         """Add samples ``a, a + 1, ...`` and return the outputs that are now complete.
@@ -50,7 +54,7 @@ class Decimator:
             new = np.zeros((reached - self.first - len(self.open), width))
             self.open = np.vstack([self.open, new])
         # output k sees samples k step ... k step + 2 half of the run
-        block = max(8 * f.step, SHORTEST_BLOCK)
+        block = self.windows.shape[1]
         for begin in range(0, len(rows), block):
             piece = rows[begin : begin + block]
             at = local + begin
@@ -58,9 +62,7 @@ class Decimator:
             high = min(self.count, (at + len(piece) - 1) // f.step + 1)
             if high <= low:
                 continue
-            offset = (at - np.arange(low, high) * f.step)[:, None] + np.arange(len(piece))
-            inside = (offset >= 0) & (offset < len(f.taps))
-            weights = np.where(inside, f.taps[np.clip(offset, 0, len(f.taps) - 1)], 0.0)
+            weights = self.windows[block + at - np.arange(low, high) * f.step, : len(piece)]
             self.open[low - self.first : high - self.first] += weights @ piece
         done = min(self.count, max(0, (end - 1 - 2 * f.half) // f.step + 1))
         finished, self.open = self.open[: done - self.first], self.open[done - self.first :]

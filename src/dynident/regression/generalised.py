@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from scipy import ndimage
 
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import InputError
@@ -275,6 +274,8 @@ def bearing(
             J = contact_motion(tree, robot, contact, q[s])
             own = np.einsum("tij,tj->ti", J.jacobian[:, :3], dq[s])
             velocity[s] = np.einsum("tij,tj->ti", J.turn, own)
+        from scipy import ndimage  # a tenth of a second that few runs need
+
         for start, stop in log.runs:
             # noise of derivatives is faster; an instant more of bearing loses rows and no truth
             steady = zero_phase_lowpass(velocity[start:stop], STEADY, log.rate)

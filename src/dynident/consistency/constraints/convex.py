@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial import ConvexHull, HalfspaceIntersection, QhullError
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
@@ -52,6 +51,8 @@ def hull(points: Array, margin: float = 0.0, place: str = "hull") -> tuple[Array
     # from the corners themselves, so that all are inside whatever Qhull rounds
     offsets = np.max(corners @ normals.T, axis=0) + margin
     if margin > 0.0:
+        from scipy.spatial import HalfspaceIntersection  # a tenth of a second that few runs need
+
         half_spaces = np.column_stack([normals, -offsets])
         corners = HalfspaceIntersection(half_spaces, corners.mean(axis=0)).intersections
     return np.column_stack([-normals, offsets]), np.asarray(corners)
@@ -65,6 +66,8 @@ def corners_of(points: Array, place: str) -> tuple[Array, Array]:
     InputError
         For fewer than four points, or points in a plane.
     """
+    from scipy.spatial import ConvexHull, QhullError  # a tenth of a second that few runs need
+
     refused = InputError(f"{place}: the points lie in a plane; give at least four that do not")
     if len(points) < 4:
         raise refused

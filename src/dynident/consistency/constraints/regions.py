@@ -20,7 +20,6 @@ from typing import Annotated
 
 import numpy as np
 from pydantic import AfterValidator, Field, Strict
-from scipy.spatial.transform import Rotation
 
 from dynident.conic.cones import Cone, Definite, Positive
 from dynident.consistency.constraints.checks import (
@@ -190,6 +189,8 @@ class Ellipsoid:
 
     def cones(self, space: Space) -> list[Cone]:
         """A row a link for its mass, a matrix for the centre."""
+        from scipy.spatial.transform import Rotation  # a tenth of a second that few runs need
+
         turn = Rotation.from_euler("xyz", self.rotation).as_matrix()
         root = turn.T / np.array(self.axes)[:, None]
         return ellipsoids(space, self.links, self.of, "ellipsoid", np.array(self.centre), root)
