@@ -54,8 +54,7 @@ def test_machine_code_is_kept_in_a_temporary_directory_where_no_other_can_be(
     barred: dict[str, str], tmp_path: Path
 ) -> None:
     place = tmp_path / "tmp" / f"dynident-{os.getuid()}"
-    command = ["-m", "dynident", "identify", "--robot", "none.urdf", "--log", "none.csv"]
-    done = python(barred, *command)
+    done = python(barred, "-m", "dynident", "base", "none.urdf")
     assert done.returncode == 2
     note, error = done.stderr.splitlines()
     assert note.startswith(f"note: compiled functions are kept in {place}, for neither the package")

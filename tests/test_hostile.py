@@ -386,10 +386,9 @@ def in_a_process(*argv: str, **options) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_pipe_that_nobody_reads_is_no_traceback():
-    script = f"{sys.executable} -m dynident methods | true"
+    script = f"{sys.executable} -m dynident --help | true"
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
-    assert "Traceback" not in done.stderr
-    assert done.stderr.count("\n") <= 1
+    assert (done.stdout, done.stderr) == ("", "")
 
 
 def test_a_user_without_a_home_hears_nothing_of_fonts(place, tmp_path):

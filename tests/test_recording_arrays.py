@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -276,16 +274,3 @@ def test_a_problem_takes_the_columns_of_its_robots_joints_by_name():
     other = di.recording(frame(q, ["shoulder", "x"]), tau, rate=200.0)
     with pytest.raises(InputError, match=f"recording: no column of joint '{first}'; there are"):
         fitted(other, bandwidth=5.0)
-
-
-def test_the_libraries_are_not_imported():
-    """The room can be called although it is a module, and loads nobody's frames."""
-    import subprocess
-
-    code = (
-        "import sys, dynident as di, numpy as np; import dynident.recording.read as read;"
-        "t = np.arange(100) / 100; x = np.sin(np.outer(t, [1.0, 2.0]));"
-        "r = di.recording(x, x, rate=100.0); assert isinstance(r, di.Recording) and read.read_log;"
-        "sys.exit(len({'pandas', 'xarray', 'polars', 'h5py', 'rosbags'} & set(sys.modules)))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
