@@ -28,7 +28,7 @@ from dynident.results.c_code import C_LAWS, Arithmetic, c_code
 
 FILES = Path(__file__).parents[1] / "docs" / "files"
 COMPILER = shutil.which("cc")
-FLAGS = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-pedantic", "-shared", "-fPIC"]
+FLAGS = ["-std=c99", "-O0", "-Wall", "-Wextra", "-Werror", "-pedantic", "-shared", "-fPIC"]
 DOUBLES = ctypes.POINTER(ctypes.c_double)
 compiled = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler (cc)")
 
