@@ -24,9 +24,8 @@ from common import FIGURES, ROOT, markdown
 from scipy import optimize
 
 import dynident as di
-from dynident.api import with_law
 from dynident.core.arrays import Array
-from dynident.estimators.closed_loop import Simulation, auxiliary_model
+from dynident.estimators.closed_loop import Simulation, auxiliary_model, with_law
 from dynident.recording.prepare import Samples
 from dynident.simulation.controller import pd
 from dynident.simulation.rollout import rollout

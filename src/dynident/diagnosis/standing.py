@@ -17,6 +17,7 @@ from dynident.dynamics.contacts import contact_motion, pulled
 from dynident.dynamics.idim import Idim
 from dynident.recording.filters import differences, zero_phase_lowpass
 from dynident.recording.floating import TURNS, BaseMotion, matrices, to_rpy, turned_back, turning
+from dynident.recording.prepare import Samples
 from dynident.regression.generalised import CHUNK, GeneralisedSamples
 from dynident.robot.model import Contact
 
@@ -54,13 +55,14 @@ MOST = 4000
 """Samples at which contacts are looked at."""
 
 
-def check_bearing(idim: Idim, log: GeneralisedSamples) -> tuple[str, ...]:
+def check_bearing(idim: Idim, log: Samples) -> tuple[str, ...]:
     """Refuse bases and wrenches that gravity contradicts, contacts that fly; warn of what is odd.
 
     Parameters
     ----------
     idim : Idim
-    log : GeneralisedSamples
+    log : Samples
+        Of a moving base, or nothing is said.
 
     Returns
     -------
@@ -71,9 +73,10 @@ def check_bearing(idim: Idim, log: GeneralisedSamples) -> tuple[str, ...]:
     ------
     InputError
     """
-    robot, base = idim.robot, log.base
-    if not robot.floating or base is None:
+    robot = idim.robot
+    if not robot.floating or not isinstance(log, GeneralisedSamples) or log.base is None:
         return ()
+    base = log.base
     notes = list(moved(idim, log))
     if not base.still:
         notes += turned_otherwise(log, base)

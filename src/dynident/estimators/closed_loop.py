@@ -21,6 +21,7 @@ from dynident.core.schema import Name, Number, one_of
 from dynident.dynamics.idim import Idim
 from dynident.recording.filters import differences
 from dynident.recording.prepare import Samples
+from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem, Regression
 from dynident.simulation.controller import Controller
 from dynident.simulation.integrators import INTEGRATORS
@@ -477,6 +478,18 @@ def windows(log: Samples, horizon: float | None) -> list[tuple[int, int]]:
         return list(log.runs)
     step = max(2, round(horizon * log.rate))
     return [(a, min(a + step, stop)) for start, stop in log.runs for a in range(start, stop, step)]
+
+
+def lacks_torque(log: Samples) -> bool:
+    """Whether a log has no torques, and equations that take them."""
+    if isinstance(log, GeneralisedSamples) and log.observed.equations == "base":
+        return False
+    return log.torque != "measured"
+
+
+def with_law(log: Samples, simulation: Simulation) -> Samples:
+    """A log without torque with that of the controllers' law in its place."""
+    return log if log.torque == "measured" else law_driven(log, simulation)
 
 
 def law_driven(log: Samples, simulation: Simulation) -> Samples:

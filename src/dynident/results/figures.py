@@ -22,6 +22,8 @@ from dynident.regression.problem import Problem
 from dynident.regression.rows import beside, torque_groups
 
 FITTED, ALL_SAMPLES, MOVING = "fitted", "all samples", "moving samples"
+NO_TORQUE = 1e-200
+"""Sum of squared torques that is none: its square roots and quotients are no longer numbers."""
 CREEP = 0.01
 """Share of a joint's largest speed below which it stands, where nothing is dropped below one."""
 

@@ -20,7 +20,7 @@ from dynident.diagnosis.standing import check_bearing
 from dynident.dynamics.base import base_parameters
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Samples
-from dynident.regression.generalised import GeneralisedSamples, plain
+from dynident.regression.generalised import plain
 from dynident.regression.problem import Problem
 from dynident.robot.model import Robot
 from dynident.study.elements import build_elements
@@ -127,12 +127,11 @@ def examine_generalised(
     notes: list[tuple[Sign, ...]] = []
     for k, log in enumerate(problem.samples):
         said: tuple[str, ...] = ()
-        if isinstance(log, GeneralisedSamples):
-            try:
-                said = check_bearing(problem.idim, log)
-            except InputError as error:
-                what, _, mend = str(error).removeprefix(f"{log.name}: ").partition("; ")
-                every[k] = (Finding(log.name, "gravity", what, mend, 0.0, 0.0), *every[k])
+        try:
+            said = check_bearing(problem.idim, log)
+        except InputError as error:
+            what, _, mend = str(error).removeprefix(f"{log.name}: ").partition("; ")
+            every[k] = (Finding(log.name, "gravity", what, mend, 0.0, 0.0), *every[k])
         # what follows from what was found is no sign of its own
         said = () if every[k] else said
         notes.append(tuple(Sign("gravity", note.removeprefix(f"{log.name}: ")) for note in said))

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from dynident.api import with_law
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, RolloutError
 from dynident.core.text import nearest
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.estimators.closed_loop import Simulation, auxiliary_model
+from dynident.estimators.closed_loop import Simulation, auxiliary_model, with_law
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident.results.words import entry, number, table

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from dynident.api import with_law
 from dynident.conic.cones import Cone
 from dynident.consistency.constraints import ON_BASE, Constraint
 from dynident.consistency.draws import Normal, brought_inside, drawn, posterior, root_of
@@ -18,6 +17,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.options import chosen
 from dynident.dynamics.base import BaseParameters
+from dynident.estimators.closed_loop import with_law
 from dynident.estimators.encoder import Unknowns, admitted
 from dynident.regression.problem import Problem
 from dynident.results.draws import Calibration, Draws, certified

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from dynident.api import lacks_torque, with_law
+from dynident.api import held_out_figures
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.nearest import nearest_to_base
 from dynident.core.arrays import Array
@@ -24,12 +24,11 @@ from dynident.dynamics.equations import PLAIN, Observed, Sensor
 from dynident.dynamics.idim import Idim, SensorParameter
 from dynident.dynamics.whole import Model
 from dynident.estimators import TORQUE_FREE
-from dynident.estimators.closed_loop import FreeError, Simulation, free_errors
+from dynident.estimators.closed_loop import Simulation, lacks_torque, with_law
 from dynident.recording.prepare import Samples
-from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 from dynident.results.cost import cost_words, law_words
-from dynident.results.figures import check_lowpass, model_figures
+from dynident.results.figures import check_lowpass
 from dynident.results.json import SCHEMA
 from dynident.results.mjcf import standard_mjcf
 from dynident.results.repair import moved_words
@@ -476,27 +475,17 @@ def stored_figures(
     """
     study, robot = stored.study, stored.idim.robot
     section = relocated(study.log[0], files)
-    simulates = bool(stored.document.fitted)
     samples = study_samples(section, robot, study.prepare, stored.needs_torque)
-    theta = stored.theta()
-    free: tuple[FreeError, ...] = ()
+    loop = stored_loop(stored, samples) if stored.document.fitted else None
     if lacks_torque(samples) and not stored.needs_torque:
-        samples = with_law(samples, stored_loop(stored, samples))
-    if simulates:
-        loop = stored_loop(stored, samples)
-        (free,) = free_errors(Problem.of(stored.base, samples), loop, theta)
+        samples = with_law(samples, loop or stored_loop(stored, samples))
     problem = Problem.of(stored.base, samples)
     settings = stored.document.settings
     lowpass = lowpass_hz or settings.lowpass_hz
-    borne = [
-        note
-        for log in problem.samples
-        if isinstance(log, GeneralisedSamples)
-        for note in check_bearing(problem.idim, log)
-    ]
-    figures = model_figures(problem, theta, lowpass, settings.score)
+    borne = [note for log in problem.samples for note in check_bearing(problem.idim, log)]
+    name = ",".join(files)
     return StoredFigures(
-        ValidationFigures(",".join(files), *figures, free),
+        held_out_figures(name, problem, loop, stored.theta(), lowpass, settings.score),
         (*stored.warnings, *samples.warnings, *borne, *check_lowpass(lowpass, [samples])),
     )
 

@@ -1,0 +1,176 @@
+"""What speaks against a result: the figures, limits and findings that the verdict weighs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.diagnosis.examine import Finding, unexplained
+from dynident.diagnosis.signals import signs
+from dynident.diagnosis.verdict import (
+    DOUBTFUL,
+    GROWN,
+    Reason,
+    contradiction_reasons,
+    error_reasons,
+    excitation_reasons,
+    finding_reasons,
+    held_out_reasons,
+    limit_reasons,
+    negative_reasons,
+    sign_reasons,
+    standstill_reasons,
+)
+from dynident.estimators.closed_loop import SimulatedFigure
+from dynident.estimators.estimate import Estimate
+from dynident.recording.prepare import moving_joints
+from dynident.regression.factors import System
+from dynident.regression.generalised import GeneralisedSamples
+from dynident.regression.problem import Problem
+from dynident.results.figures import NO_TORQUE, FitFigure, fitted_figure, standstill
+from dynident.results.result import ValidationFigures
+from dynident.robot.model import Robot
+
+
+def reasons(
+    problem: Problem,
+    found: Estimate,
+    system: System,
+    findings: Sequence[Finding],
+    fitted: Sequence[FitFigure],
+    nominal: Sequence[FitFigure],
+    held_out: Sequence[ValidationFigures],
+) -> list[Reason]:
+    """All that speaks against a result that explains torques.
+
+    Parameters
+    ----------
+    problem : Problem
+    found : Estimate
+    system : System
+        Weighted rows.
+    findings : sequence of Finding
+    fitted, nominal : sequence of FitFigure
+        Errors of the model and of the robot file, first of the fitted rows.
+    held_out : sequence of ValidationFigures
+    """
+    every = finding_reasons(findings)
+    for log in problem.samples:
+        if isinstance(log, GeneralisedSamples):
+            continue
+        peaks = np.max([np.max(np.abs(log.tau[a:b]), axis=0) for a, b in log.runs], axis=0)
+        limits = np.array([joint.effort for joint in problem.robot.joints])
+        every += limit_reasons(log.name, peaks, limits)
+        every += sign_reasons(log.name, problem.robot.joint_names, signs(problem.robot, log))
+    every += excitation_reasons(system.condition()[1], problem.base.count)
+    free = fitted_figure(problem.factors, system.solve())
+    error = fitted[0].overall_percent
+    # of a floating robot's joints the rows have what its contacts leave of the torques
+    told = int(problem.robot.floating)
+    own = fitted[told]
+    every += error_reasons(
+        "all samples" if told else "fitted rows",
+        [joint.name for joint in own.joints],
+        percents(own),
+        percents(*nominal[told : told + 1]),
+        left_over(problem.robot, own),
+        spared(problem.robot),
+    )
+    every += contradiction_reasons(error, free.overall_percent)
+    for figures in held_out:
+        own = figures.entries[told]
+        known = percents(*figures.nominal[told : told + 1])
+        left = left_over(problem.robot, own)
+        names = [joint.name for joint in own.joints]
+        wrench = spared(problem.robot)
+        every += error_reasons(figures.log, names, percents(own), known, left, wrench)
+        every += held_out_reasons(figures.log, figures.entries[0].overall_percent, error)
+    return [*every, *drive_reasons(problem, found), *rest_reasons(problem, found)]
+
+
+def rest_reasons(problem: Problem, found: Estimate) -> list[Reason]:
+    """Coulomb friction that is fitted to rows at standstill, too."""
+    idim, n, rest = problem.idim, problem.robot.n, found.residuals
+    rub = [c.turns for c in idim.drive_columns if c.parameter.symbol.startswith("fc")]
+    if problem.robot.floating or not rub:
+        return []
+    speeds = np.max([standstill(log) for log in problem.samples], axis=0)
+    drives = problem.robot.drives
+    moving = [moving_joints(log.dq, tuple(speeds), drives) for log in problem.samples]
+    shares, times = np.zeros(n), np.full(n, np.nan)
+    for j in np.flatnonzero(np.any(rub, axis=0)):
+        still = np.zeros(len(rest.error[j]), dtype=bool)
+        for k, own in enumerate(moving):
+            here = rest.log[j] == k
+            still[here] = ~own[rest.sample[j][here], j]
+        if 0 < np.sum(still) < len(still):
+            squares = rest.error[j] ** 2
+            shares[j] = np.mean(still)
+            times[j] = np.sqrt(np.mean(squares[still]) / np.mean(squares[~still]))
+    return standstill_reasons(problem.robot.joint_names, shares, times, speeds)
+
+
+def drive_reasons(problem: Problem, found: Estimate) -> list[Reason]:
+    """Rotors and friction that no drive can have."""
+    base, idim = problem.base, problem.idim
+    own = [
+        k
+        for k, place in enumerate(base.kept)
+        if idim.positive[place] and place >= idim.inertial and not np.any(base.K[k])
+    ]
+    names = [base.names[k] for k in own]
+    return negative_reasons(names, found.beta[own], found.covariance.std[own])
+
+
+def position_reasons(
+    found: Estimate, fitted: Sequence[SimulatedFigure], held_out: Sequence[ValidationFigures]
+) -> list[Reason]:
+    """What speaks against drives that were fitted to positions."""
+    every = [Reason(DOUBTFUL, f"{name} holds the fit back") for name in found.active]
+    if found.fitted is not None:
+        every += [Reason(DOUBTFUL, words) for words in found.fitted.doubts]
+    squares = [each.free[-1].rms ** 2 for each in fitted]
+    known = float(np.sqrt(np.mean(squares)))
+    for figures in held_out:
+        error = float(np.sqrt(np.mean(figures.free[-1].rms ** 2)))
+        if error > GROWN * known:
+            words = f"{1e3 * error:.2g} mrad on held-out {figures.log}, {1e3 * known:.2g} fitted"
+            every.append(Reason(DOUBTFUL, words))
+    return every
+
+
+def percents(*figures: FitFigure) -> list[float]:
+    """Errors of the joints of a figure, or none."""
+    return [joint.relative_percent for figure in figures for joint in figure.joints]
+
+
+def left_over(robot: Robot, figure: FitFigure) -> Array:
+    """What is left of the joints' torques, as shares of their drives' effort limits."""
+    rest = np.nan_to_num(np.array([joint.rmse for joint in figure.joints]))
+    errors = np.nan_to_num(np.array(percents(figure))) / 100.0
+    if robot.floating:
+        return left_of_wrench(robot, rest, errors)
+    torque = np.divide(rest, errors, out=np.zeros_like(rest), where=errors > 0.0)
+    return unexplained(robot, torque, errors)
+
+
+def spared(robot: Robot) -> int:
+    """First entries of a figure of which a small rest is the noise of force sensors."""
+    return 6 * robot.floating
+
+
+def left_of_wrench(robot: Robot, rest: Array, errors: Array) -> Array:
+    """The same of a floating robot: of its base's wrench, shares of its weight, on a limb's lever.
+
+    Of combinations that are free of contacts, the last, nobody knows a limit.
+    """
+    size = np.divide(rest, errors, out=np.zeros_like(rest), where=errors > 0.0)
+    shares = np.full(len(rest), np.inf)
+    weight = max(float(np.max(size[:3])), NO_TORQUE)
+    shares[:3] = rest[:3] / weight
+    shares[3:6] = rest[3:6] / max(float(np.max(size[3:6])), weight * robot.reach)
+    joints = slice(6, 6 + robot.n)
+    shares[joints] = unexplained(robot, size[joints], errors[joints])
+    return shares
