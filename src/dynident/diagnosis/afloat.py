@@ -14,9 +14,10 @@ from functools import reduce
 
 import numpy as np
 
+from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.threads import one_thread
-from dynident.diagnosis.afloat_scene import Reading, Scene, take_scene
+from dynident.diagnosis.afloat_scene import Reading, Scene, Signals, take_scene
 from dynident.diagnosis.afloat_suspects import DIAGNOSES, Suspicion
 from dynident.diagnosis.examine import (
     DOUBTFUL,
@@ -26,7 +27,7 @@ from dynident.diagnosis.examine import (
     Finding,
 )
 from dynident.diagnosis.moments import Normal
-from dynident.diagnosis.screening import SOUND, better, mean
+from dynident.diagnosis.screening import NO_ERROR, ROUGH, SOUND, better, mean
 from dynident.diagnosis.snapshot import FEW, MOST
 from dynident.diagnosis.suspicion import consistent
 from dynident.dynamics.base import BaseParameters, observed_base
@@ -72,8 +73,12 @@ def examine_floating(
     scenes = [take_scene(base, log, sets, MOST if thorough else FEW) for log in stated]
     found: list[list[Finding]] = [[] for _ in scenes]
     for _ in range(ROUNDS if thorough else 1):
+        first, *others = (scene.normal for scene in scenes)
+        beta = consistent(together(first, others))
         explained = [
-            own for k in range(len(scenes)) if (own := explanation(scenes, k, thorough)) is not None
+            own
+            for k in range(len(scenes))
+            if (own := explanation(scenes, k, beta, thorough)) is not None
         ]
         if not explained:
             break
@@ -100,27 +105,28 @@ def of_an_instant(base: BaseParameters) -> BaseParameters:
     return observed_base(build_idim(idim.robot, USUAL, idim.rotor, elements=plain), base.observed)
 
 
-def all_but(scenes: Sequence[Scene], place: int) -> Normal | None:
-    """Other logs than one, as they stand; None where it is alone."""
-    others = [scene.normal for k, scene in enumerate(scenes) if k != place]
-    return reduce(Normal.and_those_of, others) if others else None
+def together(own: Normal, others: Sequence[Normal]) -> Normal:
+    """One log beside others."""
+    return reduce(Normal.and_those_of, others, own)
 
 
 def explanation(
-    scenes: Sequence[Scene], place: int, thorough: bool
+    scenes: Sequence[Scene], place: int, beta: Array, thorough: bool
 ) -> tuple[int, Finding, Reading] | None:
-    """The reading of one log that explains all best, where it is clearly better than none."""
-    scene = scenes[place]
-    beside = all_but(scenes, place)
-    normal = scene.normal if beside is None else scene.normal.and_those_of(beside)
+    """The reading of one log that explains all best, where it is clearly better than none.
 
-    def together(own: Normal) -> Normal:
-        if beside is None:
-            return own
-        # most readings leave the regressor as it is
-        return own.and_those_of(beside, normal.XX if own.XX is scene.normal.XX else None)
-
-    beta = consistent(normal)
+    Parameters
+    ----------
+    scenes : sequence of Scene
+    place : int
+        Of the log among them.
+    beta : ndarray, shape (p,)
+        The best consistent model of all as they stand.
+    thorough : bool
+    """
+    scene, others = scenes[place], [own for k, own in enumerate(scenes) if k != place]
+    beside = [other.normal for other in others]
+    normal = together(scene.normal, beside)
     errors = normal.errors(beta)
     before = mean(errors)
     if before < SOUND:
@@ -133,29 +139,80 @@ def explanation(
             if not poor and (not first or mean(errors[:first]) < POOR):
                 return None
             bad = poor
+    suspects = [each for diagnosis in DIAGNOSES.values() for each in diagnosis(scene, bad)]
     hopeful: list[tuple[float, int, Suspicion, Normal]] = []
-    for diagnosis in DIAGNOSES.values():
-        for suspicion in diagnosis(scene, bad):
-            read = together(scene.read(suspicion.reading(scene.signals)))
-            free = read.free_errors()
-            if read.as_many_as(normal) and better(free, errors, WORTH):
-                hopeful.append((mean(free), len(hopeful), suspicion, read))
-    explained = []
-    for _, number, suspicion, read in sorted(hopeful, key=lambda own: own[:2])[:CLOSE]:
+    for number, signals in to_read(suspects, scene, others, errors):
+        own = scene.read(signals)
+        if len(beside) == 1 and own.XX is scene.normal.XX:
+            read = own.and_those_of(beside[0], normal.XX)  # most leave the regressor as it is
+        else:
+            read = together(own, beside)
+        free = read.free_errors()
+        if read.as_many_as(normal) and better(free, errors, WORTH):
+            hopeful.append((mean(free), number, suspects[number], read))
+    explained: list[tuple[float, Suspicion]] = []
+    for free_error, _, suspicion, read in sorted(hopeful, key=lambda own: own[:2])[:CLOSE]:
+        if is_behind(explained, free_error, suspicion):
+            continue
         try:
             left = read.errors(read.consistent())
         except ComputationError:
             continue
         if better(left, errors, WORTH):
-            explained.append((left, number, suspicion))
+            explained.append((mean(left), suspicion))
     if not explained:
         return None
-    least = min(mean(left) for left, *_ in explained)
-    explained.sort(key=lambda own: (mean(own[0]) > TIED * least, own[2].freedom, mean(own[0])))
-    (left, _, best), *others = explained
-    other = f"{others[0][2].what} ({100.0 * mean(others[0][0]):.3g} %)" if others else ""
+    (after, best), *rest = ranked(explained)
+    other = f"{rest[0][1].what} ({100.0 * rest[0][0]:.3g} %)" if rest else ""
     finding = Finding(
-        scene.log.name, best.diagnosis, best.what, best.mend, 100.0 * before, 100.0 * mean(left),
-        other, best.mending,
+        scene.log.name, best.diagnosis, best.what, best.mend, 100.0 * before, 100.0 * after, other,
+        best.mending,
     )  # fmt: skip
     return place, finding, best.reading
+
+
+def to_read(
+    suspects: Sequence[Suspicion], scene: Scene, others: Sequence[Scene], errors: Array
+) -> list[tuple[int, Signals]]:
+    """Signals of the suspects that are worth reading, with their places.
+
+    What asks for another regressor is read at few instants first: of that, the most promising.
+    """
+    moved: list[tuple[float, int, Signals]] = []
+    found: list[tuple[int, Signals]] = []
+    beside, full = [other.brief.normal for other in others], [other.normal for other in others]
+    # at few instants least squares leaves less
+    fewer = mean(together(scene.brief.normal, beside).free_errors())
+    fewer /= max(mean(together(scene.normal, full).free_errors()), NO_ERROR)
+    rough = errors * min(1.0, fewer) / ROUGH
+    for number, suspicion in enumerate(suspects):
+        signals = suspicion.reading(scene.signals)
+        if not scene.moves(signals):
+            found.append((number, signals))
+            continue
+        free = together(scene.brief.read(signals), beside).free_errors()
+        if better(free, rough, WORTH):
+            moved.append((mean(free), number, signals))
+    moved.sort(key=lambda own: own[:2])
+    return found + [(number, signals) for _, number, signals in moved[:CLOSE]]
+
+
+def ranked(explained: Sequence[tuple[float, Suspicion]]) -> list[tuple[float, Suspicion]]:
+    """The best first: of those that leave about as little, the one with the fewest fitted numbers.
+
+    Parameters
+    ----------
+    explained : sequence of (float, Suspicion)
+        What consistent models leave, and under which reading.
+    """
+    least = min(left for left, _ in explained)
+    return sorted(explained, key=lambda own: (own[0] > TIED * least, own[1].freedom, own[0]))
+
+
+def is_behind(
+    explained: Sequence[tuple[float, Suspicion]], free_error: float, suspicion: Suspicion
+) -> bool:
+    """Whether a suspicion can be neither first nor second: consistent models leave no less."""
+    if len(explained) < 2 or free_error <= TIED * min(left for left, _ in explained):
+        return False
+    return ranked([*explained, (free_error, suspicion)])[1][1] is not suspicion

@@ -10,9 +10,9 @@ import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.diagnosis.moments import Normal
-from dynident.diagnosis.snapshot import ENOUGH, MOST, THIN, low_passed, steady
+from dynident.diagnosis.snapshot import BRIEF, ENOUGH, MOST, THIN, low_passed, steady
 from dynident.dynamics.base import BaseParameters
-from dynident.dynamics.contacts import pulled
+from dynident.dynamics.contacts import levers, pulled_by
 from dynident.dynamics.equations import SINGULAR, contact_jacobian, touched
 from dynident.dynamics.idim import Conditions, Packing
 from dynident.recording.floating import BaseMotion
@@ -35,21 +35,21 @@ class Design:
 
     Attributes
     ----------
-    q : ndarray, shape (instants, coordinates)
-        Of all equations.
     rows : tuple of (columns, X)
         Per group: base parameters, and its rows.
-    taken : tuple of ndarray
-        Per set of contacts: directions of the scaled equations that it acts on, which its group
-        is projected across.
+    levers : dict of ndarray, shapes (instants, components, dof)
+        Of the measured contacts by name.
+    untouched : tuple of ndarray, shapes (instants of the set, combinations, equations)
+        Per set of contacts: combinations of the scaled equations on which it does not act, which
+        are the rows of its group; zero where it acts on one more.
     count : int
         Rows that say something.
     XX : ndarray, shape (groups, p, p)
     """
 
-    q: Array
     rows: tuple[tuple[Integers, Array], ...]
-    taken: tuple[Array, ...]
+    levers: dict[str, Array]
+    untouched: tuple[Array, ...]
     count: int
     XX: Array
 
@@ -113,11 +113,35 @@ class Scene:
         """The least-squares problem of the log as it stands."""
         return self.read(self.signals)
 
-    def acting(self, names: tuple[str, ...]) -> Integers:
-        """Equations that a set of contacts acts on, and that the log would state."""
+    @cached_property
+    def brief(self) -> Scene:
+        """The same at fewer instants."""
+        some = slice(None, None, max(1, len(self.instant) // BRIEF))
+        return replace(
+            self, instant=self.instant[some], shown=self.shown[some], member=self.member[some]
+        )
+
+    @cached_property
+    def acting(self) -> tuple[Integers, ...]:
+        """Of each set of contacts: equations that it acts on, and that the log would state."""
+        stated = self.log.observed.rows(self.robot)
         tree = self.base.idim.tree
-        found = touched(tree, self.robot, names) & self.log.observed.rows(self.robot)
-        return np.flatnonzero(found)
+        return tuple(
+            np.flatnonzero(touched(tree, self.robot, names) & stated) for names in self.sets
+        )
+
+    @cached_property
+    def columns(self) -> tuple[Integers, ...]:
+        """Of each set of contacts: base parameters of these equations."""
+        joints = self.packing.joints
+        return tuple(
+            np.unique(np.concatenate([joints[i][1] for i in acting])) for acting in self.acting
+        )
+
+    def moves(self, signals: Signals) -> bool:
+        """Whether signals make another regressor than those of the log."""
+        told = [name for name in signals if name in MOTION or self.log.observed.sensors]
+        return any(signals[name] is not self.signals[name] for name in told)
 
     def motion(self, signals: Signals) -> tuple[Array, Array, Array]:
         """Of all equations, at the instants."""
@@ -143,25 +167,30 @@ class Scene:
             for i, (entries, columns) in enumerate(packing.joints)
         ]
         count = int(np.sum(self.shown))
-        taken = []
-        for k, names in enumerate(self.sets):
-            some, acting = self.member == k, self.acting(names)
-            scale = self.scale[acting]
+        untouched = []
+        for k, (names, acting, columns) in enumerate(
+            zip(self.sets, self.acting, self.columns, strict=True)
+        ):
+            some, scale = self.member == k, self.scale[acting]
             J = contact_jacobian(idim.tree, self.robot, names, q[some])[:, :, acting]
-            U, s, _ = np.linalg.svd(np.swapaxes(J, 1, 2) / scale[:, None], full_matrices=False)
-            U = U * (s > SINGULAR * s[:, :1])[:, None, :]
-            columns = np.unique(np.concatenate([packing.joints[i][1] for i in acting]))
-            X = np.zeros((len(U), len(acting), len(columns)))
+            N, combinations = null_spaces(np.swapaxes(J, 1, 2) / scale[:, None])
+            here = packed[some]
+            X = np.zeros((len(N), len(acting), len(columns)))
             for place, i in enumerate(acting):
                 entries, own = packing.joints[i]
-                X[:, place, np.searchsorted(columns, own)] = packed[some, entries] / scale[place]
-            rows.append((columns, across(U, X).reshape(-1, len(columns))))
-            taken.append(U)
-            count += int(len(acting) * len(U) - np.sum(U**2))
+                X[:, place, np.searchsorted(columns, own)] = here[:, entries] / scale[place]
+            rows.append((columns, (N @ X).reshape(-1, len(columns))))
+            untouched.append(N)
+            count += combinations
         XX = np.zeros((len(rows), self.base.count, self.base.count))
         for own_XX, (columns, X) in zip(XX, rows, strict=True):
             own_XX[np.ix_(columns, columns)] = X.T @ X
-        return Design(q, tuple(rows), tuple(taken), count, XX)
+        arms = {
+            contact.name: levers(idim.tree, self.robot, contact, q)
+            for contact in self.robot.contacts
+            if contact.name in self.wrenches
+        }
+        return Design(tuple(rows), arms, tuple(untouched), count, XX)
 
     @property
     def scale(self) -> Array:
@@ -179,19 +208,16 @@ class Scene:
         for contact in self.robot.contacts:
             if contact.name in self.wrenches:
                 wrench = self.signal(signals, contact.name)
-                tau += pulled(self.base.idim.tree, self.robot, contact, design.q, wrench)
+                tau += pulled_by(design.levers[contact.name], contact, wrench)
         found = [tau[self.shown[:, i], i] for i in range(tau.shape[1])]
-        for k, names in enumerate(self.sets):
-            acting = self.acting(names)
+        for k, (acting, N) in enumerate(zip(self.acting, design.untouched, strict=True)):
             y = tau[self.member == k][:, acting] / self.scale[acting]
-            found.append(across(design.taken[k], y[:, :, None]).ravel())
+            found.append((N @ y[:, :, None]).ravel())
         return found
 
     def read(self, signals: Signals) -> Normal:
         """The least-squares problem of some signals."""
-        told = [name for name in signals if name in MOTION or self.log.observed.sensors]
-        same = all(signals[name] is self.signals[name] for name in told)
-        design = self.design if same else self.designed(signals)
+        design = self.designed(signals) if self.moves(signals) else self.design
         sides = self.sides(design, signals)
         Xy = np.zeros((len(sides), self.base.count))
         for own, (columns, X), y in zip(Xy, design.rows, sides, strict=True):
@@ -223,9 +249,26 @@ class Scene:
         return replace(self, signals=reading(self.signals))
 
 
-def across(U: Array, x: Array) -> Array:
-    """What of x is orthogonal to U, instant by instant."""
-    return np.asarray(x - U @ (np.swapaxes(U, 1, 2) @ x))
+def null_spaces(A: Array) -> tuple[Array, int]:
+    """Combinations of rows of matrices that are zero, instant by instant.
+
+    Parameters
+    ----------
+    A : ndarray, shape (instants, m, k)
+
+    Returns
+    -------
+    N : ndarray, shape (instants, combinations, m)
+        Orthonormal, as many as some matrix has; the first are zero where a matrix has fewer.
+    count : int
+        Those that are not.
+    """
+    U, s, _ = np.linalg.svd(A)
+    zero = np.ones(U.shape[::2], dtype=bool)
+    zero[:, : s.shape[1]] = s <= SINGULAR * s[:, :1]
+    first = U.shape[2] - int(np.max(np.sum(zero, axis=1), initial=0))
+    N = np.swapaxes(U * zero[:, None], 1, 2)[:, first:]
+    return np.ascontiguousarray(N), int(np.sum(zero))
 
 
 def take_scene(
@@ -279,8 +322,8 @@ def take_scene(
         base, log, thin, signals, instant, log.moving[sample] & even, sets, member,
         base.idim.packing(base.kept),
     )  # fmt: skip
-    for k, names in enumerate(sets):
-        own = np.all(even[:, scene.acting(names)], axis=1)
+    for k, acting in enumerate(scene.acting):
+        own = np.all(even[:, acting], axis=1)
         here = member == k
         if here.any() and np.mean(own[here]) >= ENOUGH:
             member[here & ~own] = -1

@@ -19,6 +19,10 @@ LATE, ASKEW = 0.02, 0.05
 """Delays and offsets that are tried first [s, rad or m]."""
 FINE, MANY = 100.0, 20
 """How much finer these are found, and by how many readings at most."""
+REACH = 2.0
+"""So many times as large and as small is looked at at once."""
+CLOSE = 10.0
+"""How much finer they are measured at all instants, about what was found at few."""
 LONGEST, WIDEST = 0.25, 0.6
 """Delays and offsets that are believed at most [s, rad or m]."""
 SCALES = {"in kN": 1000.0, "in kgf": 9.81, "1000 times too large": 1e-3}
@@ -321,25 +325,46 @@ def moved(signal: Array, samples: float) -> Array:
 def fitted_size(
     scene: Scene, reading: Callable[[float], Reading], size: float, limit: float
 ) -> float | None:
-    """The size at which least squares leaves least, by parabolas; None where it leaves no less."""
+    """The size at which least squares leaves least, by parabolas; None where it leaves no less.
+
+    It is looked for at few instants, and then measured at all.
+    """
     from scipy.optimize import minimize_scalar  # a quarter of a second that few runs need
 
-    def left(x: float) -> float:
-        return float(scene.read(reading(x)(scene.signals)).free())
+    brief = scene.brief
 
-    before, below, above = scene.normal.free(), left(-size), left(size)
-    bend = below - 2.0 * before + above
-    if bend > 0.0:
-        best = float(np.clip(0.5 * size * (below - above) / bend, -2.0 * size, 2.0 * size))
-    else:
-        best = size if above < below else -size
-    if min(left(best), below, above) > HOPEFUL * before:
+    def left(x: float, at: Scene = brief) -> float:
+        return float(at.read(reading(x)(at.signals)).free())
+
+    before, below, above = brief.normal.free(), left(-size), left(size)
+    steps, least = lowest(below, before, above)
+    if min(least, below, above) > HOPEFUL * before:
         return None
-    around = (best - 2.0 * size, best + 2.0 * size)
-    found = minimize_scalar(
-        left, bounds=around, method="bounded", options={"xatol": size / FINE, "maxiter": MANY}
-    )
-    return float(found.x) if abs(found.x) <= limit and found.fun <= HOPEFUL * before else None
+    centre = at = size * steps
+    for _ in range(round(limit / size)):
+        around = (centre - REACH * size, centre + REACH * size)
+        found = minimize_scalar(
+            left, bounds=around, method="bounded", options={"xatol": size / FINE, "maxiter": MANY}
+        )
+        at = float(found.x)
+        if abs(at - centre) < 0.9 * REACH * size:
+            break
+        centre = at  # it goes on beyond this end
+    step = size / CLOSE
+    below, here, above = (left(x, scene) for x in (at - step, at, at + step))
+    at += step * lowest(below, here, above)[0]
+    return at if abs(at) <= limit and here <= HOPEFUL * scene.normal.free() else None
+
+
+def lowest(below: float, here: float, above: float) -> tuple[float, float]:
+    """Where a parabola through three values, a step apart, is least, and its value there.
+
+    In steps from the middle, at most `REACH`; where it bends down, as far as that.
+    """
+    slope, bend = 0.5 * (above - below), below - 2.0 * here + above
+    at = -slope / bend if bend > 0.0 else -np.sign(slope) * np.inf
+    at = float(np.clip(at, -REACH, REACH))
+    return at, here + slope * at + 0.5 * bend * at**2
 
 
 HOPEFUL = 0.9

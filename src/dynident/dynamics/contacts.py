@@ -175,7 +175,11 @@ def pulled(tree: Tree, robot: Robot, contact: Contact, q: Array, wrench: Array) 
     wrench : ndarray, shape (samples, 3 or 6)
         In the contact's `axes` [N, Nm].
     """
-    J = levers(tree, robot, contact, q)
+    return pulled_by(levers(tree, robot, contact, q), contact, wrench)
+
+
+def pulled_by(J: Array, contact: Contact, wrench: Array) -> Array:
+    """The same where the contact's `levers` are at hand, shape (samples, components, dof)."""
     return np.asarray(np.einsum("tij,ti->tj", J, wrench - contact.bias[: contact.components]))
 
 
