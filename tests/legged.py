@@ -637,7 +637,7 @@ def mujoco_robot(truth: Truth, locked: Mapping[str, float]) -> Built:
 
 def wxyz(rotation: Array) -> Array:
     """MuJoCo's quaternion of a rotation."""
-    return pin.Quaternion(rotation).coeffs()[[3, 0, 1, 2]]
+    return np.asarray(pin.Quaternion(rotation).coeffs()[[3, 0, 1, 2]])
 
 
 def give_inertial(body: mujoco.MjsBody, phi: Array) -> None:
