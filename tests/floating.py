@@ -97,10 +97,9 @@ def solo(
     )
     # the feet share the base's wrench, and push against each other
     inner = waves(rng, samples, J.shape[1], rate, 3.0)[0]
-    forces = np.empty((samples, J.shape[1]))
-    for t in range(samples):
-        base = J[t, :, :6].T
-        forces[t] = np.linalg.lstsq(base, tau[t, :6] - base @ inner[t], rcond=None)[0] + inner[t]
+    base = np.swapaxes(J[:, :, :6], 1, 2)
+    missing = tau[:, :6, None] - base @ inner[:, :, None]
+    forces = (np.linalg.pinv(base) @ missing)[:, :, 0] + inner
     tau -= np.einsum("tij,ti->tj", J, forces)
     wrenches = {c.name: forces[:, 3 * k : 3 * k + 3] for k, c in enumerate(robot.contacts)}
     base = Base(p, quaternion, twist, acceleration)

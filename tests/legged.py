@@ -32,6 +32,8 @@ import numpy as np
 import pinocchio as pin
 from robots import urdf
 from scipy.interpolate import CubicSpline
+from scipy.spatial.transform import Rotation
+from tables import write_table
 
 from dynident.core.arrays import Array, Booleans, Integers, frozen
 from dynident.core.inertia import from_pseudo_inertia, pseudo_inertia, transform
@@ -201,11 +203,8 @@ def noisy(
         columns.update(zip(names, values.T, strict=True))
 
     put([f"base_p{axis}" for axis in "xyz"], log.of_base("p") + white(position, 3))
-    turned = [
-        (pin.Quaternion(quaternion) * pin.Quaternion(pin.exp3(small))).coeffs()
-        for quaternion, small in zip(log.of_base("q"), white(attitude, 3), strict=True)
-    ]
-    put([f"base_q{axis}" for axis in "xyzw"], continuous(np.array(turned)))
+    turned = Rotation.from_quat(log.of_base("q")) * Rotation.from_rotvec(white(attitude, 3))
+    put([f"base_q{axis}" for axis in "xyzw"], continuous(turned.as_quat()))
     put([f"imu_w{axis}" for axis in "xyz"], log.of_base("imu_w") + white(gyro, 3))
     put([f"imu_a{axis}" for axis in "xyz"], log.of_base("imu_a") + white(accelerometer, 3))
     q, tau = log.of_joints("q"), log.of_joints("tau")
@@ -224,11 +223,9 @@ def noisy(
 
 
 def write_csv(log: LeggedLog, path: Path, columns: Sequence[str] | None = None) -> None:
-    """Write a log's columns, all of them unless told which, to 17 digits."""
+    """Write a log's columns, all of them unless told which, to the last digit."""
     names = list(log.columns) if columns is None else list(columns)
-    np.savetxt(
-        path, log.stack(names), fmt="%.17g", delimiter=",", header=",".join(names), comments=""
-    )
+    write_table(path, names, log.stack(names))
 
 
 def settled(columns: Mapping[str, Array]) -> Mapping[str, Array]:
@@ -640,7 +637,7 @@ def mujoco_robot(truth: Truth, locked: Mapping[str, float]) -> Built:
 
 def wxyz(rotation: Array) -> Array:
     """MuJoCo's quaternion of a rotation."""
-    return np.roll(pin.Quaternion(rotation).coeffs(), 1)
+    return np.asarray(pin.Quaternion(rotation).coeffs()[[3, 0, 1, 2]])
 
 
 def give_inertial(body: mujoco.MjsBody, phi: Array) -> None:
@@ -1027,22 +1024,23 @@ def standing(
     q[:7] = planned[0, [0, 1, 2, 6, 3, 4, 5]]
     q[1 + built.order] = planned[0, 7 + built.moving]
     lowest = 0.4 * q[2]
+    qpos, qvel, qacc, ctrl = data.qpos, data.qvel, data.qacc, data.ctrl
     kq, ka = np.zeros((4, model.nv)), np.zeros((4, model.nv))
     stages = ((0.0, 0), (0.5, 1), (0.5, 1), (1.0, 2))
     for k in range(rows + lead):
         for i, (part, ahead) in enumerate(stages):
-            data.qpos[:] = q
+            qpos[:] = q
             if i:
-                mujoco.mj_integratePos(model, data.qpos, kq[i - 1], part * h)
-                data.qvel[:] = v + part * h * ka[i - 1]
+                mujoco.mj_integratePos(model, qpos, kq[i - 1], part * h)
+                qvel[:] = v + part * h * ka[i - 1]
             else:
-                data.qvel[:] = v
-            data.ctrl[:] = command[2 * k + ahead]
+                qvel[:] = v
+            ctrl[:] = command[2 * k + ahead]
             forward(built, data)
-            kq[i], ka[i] = data.qvel, data.qacc
+            kq[i], ka[i] = qvel, qacc
             if i == 0 and k >= lead:
                 row = k - lead
-                track.qpos[row], track.qvel[row], track.qacc[row] = q, v, data.qacc
+                track.qpos[row], track.qvel[row], track.qacc[row] = q, v, qacc
                 track.tau[row] = data.actuator_force
                 track.aim[row], track.speed[row] = aim[2 * k], speed[2 * k]
                 tread(built, data, track.feet[row], track.touching[row])
@@ -1060,19 +1058,19 @@ def tread(built: Built, data: mujoco.MjData, wrench: Array, touching: Booleans) 
     if not data.ncon:
         return
     contact = data.contact
-    geoms, firsts, axes = contact.geom[:, 1], contact.efc_address, contact.frame.reshape(-1, 3, 3)
-    for c, (geom, first) in enumerate(zip(geoms, firsts, strict=True)):
-        if first < 0:
-            continue
-        k, R = built.foot[geom], data.geom_xmat[geom].reshape(3, 3)
-        touching[k] = True
-        force = data.efc_force[first : first + 3] @ axes[c] @ R
-        wrench[k, :3] += force
-        if not built.point:
-            x, y, z = (contact.pos[c] - data.geom_xpos[geom]) @ R
-            z += built.model.geom_size[geom, 2]
-            fx, fy, fz = force
-            wrench[k, 3:] += (y * fz - z * fy, z * fx - x * fz, x * fy - y * fx)
+    firsts = contact.efc_address
+    bears = firsts >= 0
+    geom, first = contact.geom[bears, 1], firsts[bears]
+    foot, R = built.foot[geom], data.geom_xmat[geom].reshape(-1, 3, 3)
+    axes = contact.frame[bears].reshape(-1, 3, 3)
+    touching[foot] = True
+    pushes = data.efc_force[first[:, None] + np.arange(3)]
+    force = (pushes[:, None] @ axes @ R)[:, 0]
+    np.add.at(wrench[:, :3], foot, force)
+    if not built.point:
+        place = ((contact.pos[bears] - data.geom_xpos[geom])[:, None] @ R)[:, 0]
+        place[:, 2] += built.model.geom_size[geom, 2]
+        np.add.at(wrench[:, 3:], foot, np.cross(place, force))
 
 
 def feel(built: Built, data: mujoco.MjData, wrench: Array) -> None:
@@ -1162,7 +1160,7 @@ def logged(
     """A track as a log has it."""
     w, x, y, z = track.qpos[:, 3:7].T
     quaternion = continuous(np.column_stack([x, y, z, w]))
-    R = np.array([pin.Quaternion(each).matrix() for each in quaternion])
+    R = Rotation.from_quat(quaternion).as_matrix()
     velocity = np.einsum("tji,tj->ti", R, track.qvel[:, :3])
     rise = np.einsum("tji,tj->ti", R, track.qacc[:, :3])
     spin, second = track.qvel[:, 3:6], track.qacc[:, 3:6]

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from floating import Made
 from robots import urdf
+from tables import write_columns
 
 from dynident.core.arrays import Array
 
@@ -42,8 +43,7 @@ def columns_of(made: Made) -> Columns:
 def written(folder: Path, columns: Columns, name: str = "log.csv") -> Path:
     """A CSV file of columns."""
     path = folder / name
-    table = np.column_stack(list(columns.values()))
-    np.savetxt(path, table, fmt="%.12g", delimiter=",", header=",".join(columns), comments="")
+    write_columns(path, columns)
     return path
 
 

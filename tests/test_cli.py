@@ -17,6 +17,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 import toy
+from tables import write_table
 
 import dynident as di
 from dynident.cli import run
@@ -52,9 +53,7 @@ def write_log(path: Path, seed: int = 0, change=None) -> None:
     if change is not None:
         q, tau = change(q, tau)
     names = [f"{signal}_{joint}" for signal in ("q", "tau") for joint in robot.joint_names]
-    table = np.column_stack([np.arange(len(q)) / RATE, q, tau])
-    header = ",".join(["time", *names])
-    np.savetxt(path, table, delimiter=",", header=header, comments="", fmt="%.9g")
+    write_table(path, ["time", *names], np.arange(len(q)) / RATE, q, tau)
 
 
 @pytest.fixture(scope="module")
@@ -122,8 +121,7 @@ def test_a_joint_without_columns_may_be_locked(stocked, monkeypatch, capsys):
     monkeypatch.chdir(stocked)
     first, second = toy.arm(2).joint_names
     table = np.loadtxt("a.csv", delimiter=",", skiprows=1)[:, [0, 1, 3]]
-    header = f"time,q_{first},tau_{first}"
-    np.savetxt("one.csv", table, delimiter=",", header=header, comments="")
+    write_table("one.csv", ["time", f"q_{first}", f"tau_{first}"], table)
     argv = ["identify", "--robot", "arm.urdf", "--log", "one.csv", "--bandwidth", "5", "--json"]
     assert run(argv) == 2
     reason = capsys.readouterr().err
@@ -1035,8 +1033,7 @@ def test_a_robot_with_one_joint_goes_all_the_way(place, tmp_path, monkeypatch, c
     q, dq, ddq = toy.motion(1, 4.0, 3, RATE)
     theta = toy.true_parameters(idim, robot.nominal)
     tau = idim.torque(theta, q, dq, ddq) + np.random.default_rng(4).normal(size=q.shape) * 0.1
-    table = np.column_stack([np.arange(len(q)) / RATE, q, tau])
-    np.savetxt("one.csv", table, delimiter=",", header="time,q_j,tau_j", comments="")
+    write_table("one.csv", ["time", "q_j", "tau_j"], np.arange(len(q)) / RATE, q, tau)
     assert run(["base", "one.urdf", "--json"]) == 0
     base = json.loads(capfd.readouterr().out)
     # of a link that turns: its moment and two first moments; of one that slides: its mass, which
@@ -1962,8 +1959,8 @@ def test_the_doctor_mends_nothing_where_nothing_is_wrong(place, capfd):
 
 def test_the_doctor_mends_the_rate_of_a_log_and_the_mounting_of_the_robot(place, capfd):
     rows = np.loadtxt("a.csv", delimiter=",", skiprows=1)[:, 1:]
-    header = Path("a.csv").read_text().partition("\n")[0].partition(",")[2]
-    np.savetxt("quick.csv", rows, delimiter=",", header=header, comments="", fmt="%.9g")
+    names = Path("a.csv").read_text().partition("\n")[0].split(",")[1:]
+    write_table("quick.csv", names, rows)
     other = '[[log]]\nfiles = "b.csv"\nuse = "validate"\n[prepare]'
     quick = f'"quick.csv"\nrate = {2.0 * RATE}'
     text = STUDY.replace('"a.csv"', quick).replace("[prepare]", other)

@@ -12,6 +12,7 @@ import lxml.html
 import numpy as np
 import pytest
 import toy
+from tables import write_table
 
 from dynident.cli import run
 from dynident.core.errors import ComputationError, InputError
@@ -57,8 +58,7 @@ def place(tmp_path_factory) -> Path:
             tau += np.random.default_rng(run_number).normal(size=tau.shape)
             names = [f"{s}_{joint}" for s in ("q", "tau") for joint in robot.joint_names]
             path = place / f"{friction}-{run_number}.csv"
-            table = np.column_stack([np.arange(len(q)) / RATE, q, tau])
-            np.savetxt(path, table, delimiter=",", header=",".join(["time", *names]), comments="")
+            write_table(path, ["time", *names], np.arange(len(q)) / RATE, q, tau)
         (place / f"{friction}.toml").write_text(STUDY.format(log=f"{friction}-0.csv"))
     both = STUDY.format(log="cube-root-0.csv") + HELD_OUT.format(log="cube-root-1.csv")
     (place / "both.toml").write_text(both)

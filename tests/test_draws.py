@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import toy
+from tables import write_table
 from test_encoder import DELAY, KD, KP, RATE, log_of, twin
 
 import dynident as di
@@ -39,9 +40,7 @@ def files(tmp_path: Path, noise: float = 1.0) -> Path:
         recording, _ = toy.log(robot, noise=noise, seed=seed)
         time = np.arange(len(recording.q)) / toy.RATE
         header = ["time", *(f"{s}_{j}" for s in ("q", "tau") for j in robot.joint_names)]
-        table = np.column_stack([time, recording.q, recording.tau])
-        np.savetxt(tmp_path / f"{name}.csv", table, delimiter=",", header=",".join(header),
-                   comments="")  # fmt: skip
+        write_table(tmp_path / f"{name}.csv", header, time, recording.q, recording.tau)
     arguments = ["identify", "--robot", str(tmp_path / "toy.urdf"), "--log",
                  str(tmp_path / "a.csv"), "--bandwidth", "10", "--no-report",
                  "-o", str(tmp_path / "out")]  # fmt: skip
@@ -240,9 +239,8 @@ def test_positions_inside_the_band_of_an_encoder_result(tmp_path, capsys):
     _, loop, theta = twin(tmp_path)
     log = log_of(replace(loop, bias=np.zeros(3)), theta, noise=2e-4)
     names = [f"{signal}_j{j}" for signal in ("q", "qref") for j in (1, 2, 3)]
-    table = np.column_stack([np.arange(len(log.q)) / RATE, log.q, log.qref])
-    np.savetxt(tmp_path / "log.csv", table, delimiter=",", header=",".join(["time", *names]),
-               comments="")  # fmt: skip
+    time = np.arange(len(log.q)) / RATE
+    write_table(tmp_path / "log.csv", ["time", *names], time, log.q, log.qref)
     (tmp_path / "study.toml").write_text(f"""
 [robot]
 file = "arm.urdf"

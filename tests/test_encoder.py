@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from robots import urdf
+from tables import write_table
 
 import dynident as di
 from dynident.cli import run
@@ -295,10 +296,7 @@ def test_a_study_that_says_nothing_of_friction_gets_it_along_a_turn(tmp_path, ca
     log = log_of(replace(loop, idim=di.build_idim(robot, "uneven"), bias=None), theta)
     names = [f"{signal}_j{j}" for signal in ("q", "qref") for j in (1, 2, 3)]
     time = np.arange(len(log.q)) / RATE
-    table = np.column_stack([time, log.q, log.qref])
-    np.savetxt(
-        tmp_path / "log.csv", table, delimiter=",", header=",".join(["time", *names]), comments=""
-    )
+    write_table(tmp_path / "log.csv", ["time", *names], time, log.q, log.qref)
     study = tmp_path / "study.toml"
     text = f"""
 [robot]
@@ -428,13 +426,7 @@ def test_from_the_command_line_alone(tmp_path, capsys):
     names = ["time", *(f"{s}_j{k}" for s in ("q", "qref") for k in (1, 2, 3))]
     table = np.column_stack([np.arange(len(motion.q)) / RATE, motion.measured, loop.reference.q])
     for name, rows in (("fit", slice(0, 800)), ("test", slice(800, 1200))):
-        np.savetxt(
-            tmp_path / f"{name}.csv",
-            table[rows],
-            delimiter=",",
-            header=",".join(names),
-            comments="",
-        )
+        write_table(tmp_path / f"{name}.csv", names, table[rows])
     study = tmp_path / "study.toml"
     study.write_text(
         '[robot]\nfile = "arm.urdf"\n[[log]]\nfiles = "fit.csv"\n'

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from robots import states, urdf
 from scipy.optimize import minimize
+from tables import write_table
 from toy import arm
 
 import dynident as di
@@ -599,8 +600,7 @@ def test_a_task_is_read_from_a_log_or_a_trajectory(tmp_path, capfd):
     time = np.arange(800) / 100.0
     q = 0.4 * np.sin(2.0 * np.pi * 0.4 * time[:, None] + np.arange(6))
     log = tmp_path / "task.csv"
-    header = ",".join(["time", *(f"q_{name}" for name in names)])
-    np.savetxt(log, np.column_stack([time, q]), delimiter=",", header=header, comments="")
+    write_table(log, ["time", *(f"q_{name}" for name in names)], time, q)
     (tmp_path / "study.toml").write_text(
         f'[robot]\nfile = "{urdf_}"\n[excitation]\ntask = "task.csv"\ncriterion = "torque"\n'
     )

@@ -618,7 +618,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory, whole: Columns) -> Path:
         folder,
         'files = "log.csv"',
         'files = "other.csv"\nuse = "validate"',
-        identify='prior = "none"',
+        identify='prior = "none"\nbootstrap = 0',
     )
     result = run_study(read_study(path))
     write_output(result, folder / "out", report=False)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tables import write_table
 from test_encoder import BIAS, DELAY, DRIVES, KD, KP, RATE, log_of, targets, twin
 
 import dynident as di
@@ -111,10 +112,7 @@ def test_stiffness_and_damping_of_a_stand_are_found_and_errors_fall_to_the_noise
     for name, each in (("first", first), ("last", last)):
         names = [f"{signal}_j{j}" for signal in ("q", "qref") for j in (1, 2, 3)]
         time = np.arange(len(each.q)) / RATE
-        np.savetxt(
-            tmp_path / f"{name}.csv", np.column_stack([time, each.q, each.qref]), delimiter=",",
-            header=",".join(["time", *names]), comments="",
-        )  # fmt: skip
+        write_table(tmp_path / f"{name}.csv", ["time", *names], time, each.q, each.qref)
     study = tmp_path / "study.toml"
     study.write_text(
         '[robot]\nfile = "arm.urdf"\nfriction = "coulomb-viscous"\n[[log]]\nfiles = "first.csv"\n'

@@ -9,6 +9,7 @@ import loads
 import numpy as np
 import pytest
 from loads import CENTRE, KILOGRAM, TRUE
+from tables import write_table
 
 import dynident as di
 from dynident.cli import run
@@ -259,9 +260,8 @@ def test_the_command_prints_and_writes_json(tmp_path, capsys):
     own = loads.arm("ur10")
     for log in own.logs(0):
         names = [f"{s}_{j}" for s in ("q", "tau") for j in own.robot.joint_names]
-        table = np.column_stack([np.arange(len(log.q)) / loads.RATE, log.q, log.tau])
-        np.savetxt(tmp_path / f"{log.name}.csv", table, delimiter=",",
-                   header=",".join(["time", *names]), comments="")  # fmt: skip
+        time = np.arange(len(log.q)) / loads.RATE
+        write_table(tmp_path / f"{log.name}.csv", ["time", *names], time, log.q, log.tau)
     arguments = ["identify", "--robot", str(own.robot.source), "--log",
                  str(tmp_path / "empty.csv"), "--bandwidth", "10", "--no-report",
                  "-o", str(tmp_path / "out")]  # fmt: skip

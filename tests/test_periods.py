@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import toy
 from scipy.signal import lfilter
+from tables import write_table
 
 from dynident.api import identify, validate
 from dynident.cli import run
@@ -576,15 +577,14 @@ def study(tmp_path):
     rng = np.random.default_rng(0)
     t = np.arange(int(6.2 * PERIOD * RATE)) / RATE
     names = robot.joint_names
-    header = ",".join(["time", *(f"q_{n}" for n in names), *(f"tau_{n}" for n in names)])
+    header = ["time", *(f"q_{n}" for n in names), *(f"tau_{n}" for n in names)]
     for name, moved in (
         ("periodic", motion(t, robot.n)),
         ("other", toy.motion(robot.n, 8.0, 3, RATE)),
     ):
         tau = idim.torque(theta, *moved)
         tau += 0.05 * rng.normal(size=tau.shape)
-        table = np.column_stack([np.arange(len(tau)) / RATE, moved[0], tau])
-        np.savetxt(tmp_path / f"{name}.csv", table, "%.9f", ",", header=header, comments="")
+        write_table(tmp_path / f"{name}.csv", header, np.arange(len(tau)) / RATE, moved[0], tau)
     text = """[robot]
 file = "arm.urdf"
 [[log]]

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import toy
+from tables import write_table
 
 from dynident.cli import run
 from dynident.core.errors import InputError
@@ -335,11 +336,10 @@ def study(tmp_path):
         "other": [swell(9, 8, [0, 1], n)],
     }
     names = robot.joint_names
-    header = ",".join(["time", *(f"q_{k}" for k in names), *(f"tau_{k}" for k in names)])
+    header = ["time", *(f"q_{k}" for k in names), *(f"tau_{k}" for k in names)]
     for name, parts in logs.items():
         log = recorded(parts, robot=robot)
-        table = np.column_stack([np.arange(len(log.q)) / RATE, log.q, log.tau])
-        np.savetxt(tmp_path / f"{name}.csv", table, "%.9f", ",", header=header, comments="")
+        write_table(tmp_path / f"{name}.csv", header, np.arange(len(log.q)) / RATE, log.q, log.tau)
     path = tmp_path / "study.toml"
     path.write_text(STUDY)
     return path

@@ -10,6 +10,7 @@ import pytest
 import toy
 from frictions import values
 from scipy.optimize import least_squares
+from tables import write_table
 
 import dynident as di
 from dynident.core.errors import InputError
@@ -326,8 +327,8 @@ def warm_log(tmp_path, columns, unit=0.0):
     tau = tau + 0.02 * tau.std(axis=0) * np.random.default_rng(0).normal(size=tau.shape)
     head = [f"{s}_{joint}" for s in ("q", "tau") for joint in robot.joint_names]
     path = tmp_path / "warm.csv"
-    table = np.column_stack([time, q, tau, temp[:, : len(columns)] + unit])
-    np.savetxt(path, table, delimiter=",", header=",".join(["time", *head, *columns]), comments="")
+    measured = temp[:, : len(columns)] + unit
+    write_table(path, ["time", *head, *columns], time, q, tau, measured)
     return path, robot, idim, theta
 
 
