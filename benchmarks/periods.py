@@ -29,11 +29,10 @@ def simulated() -> list[list[str]]:
     recording, robot, theta = tests.clean(friction=FRICTION)
     found = []
     for position, coloured in NOISES:
-        tests.POSITION = position
         for label, options in (("mean", {"period": tests.PERIOD}), ("filtered", {})):
             beta, std, rejected = [], [], []
             for seed in range(DRAWS):
-                log = tests.noisy(recording, np.random.default_rng(seed), coloured)
+                log = tests.noisy(recording, np.random.default_rng(seed), coloured, position)
                 samples = di.prepare(log, 5.0, position_hz=20.0, **options)
                 problem = di.Problem(robot, samples, FRICTION)
                 fit = di.identify(problem, "wls", doctor=False)
