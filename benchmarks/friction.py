@@ -17,7 +17,7 @@ from logs import LWR4, lwr4_logs, tx40_halves
 
 import dynident as di
 from dynident.core.errors import DynidentError
-from dynident.dynamics.idim import Attached
+from dynident.dynamics.parameters import Attached
 from dynident.friction.elements import gas_spring
 from dynident.friction.models import FRICTIONS
 from dynident.recording.prepare import Samples

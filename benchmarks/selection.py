@@ -17,7 +17,7 @@ from logs import LWR4, LWR4_MISSING, lwr4_logs, tx40_halves
 
 import dynident as di
 from dynident.core.errors import ComputationError
-from dynident.dynamics.idim import Attached
+from dynident.dynamics.parameters import Attached
 from dynident.excitation.selection import Selecting, Selection
 from dynident.friction.elements import gas_spring
 from dynident.recording.prepare import Samples

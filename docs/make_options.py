@@ -21,7 +21,7 @@ from dynident.core.schema import choices_of
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.options import every_option, methods_with
-from dynident.excitation.clearance import OBSTACLES
+from dynident.excitation.obstacles import OBSTACLES
 from dynident.excitation.options import FAMILIES as EXCITATION
 from dynident.excitation.selection import Selecting
 from dynident.recording.clock import Clocking

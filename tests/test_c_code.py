@@ -20,7 +20,8 @@ import dynident as di
 from dynident.cli import run
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.dynamics.idim import Attached, Idim, build_idim
+from dynident.dynamics.idim import Idim, build_idim
+from dynident.dynamics.parameters import Attached
 from dynident.dynamics.whole import Model
 from dynident.friction.elements import ELEMENTS
 from dynident.friction.models import FRICTIONS

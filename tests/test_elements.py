@@ -11,7 +11,9 @@ import toy
 import dynident as di
 from dynident.consistency.constraints import Fixed
 from dynident.core.errors import InputError
-from dynident.dynamics.idim import Attached, Conditions, build_idim
+from dynident.dynamics.conditions import Conditions
+from dynident.dynamics.idim import build_idim
+from dynident.dynamics.parameters import Attached
 from dynident.friction.elements import (
     ELEMENTS,
     counterweight,

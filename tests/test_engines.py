@@ -14,7 +14,8 @@ from test_whole import consistent
 
 from dynident.core.errors import InputError
 from dynident.dynamics import inverse_dynamics
-from dynident.dynamics.idim import Attached, Idim, build_idim
+from dynident.dynamics.idim import Idim, build_idim
+from dynident.dynamics.parameters import Attached
 from dynident.dynamics.whole import Model
 from dynident.friction.elements import ELEMENTS
 from dynident.results.mjcf import standard_mjcf

@@ -23,7 +23,7 @@ from dynident.dynamics.contraction import contract
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.tree import build_tree
 from dynident.excitation.certificate import certify
-from dynident.excitation.clearance import OBSTACLES, Obstacle, build_clearance
+from dynident.excitation.clearance import build_clearance
 from dynident.excitation.criteria import CRITERIA, Asked
 from dynident.excitation.design import program_of, random_start
 from dynident.excitation.excite import excite, prior_information
@@ -31,6 +31,7 @@ from dynident.excitation.information import Experiment, Motion, motion_of
 from dynident.excitation.interior import Program, minimise
 from dynident.excitation.limits import Limits, Nominal, limits_of, loaded
 from dynident.excitation.majorants import torque_majorants
+from dynident.excitation.obstacles import OBSTACLES, Obstacle
 from dynident.excitation.options import Shape
 from dynident.excitation.sensor import build_sensor
 from dynident.excitation.trajectories import TRAJECTORIES, Trajectory

@@ -26,7 +26,9 @@ from test_simulation import Plant, through, wave
 
 from dynident.core.errors import InputError
 from dynident.dynamics.base import base_parameters
-from dynident.dynamics.idim import Attached, Conditions, build_idim
+from dynident.dynamics.conditions import Conditions
+from dynident.dynamics.idim import build_idim
+from dynident.dynamics.parameters import Attached
 from dynident.estimators import ESTIMATORS
 from dynident.friction.elements import spring
 from dynident.friction.energy import balance, check_passive

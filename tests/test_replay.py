@@ -20,10 +20,11 @@ from robots import EXAMPLES, pin_model, pin_q, states, urdf
 
 from dynident.core.arrays import Array
 from dynident.excitation.certificate import certify
-from dynident.excitation.clearance import OBSTACLES, Obstacle, build_clearance
+from dynident.excitation.clearance import build_clearance
 from dynident.excitation.design import Design, Task
 from dynident.excitation.excite import Excitation, excite
 from dynident.excitation.limits import limits_of
+from dynident.excitation.obstacles import OBSTACLES, Obstacle
 from dynident.excitation.options import Shape
 from dynident.excitation.trajectories import Trajectory, fourier
 from dynident.results.raster import fill

@@ -15,7 +15,8 @@ from test_encoder import BIAS, DELAY, DRIVES, KD, KP, RATE, Z1, twin
 import dynident as di
 from dynident.cli import run
 from dynident.core.errors import InputError, RolloutError
-from dynident.dynamics.idim import Attached, build_idim
+from dynident.dynamics.idim import build_idim
+from dynident.dynamics.parameters import Attached
 from dynident.dynamics.whole import Model
 from dynident.friction.elements import spring
 from dynident.simulation.controller import pd, pid

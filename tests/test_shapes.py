@@ -15,7 +15,9 @@ from tables import write_table
 import dynident as di
 from dynident.core.errors import InputError
 from dynident.dynamics.base import base_parameters
-from dynident.dynamics.idim import Attached, Conditions, build_idim
+from dynident.dynamics.conditions import Conditions
+from dynident.dynamics.idim import build_idim
+from dynident.dynamics.parameters import Attached
 from dynident.estimators import shapes
 from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.shapes import projected, searched, visible

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from dynident.dynamics.idim import build_idim as build_idim
     from dynident.estimators.closed_loop import Simulation as Simulation
     from dynident.estimators.tracker import Tracker as Tracker
-    from dynident.excitation.clearance import Obstacle as Obstacle
     from dynident.excitation.excite import Excitation as Excitation
     from dynident.excitation.excite import excite as excite
+    from dynident.excitation.obstacles import Obstacle as Obstacle
     from dynident.excitation.selection import select_blocks as select_blocks
     from dynident.recording.arrays import recording as recording
     from dynident.recording.prepare import Samples as Samples
@@ -65,7 +65,7 @@ _PUBLIC = {
     "InfeasibleError": "dynident.core.errors",
     "InputError": "dynident.core.errors",
     "Loop": "dynident.simulation.loop",
-    "Obstacle": "dynident.excitation.clearance",
+    "Obstacle": "dynident.excitation.obstacles",
     "Problem": "dynident.regression.problem",
     "Recording": "dynident.recording.recording",
     "Reference": "dynident.simulation.reference",

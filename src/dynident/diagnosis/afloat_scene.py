@@ -12,9 +12,10 @@ from dynident.core.arrays import Array, Booleans, Integers
 from dynident.diagnosis.moments import Normal
 from dynident.diagnosis.snapshot import BRIEF, ENOUGH, MOST, THIN, low_passed, steady
 from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.contacts import levers, pulled_by
 from dynident.dynamics.equations import SINGULAR, contact_jacobian, touched
-from dynident.dynamics.idim import Conditions, Packing
+from dynident.dynamics.parameters import Packing
 from dynident.recording.floating import BaseMotion
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.robot.model import Robot

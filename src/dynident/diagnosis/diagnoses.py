@@ -40,7 +40,8 @@ from dynident.diagnosis.suspicion import (
     root_mean_square,
 )
 from dynident.dynamics.base import BaseParameters, base_parameters
-from dynident.dynamics.idim import Packing, build_idim
+from dynident.dynamics.idim import build_idim
+from dynident.dynamics.parameters import Packing
 from dynident.recording.mend import Mending
 from dynident.robot.model import Robot
 

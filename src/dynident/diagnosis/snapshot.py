@@ -11,7 +11,7 @@ import numpy as np
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.diagnosis.moments import Moments, Normal
 from dynident.dynamics.base import BaseParameters
-from dynident.dynamics.idim import Packing
+from dynident.dynamics.parameters import Packing
 from dynident.recording.filters import beyond_lowpass, edge
 from dynident.recording.mend import SETTLED, later
 from dynident.recording.prepare import BANDWIDTH, TORQUE_FACTOR, Samples, by_cutoff

@@ -15,8 +15,10 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import ComputationError
 from dynident.core.text import combination
+from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.equations import PLAIN, Observed, Sensor, shown
-from dynident.dynamics.idim import Conditions, Idim, Parameter
+from dynident.dynamics.idim import Idim
+from dynident.dynamics.parameters import Parameter
 from dynident.friction.model import Trace
 
 KEEP_FIRST = ("Izz", "Ixx", "Ixy", "Ixz", "Iyz", "mx", "my")

@@ -29,11 +29,11 @@ from dynident.dynamics.base import BaseParameters
 from dynident.estimators.covariance import ErrorBars, Spread, named
 from dynident.estimators.estimate import Estimate, Shape, Track
 from dynident.estimators.recursion import Recursion, follow, friction_columns, natural_size
-from dynident.estimators.recursive import INSTANTS, Forgetting, Weights, rls, weighed
+from dynident.estimators.recursive import INSTANTS, Forgetting, Weights, correlated, rls, weighed
 from dynident.recording.prepare import Samples
 from dynident.regression.decimate import GroupDecimator
 from dynident.regression.problem import Problem
-from dynident.regression.statistics import long_run_ratio, residuals, whiteness_rejected
+from dynident.regression.statistics import residuals
 from dynident.regression.weighted import literature_std
 
 STRETCH = 8
@@ -131,19 +131,16 @@ def ekf(
         now += len(log.q) / log.rate
     shaped = Problem.of(replace(problem.base, idim=idim.shaped(state.beta[p:])), problem.samples)
     errors = residuals(shaped, state.beta[:p])
-    covariance, words = state.covariance, "white errors, a sigma per group"
-    if whiteness_rejected(errors.error):
-        covariance = covariance * long_run_ratio(errors.error)
-        words = "long-run variance of the residuals (they are not white)"
+    whole = correlated(state.covariance, errors)
     literature = literature_std(shaped.factors.weighted(sigma))
-    kind = "extended Kalman filter" + (" with forgetting" if forgetting.forgets else "")
-    spread = named(kind, Spread(words, covariance[:p, :p]), literature)
+    kind = "extended Kalman filter" + (" with forgetting" if forgetting.ages else "")
+    covariance = named(kind, Spread(whole.words, whole.matrix[:p, :p]), literature)
     names = tuple(each.name for each in idim.shape_parameters)
-    found = Shape(names, state.beta[p:].copy(), np.sqrt(np.diag(covariance)[p:]))
+    found = Shape(names, state.beta[p:].copy(), np.sqrt(np.diag(whole.matrix)[p:]))
     every = max(1, -(-len(times) // INSTANTS))
     track = Track(np.array(times)[::every], np.array(betas)[::every], np.array(stds)[::every])
     return Estimate(
-        state.beta[:p].copy(), None, sigma, spread, errors, count,
+        state.beta[:p].copy(), None, sigma, covariance, errors, count,
         f"{count} rows in order of time, each in its tangent", shape=found,
         track=track,
     )  # fmt: skip

@@ -15,7 +15,7 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.jit import inner, jit
 from dynident.dynamics.base import BaseParameters
-from dynident.dynamics.idim import DriveColumn
+from dynident.dynamics.parameters import DriveColumn
 from dynident.dynamics.regressor import regressor_kernel
 from dynident.dynamics.tree import Tree
 from dynident.estimators.recursion import Rule, absorb, follow, solve

@@ -35,7 +35,7 @@ from dynident.estimators.recursion import (
 )
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import Rows
-from dynident.regression.statistics import long_run_ratio, residuals, whiteness_rejected
+from dynident.regression.statistics import Residuals, long_run_ratio, residuals, whiteness_rejected
 from dynident.regression.weighted import (
     literature_std,
     require_excitation,
@@ -97,7 +97,7 @@ class Forgetting(Options):
         return rule(size, memory=np.where(rubs, friction, memory), share=share)
 
     @property
-    def forgets(self) -> bool:
+    def ages(self) -> bool:
         """Whether anything is forgotten."""
         return self.memory is not None or self.memory_friction is not None
 
@@ -118,8 +118,8 @@ class Drift(Options):
         return rule(size, walk=np.where(rubs, self.walk_friction, self.walk), share=share)
 
     @property
-    def walks(self) -> bool:
-        """Whether anything does."""
+    def ages(self) -> bool:
+        """Whether anything walks."""
         return self.walk > 0.0 or self.walk_friction > 0.0
 
 
@@ -148,10 +148,7 @@ def rls(
     ComputationError
         When the log does not excite all base parameters or sigma does not settle.
     """
-    sigma = weighed(problem, weights)
-    size = natural_size(problem.base, sigma)
-    ageing = forgetting.rule(size, friction_columns(problem.base), 0)
-    return followed(problem, sigma, ageing, forgetting.forgets, "forgetting", bars)
+    return followed(problem, forgetting, "forgetting", weights, bars)
 
 
 def kf(
@@ -176,10 +173,7 @@ def kf(
     ComputationError
         When the log does not excite all base parameters or sigma does not settle.
     """
-    sigma = weighed(problem, weights)
-    size = natural_size(problem.base, sigma)
-    ageing = drift.rule(size, friction_columns(problem.base), 0)
-    return followed(problem, sigma, ageing, drift.walks, "a random walk", bars)
+    return followed(problem, drift, "a random walk", weights, bars)
 
 
 def weighed(problem: Problem, weights: Weights) -> Array:
@@ -205,30 +199,51 @@ def weighed(problem: Problem, weights: Weights) -> Array:
 
 
 def followed(
-    problem: Problem, sigma: Array, ageing: Rule, ages: bool, what: str, bars: ErrorBars
+    problem: Problem, ageing: Forgetting | Drift, what: str, weights: Weights, bars: ErrorBars
 ) -> Estimate:
-    """The estimate at the end of the logs, with its track."""
-    if ages and bars.covariance is not None:
+    """The estimate at the end of the logs, with its track.
+
+    Parameters
+    ----------
+    problem : Problem
+    ageing : Forgetting or Drift
+    what : str
+        What that is called.
+    weights : Weights
+    bars : ErrorBars
+
+    Raises
+    ------
+    InputError
+        For options that contradict each other.
+    ComputationError
+        When the log does not excite all base parameters or sigma does not settle.
+    """
+    sigma = weighed(problem, weights)
+    fading = ageing.rule(natural_size(problem.base, sigma), friction_columns(problem.base), 0)
+    if ageing.ages and bars.covariance is not None:
         raise InputError(
             f"covariance {bars.covariance!r} is of rows that weigh alike, not of {what}; "
             "leave it out"
         )
-    state, track, rows = run(problem, sigma, ageing)
+    state, track, rows = run(problem, sigma, fading)
     message = f"{rows} rows in order of time"
-    if not ages:
+    if not ageing.ages:
         estimate = finish(problem, Weighted(state.beta, sigma, sigma, rows, message), bars)
         return replace(estimate, track=track)
     errors = residuals(problem, state.beta)
-    matrix, words = state.covariance, "white errors, a sigma per group"
-    if whiteness_rejected(errors.error):
-        # rows that are correlated inform less than their number says
-        matrix = matrix * long_run_ratio(errors.error)
-        words = "long-run variance of the residuals (they are not white)"
-    spread = Spread(words, matrix)
-    covariance = named(
-        f"recursion with {what}", spread, literature_std(problem.factors.weighted(sigma))
-    )
+    literature = literature_std(problem.factors.weighted(sigma))
+    spread = correlated(state.covariance, errors)
+    covariance = named(f"recursion with {what}", spread, literature)
     return Estimate(state.beta.copy(), None, sigma, covariance, errors, rows, message, track=track)
+
+
+def correlated(covariance: Array, errors: Residuals) -> Spread:
+    """That of a recursion, as if its rows were as many as are independent."""
+    if not whiteness_rejected(errors.error):
+        return Spread("white errors, a sigma per group", covariance)
+    words = "long-run variance of the residuals (they are not white)"
+    return Spread(words, covariance * long_run_ratio(errors.error))
 
 
 def run(problem: Regression, sigma: Array, ageing: Rule) -> tuple[Recursion, Track, int]:

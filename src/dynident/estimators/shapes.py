@@ -18,7 +18,7 @@ import numpy as np
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import ComputationError
 from dynident.core.progress import Progress, silent
-from dynident.dynamics.idim import DriveFriction, ShapeParameter
+from dynident.dynamics.parameters import DriveFriction, ShapeParameter
 from dynident.estimators.estimate import Estimate, Shape
 from dynident.friction.model import FrictionModel, Signals
 from dynident.friction.model import Shape as Bounds

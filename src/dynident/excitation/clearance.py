@@ -6,7 +6,7 @@ the hull is far enough from the mesh. Distances are those of coal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
-from dynident.core.makers import Vector
 from dynident.core.text import nearest
+from dynident.excitation.obstacles import Obstacle, convex
 from dynident.robot.geometry import (
     disabled_pairs,
     joint_placements,
@@ -38,110 +38,6 @@ NEAR = 0.05
 """Pairs that stay further apart in all random poses do not guide the search [m]."""
 ALWAYS = 0.9
 """Shapes that touch in a larger share of random poses do so by their drawing."""
-
-Shape = Any
-"""A geometry of coal, which has no types."""
-
-
-def box(size: Vector, at: Vector, rpy: Vector = (0.0, 0.0, 0.0)) -> list[tuple[Shape, Any]]:
-    """A box of three lengths [m] with its centre at a place of the base frame, turned [rad]."""
-    import coal
-
-    return [(coal.Box(*three("size", size)), placement(at, rpy))]
-
-
-def sphere(radius: float, at: Vector) -> list[tuple[Shape, Any]]:
-    """A ball [m]."""
-    import coal
-
-    return [(coal.Sphere(radius), placement(at))]
-
-
-def plane(normal: Vector, offset: float = 0.0) -> list[tuple[Shape, Any]]:
-    """All of space where ``normal . x < offset``: a floor, a wall [m]."""
-    import coal
-
-    up = three("normal", normal)
-    length = float(np.linalg.norm(up))
-    if length <= 0.0:
-        raise InputError("obstacle: the normal of a plane is zero")
-    return [(coal.Halfspace(up / length, offset / length), placement((0.0, 0.0, 0.0)))]
-
-
-def room(lower: Vector, upper: Vector) -> list[tuple[Shape, Any]]:
-    """All of space but a box between two corners [m]: what is in it stays in it."""
-    low, high = three("lower", lower), three("upper", upper)
-    if not np.all(low < high):
-        raise InputError("obstacle: a room needs lower below upper")
-    walls = []
-    for k in range(3):
-        e = np.eye(3)[k]
-        walls += plane(e, float(low[k])) + plane(-e, float(-high[k]))
-    return walls
-
-
-def mesh(file: str, at: Vector = (0.0, 0.0, 0.0), rpy: Vector = (0.0, 0.0, 0.0)) -> list[Any]:
-    """The convex hull of a mesh file."""
-    import coal
-
-    if not Path(file).is_file():
-        raise InputError(f"obstacle: there is no mesh {file}")
-    try:
-        hull = coal.MeshLoader().load(str(file), np.ones(3))
-    except (ValueError, RuntimeError) as error:
-        raise InputError(f"obstacle: {file}: {str(error).splitlines()[0]}") from error
-    return [(convex(hull), placement(at, rpy))]
-
-
-OBSTACLES: dict[str, Callable[..., list[tuple[Shape, Any]]]] = {
-    "box": box,
-    "sphere": sphere,
-    "plane": plane,
-    "room": room,
-    "mesh": mesh,
-}
-"""Makers of shapes with their placements in the base frame, by kind."""
-
-
-@dataclass(frozen=True)
-class Obstacle:
-    """Something that stands around the robot.
-
-    Attributes
-    ----------
-    name : str
-    shapes : list of (geometry, placement)
-        Made by one of `OBSTACLES`.
-    links : tuple of str
-        That keep clear of it; all that move by default.
-    """
-
-    name: str
-    shapes: list[tuple[Shape, Any]]
-    links: tuple[str, ...] = ()
-
-
-def three(label: str, values: Any) -> Array:
-    """Three finite numbers."""
-    found = np.asarray(values, dtype=float)
-    if found.shape != (3,) or not np.all(np.isfinite(found)):
-        raise InputError(f"obstacle: {label} takes three numbers")
-    return found
-
-
-def placement(at: Any, rpy: Any = (0.0, 0.0, 0.0)) -> Any:
-    """A frame at a place, turned by roll, pitch and yaw."""
-    import pinocchio as pin
-
-    return pin.SE3(pin.rpy.rpyToMatrix(three("rpy", rpy)), three("at", at))
-
-
-def convex(shape: Shape) -> Shape:
-    """The convex hull of a mesh; other shapes as they are."""
-    if type(shape).__name__.startswith("BVHModel"):
-        shape.buildConvexHull(True, "Qt")
-        return shape.convex
-    return shape
 
 
 @dataclass(frozen=True)
@@ -335,102 +231,184 @@ def build_clearance(
     InputError
         When the robot draws no shapes, or a link is not known, or the SRDF knows none.
     """
-    import pinocchio as pin
-
     if not self_collision and not obstacles:
         return None
-    advice = "so nothing is known of its shape; go without collisions (--no-collision)"
-    path, root, model, carriers = urdf_model(robot, advice)
-    links = {f.name for f in model.frames if f.type == pin.FrameType.BODY}
-    try:
-        keep_geometry(root, links, path)
-        drawn = shapes(model, root, path)
-    except InputError as error:
-        raise InputError(f"{error}; or go without collisions (--no-collision)") from error
-    if not drawn:
-        raise InputError(f"{path}: no link has any geometry, {advice}")
-    placements = joint_placements(model, robot)
-    geometry = pin.GeometryModel()
-    owner: list[int] = []  # index of the body, -1 the base
-    names: list[str] = []
-    moving = moving_joints(carriers)
-    first = int(robot.floating)
-    radius: list[float] = []
-    for each in drawn:
-        joint = carriers[each.parentJoint]
-        body = moving.index(joint) - first if joint else -1
-        offset = placements[joint].actInv(placements[each.parentJoint] * each.placement)
-        points = placed(offset, each)
-        each.geometry = convex(each.geometry)
-        geometry.addGeometryObject(each)
-        owner.append(body)
-        names.append(model.frames[each.parentFrame].name)
-        radius.append(float(np.max(np.linalg.norm(points, axis=1))))
-    refuse_unknown(path, names, obstacles, ignore)
+    drawing = drawn(robot)
+    refuse_unknown(drawing.path, drawing.names, obstacles, ignore)
     ignored = {frozenset(pair) for pair in ignore}
     if srdf is not None:
-        disabled = {frozenset(pair) for pair in disabled_pairs(srdf)}
-        if not any(pair <= links for pair in disabled):
-            raise InputError(f"{srdf}: none of the links that it names are those of {path}")
-        ignored |= disabled
-    parents = [joint.parent - 1 for joint in robot.joints]
-    pairs: list[tuple[int, int, Pair]] = []
-    if self_collision:
-        for i in range(len(drawn)):
-            for k in range(i):
-                a, b = owner[i], owner[k]
-                neighbours = a == b or (a >= 0 and parents[a] == b) or (b >= 0 and parents[b] == a)
-                if not neighbours and frozenset((names[i], names[k])) not in ignored:
-                    reach = reaches(robot, a, radius[i]), reaches(robot, b, radius[k])
-                    pairs.append((k, i, Pair((names[k], names[i]), difference(*reach))))
+        ignored |= disabled_by(srdf, drawing)
+    pairs = own_pairs(robot, drawing, ignored) if self_collision else []
     for obstacle in obstacles:
-        for shape, where in obstacle.shapes:
-            index = geometry.addGeometryObject(
-                pin.GeometryObject(
-                    f"{obstacle.name}_{len(geometry.geometryObjects)}", 0, where, shape
-                )
-            )
-            for i in range(len(drawn)):
-                chosen = names[i] in obstacle.links if obstacle.links else owner[i] >= 0
-                if chosen and frozenset((names[i], obstacle.name)) not in ignored:
-                    alone, _ = reaches(robot, owner[i], radius[i])
-                    pairs.append((i, index, Pair((names[i], obstacle.name), alone)))
-    rest = locked_configuration(model, robot)
-    joints = [model.joints[j] for j in moving[first:]]
-    places = tuple((joint.idx_q, joint.nq) for joint in joints)
-    columns = np.array([joint.idx_v for joint in joints])
-
-    def watching(
-        chosen: list[tuple[int, int, Pair]], touching: tuple[Pair, ...], near: int
-    ) -> Clearance:
-        geometry.removeAllCollisionPairs()
-        for i, k, _ in chosen:
-            geometry.addCollisionPair(pin.CollisionPair(i, k))
-        return Clearance(
-            model,
-            model.createData(),
-            geometry,
-            geometry.createData(),
-            places,
-            columns,
-            rest,
-            tuple(pair for _, _, pair in chosen),
-            touching,
-            near,
-        )
-
-    everything = watching(pairs, (), 0)
+        pairs += obstacle_pairs(robot, drawing, obstacle, ignored)
     low = np.array([max(joint.lower, -np.pi) for joint in robot.joints])
     high = np.array([min(joint.upper, np.pi) for joint in robot.joints])
     poses = np.random.default_rng(0).uniform(low, high, (POSES, robot.n))
-    distances = everything.distances(poses)
+    distances = watching(robot, drawing, pairs).distances(poses)
     always = np.mean(distances <= 0.0, axis=0) > ALWAYS
-    free = [pair for pair, each in zip(pairs, always, strict=True) if not each]
-    stuck = tuple(pair[2] for pair, each in zip(pairs, always, strict=True) if each)
+    free = [watch for watch, each in zip(pairs, always, strict=True) if not each]
+    stuck = tuple(watch.pair for watch, each in zip(pairs, always, strict=True) if each)
     # the nearest first: a search looks at those that came near, the proof at all
-    order = np.argsort(distances[:, ~always].min(axis=0), kind="stable")
-    near = int(np.sum(distances[:, ~always].min(axis=0) < NEAR))
-    return watching([free[k] for k in order], stuck, near) if free else None
+    least = distances[:, ~always].min(axis=0)
+    order = np.argsort(least, kind="stable")
+    near = int(np.sum(least < NEAR))
+    return watching(robot, drawing, [free[k] for k in order], stuck, near) if free else None
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The shapes that a robot's file draws, as hulls.
+
+    Attributes
+    ----------
+    path : Path
+    model, geometry : objects of Pinocchio
+        The geometry grows by what stands around the robot.
+    moving : list of int
+        Joints of the model that move the robot's links.
+    names : list of str
+        Of the link of each shape.
+    owner : list of int
+        Index of the body that each is on, -1 for the base.
+    radius : list of float
+        How far each reaches from the joint of that body [m].
+    """
+
+    path: Path
+    model: Any
+    geometry: Any
+    moving: list[int]
+    names: list[str]
+    owner: list[int]
+    radius: list[float]
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A pair, and the indices of its shapes in the geometry."""
+
+    first: int
+    second: int
+    pair: Pair
+
+
+def drawn(robot: Robot) -> Drawing:
+    """The shapes of a robot.
+
+    Raises
+    ------
+    InputError
+        When it has no URDF, or one without shapes or with some that cannot be read.
+    """
+    import pinocchio as pin
+
+    advice = "so nothing is known of its shape; go without collisions (--no-collision)"
+    path, root, model, carriers = urdf_model(robot, advice)
+    try:
+        keep_geometry(root, link_names(model), path)
+        found = shapes(model, root, path)
+    except InputError as error:
+        raise InputError(f"{error}; or go without collisions (--no-collision)") from error
+    if not found:
+        raise InputError(f"{path}: no link has any geometry, {advice}")
+    placements, moving = joint_placements(model, robot), moving_joints(carriers)
+    first = int(robot.floating)
+    drawing = Drawing(path, model, pin.GeometryModel(), moving, [], [], [])
+    for each in found:
+        joint = carriers[each.parentJoint]
+        offset = placements[joint].actInv(placements[each.parentJoint] * each.placement)
+        points = placed(offset, each)
+        each.geometry = convex(each.geometry)
+        drawing.geometry.addGeometryObject(each)
+        drawing.owner.append(moving.index(joint) - first if joint else -1)
+        drawing.names.append(model.frames[each.parentFrame].name)
+        drawing.radius.append(float(np.max(np.linalg.norm(points, axis=1))))
+    return drawing
+
+
+def link_names(model: Any) -> set[str]:
+    """Names of the links of a model of Pinocchio."""
+    import pinocchio as pin
+
+    return {frame.name for frame in model.frames if frame.type == pin.FrameType.BODY}
+
+
+def disabled_by(srdf: Path, drawing: Drawing) -> set[frozenset[str]]:
+    """Pairs of links that an SRDF does not watch.
+
+    Raises
+    ------
+    InputError
+        When it names none of the robot's links.
+    """
+    links = link_names(drawing.model)
+    disabled = {frozenset(pair) for pair in disabled_pairs(srdf)}
+    if not any(pair <= links for pair in disabled):
+        raise InputError(f"{srdf}: none of the links that it names are those of {drawing.path}")
+    return disabled
+
+
+def own_pairs(robot: Robot, drawing: Drawing, ignored: Collection[frozenset[str]]) -> list[Watched]:
+    """Shapes of a robot that may meet each other: not those of neighbours."""
+    names, owner = drawing.names, drawing.owner
+    parents = [joint.parent - 1 for joint in robot.joints]
+    far = [reaches(robot, *each) for each in zip(owner, drawing.radius, strict=True)]
+    found = []
+    for i in range(len(names)):
+        for k in range(i):
+            a, b = owner[i], owner[k]
+            neighbours = a == b or (a >= 0 and parents[a] == b) or (b >= 0 and parents[b] == a)
+            if not neighbours and frozenset((names[i], names[k])) not in ignored:
+                pair = Pair((names[k], names[i]), difference(far[i], far[k]))
+                found.append(Watched(k, i, pair))
+    return found
+
+
+def obstacle_pairs(
+    robot: Robot, drawing: Drawing, obstacle: Obstacle, ignored: Collection[frozenset[str]]
+) -> list[Watched]:
+    """Shapes of a robot that may meet an obstacle, which is added to the geometry."""
+    import pinocchio as pin
+
+    names, geometry, found = drawing.names, drawing.geometry, []
+    for shape, where in obstacle.shapes:
+        called = f"{obstacle.name}_{len(geometry.geometryObjects)}"
+        index = geometry.addGeometryObject(pin.GeometryObject(called, 0, where, shape))
+        for i, (name, body) in enumerate(zip(names, drawing.owner, strict=True)):
+            chosen = name in obstacle.links if obstacle.links else body >= 0
+            if chosen and frozenset((name, obstacle.name)) not in ignored:
+                alone, _ = reaches(robot, body, drawing.radius[i])
+                found.append(Watched(i, index, Pair((name, obstacle.name), alone)))
+    return found
+
+
+def watching(
+    robot: Robot,
+    drawing: Drawing,
+    pairs: Sequence[Watched],
+    touching: tuple[Pair, ...] = (),
+    near: int = 0,
+) -> Clearance:
+    """The distances of some pairs."""
+    import pinocchio as pin
+
+    model, geometry = drawing.model, drawing.geometry
+    geometry.removeAllCollisionPairs()
+    for each in pairs:
+        geometry.addCollisionPair(pin.CollisionPair(each.first, each.second))
+    joints = [model.joints[j] for j in drawing.moving[int(robot.floating) :]]
+    return Clearance(
+        model,
+        model.createData(),
+        geometry,
+        geometry.createData(),
+        tuple((joint.idx_q, joint.nq) for joint in joints),
+        np.array([joint.idx_v for joint in joints]),
+        locked_configuration(model, robot),
+        tuple(each.pair for each in pairs),
+        touching,
+        near,
+    )
 
 
 def refuse_unknown(

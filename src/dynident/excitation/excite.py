@@ -18,12 +18,14 @@ from dynident.core.progress import Progress, silent
 from dynident.core.text import nearest
 from dynident.core.threads import one_thread
 from dynident.dynamics.base import BaseParameters, base_parameters
-from dynident.dynamics.idim import Attached, build_idim
-from dynident.excitation.clearance import Clearance, Obstacle, build_clearance
+from dynident.dynamics.idim import build_idim
+from dynident.dynamics.parameters import Attached
+from dynident.excitation.clearance import Clearance, build_clearance
 from dynident.excitation.criteria import Asked
 from dynident.excitation.design import Design, Task, design
 from dynident.excitation.information import Experiment, Motion, motion_of
 from dynident.excitation.limits import Limits, Nominal, limits_of, loaded
+from dynident.excitation.obstacles import Obstacle
 from dynident.excitation.options import FAMILIES, Aim, Bounds, Shape
 from dynident.excitation.prediction import Prediction, predict, with_friction
 from dynident.excitation.sensor import build_sensor
@@ -130,15 +132,8 @@ def excite(
         if name not in names:
             raise InputError(f"excite has no option {name!r}{nearest(name, names)}")
     shape, bounds, aim, budget = (chosen(family, options) for family in FAMILIES)
-    if task is not None and aim.criterion != "torque":
-        raise InputError(f"a task is of the criterion 'torque', not of {aim.criterion!r}")
-    if not np.all(np.isfinite(bounds.load_centre)):
-        raise InputError("load_centre has to be finite")
-    if robot.carrier is not None and robot.seat is not None:
-        raise InputError(
-            f"{robot.name}: a limb does not move by itself; design for the whole robot, with "
-            f"sensor = {robot.seat.frame!r}"
-        )
+    family = shape.family()
+    refuse_contradictions(robot, family, bounds, aim, task)
     bare = robot
     if bounds.load > 0.0:
         robot = loaded(robot, bounds.load, np.array(bounds.load_centre))
@@ -146,35 +141,21 @@ def excite(
     limits = robot_limits(robot, bounds)
     clearance, warnings = watched(robot, bounds, obstacles)
     sigma = noise(robot, limits, aim, warnings)
-    family = shape.family()
-    slow = np.where(np.isfinite(limits.speed), SLOW * limits.speed, 0.05)
     experiment = Experiment(
         base,
         sigma,
         aim.rate,
         float(aim.periods),
-        width=slow,
+        width=np.where(np.isfinite(limits.speed), SLOW * limits.speed, 0.05),
         drop_below=np.array(per_joint(aim.drop_below, robot.n, "drop_below")),
         known=known,
     )
     if aim.sensor is not None:
         experiment = with_sensor(experiment, bare, bounds, aim)
-    elif aim.sensor_sigma is not None:
-        raise InputError("sensor_sigma is of a sensor: give the link that it holds (sensor)")
-    if aim.wanted is not None:
-        known_names = experiment.names
-        for name in aim.wanted:
-            if name not in known_names:
-                raise InputError(
-                    f"no base parameter is called {name!r}{nearest(name, known_names)}"
-                )
+    refuse_unknown(experiment, aim.wanted or ())
     for earlier in after:
         seen = replace(experiment, width=None).information(fine_motion(earlier))
         experiment = replace(experiment, known=seen)
-    if aim.periods > 1 and family.period is None:
-        raise InputError(
-            f"trajectory {family.kind!r} is made once; periods are of a fourier series"
-        )
     knows = robot.has_nominal and bool(np.any(np.isfinite(limits.torque)))
     if not knows:
         warnings.append("the file has no inertials or no efforts: torques are not limited")
@@ -199,14 +180,9 @@ def excite(
     found = design(
         wanted, budget.starts, budget.seed, budget.time, budget.iterations, budget.polish, progress
     )
-    exact, whole = replace(experiment, width=None), fine_motion(found.trajectory)
-    prediction = predict(exact.own, whole, typical[: base.count], base.names)
+    prediction, sensed = predicted(experiment, found.trajectory, typical)
     warnings += untold(prediction, "")
-    sensed = None
-    if exact.beyond is not None:
-        sensed = predict(
-            exact.beyond, exact.held(whole), typical[base.count :], exact.names[base.count :]
-        )
+    if sensed is not None:
         warnings += untold(sensed, f" beyond {aim.sensor}")
     return Excitation(
         robot,
@@ -219,6 +195,66 @@ def excite(
         aim.sensor,
         sensed,
     )
+
+
+def refuse_contradictions(
+    robot: Robot, family: Family, bounds: Bounds, aim: Aim, task: Reference | None
+) -> None:
+    """Refuse options that do not go together, or with the robot.
+
+    Raises
+    ------
+    InputError
+    """
+    if task is not None and aim.criterion != "torque":
+        raise InputError(f"a task is of the criterion 'torque', not of {aim.criterion!r}")
+    if not np.all(np.isfinite(bounds.load_centre)):
+        raise InputError("load_centre has to be finite")
+    if robot.carrier is not None and robot.seat is not None:
+        raise InputError(
+            f"{robot.name}: a limb does not move by itself; design for the whole robot, with "
+            f"sensor = {robot.seat.frame!r}"
+        )
+    if aim.sensor is None and aim.sensor_sigma is not None:
+        raise InputError("sensor_sigma is of a sensor: give the link that it holds (sensor)")
+    if aim.periods > 1 and family.period is None:
+        raise InputError(
+            f"trajectory {family.kind!r} is made once; periods are of a fourier series"
+        )
+
+
+def refuse_unknown(experiment: Experiment, wanted: Sequence[str]) -> None:
+    """Refuse names that no base parameter has.
+
+    Raises
+    ------
+    InputError
+    """
+    known = experiment.names
+    for name in wanted:
+        if name not in known:
+            raise InputError(f"no base parameter is called {name!r}{nearest(name, known)}")
+
+
+def predicted(
+    experiment: Experiment, trajectory: Trajectory, typical: Array
+) -> tuple[Prediction, Prediction | None]:
+    """What a trajectory will buy: of the robot's rows, and of a sensor's where there is one.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    trajectory : Trajectory
+    typical : ndarray, shape (parameters,)
+        Values from which parameters count as known.
+    """
+    exact, whole = replace(experiment, width=None), fine_motion(trajectory)
+    own = experiment.base.count
+    prediction = predict(exact.own, whole, typical[:own], experiment.base.names)
+    if exact.beyond is None:
+        return prediction, None
+    beyond = predict(exact.beyond, exact.held(whole), typical[own:], exact.names[own:])
+    return prediction, beyond
 
 
 def untold(prediction: Prediction, where: str) -> list[str]:

@@ -21,7 +21,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.contraction import contract
-from dynident.dynamics.idim import Packing
+from dynident.dynamics.parameters import Packing
 from dynident.excitation.sensor import Sensor
 from dynident.excitation.trajectories import Family, Trajectory
 from dynident.friction.kernel import BY_POSITION, BY_SPEED

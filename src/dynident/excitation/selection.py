@@ -26,7 +26,7 @@ from dynident.core.options import Options
 from dynident.core.schema import Number
 from dynident.core.threads import one_thread
 from dynident.dynamics.base import BaseParameters
-from dynident.dynamics.idim import Parameter
+from dynident.dynamics.parameters import Parameter
 from dynident.recording.floating import matrices
 from dynident.recording.prepare import Samples
 from dynident.regression.factors import UNEXCITED, System, triangular

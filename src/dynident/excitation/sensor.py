@@ -17,7 +17,8 @@ from dynident.core.arrays import Array, Integers, frozen
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com, transform
 from dynident.dynamics.base import BaseParameters, base_of_rows, random_states
-from dynident.dynamics.idim import Attached, build_idim, names_of
+from dynident.dynamics.idim import build_idim, names_of
+from dynident.dynamics.parameters import Attached
 from dynident.robot.cut import Cut, cut
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot

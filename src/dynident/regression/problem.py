@@ -12,7 +12,8 @@ from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError, expect
 from dynident.dynamics.base import BaseParameters, observed_base
 from dynident.dynamics.equations import PLAIN, Observed
-from dynident.dynamics.idim import Attached, Idim, build_idim
+from dynident.dynamics.idim import Idim, build_idim
+from dynident.dynamics.parameters import Attached
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
 from dynident.regression.factors import Factors, GroupFactor, InstrumentFactors, compress, spread

@@ -18,7 +18,7 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
 from dynident.dynamics.contacts import pulled
-from dynident.dynamics.idim import Packing
+from dynident.dynamics.parameters import Packing
 from dynident.recording.filters import DecimationFilter, differences, edge, zero_phase_lowpass
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples

@@ -17,8 +17,10 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.dynamics import inverse_dynamics
 from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.conditions import FREE, Conditions
 from dynident.dynamics.equations import NullSpace, contact_jacobian
-from dynident.dynamics.idim import FREE, Conditions, Idim, Packing
+from dynident.dynamics.idim import Idim
+from dynident.dynamics.parameters import Packing
 from dynident.recording.filters import DecimationFilter
 from dynident.recording.prepare import Samples
 from dynident.regression.decimate import GroupDecimator

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.excitation.clearance import Obstacle
 from dynident.excitation.excite import Excitation
+from dynident.excitation.obstacles import Obstacle
 from dynident.excitation.prediction import Prediction
 from dynident.results.html import Row, Statement, Table, pages
 from dynident.results.json import finite, to_json

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dynident.core.arrays import Array
-from dynident.excitation.clearance import Obstacle
 from dynident.excitation.excite import Excitation
+from dynident.excitation.obstacles import Obstacle
 from dynident.results.html import pages
 from dynident.results.plots import GREEN, PNG_DPI, STYLE
 from dynident.results.raster import Picture, fill

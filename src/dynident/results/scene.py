@@ -11,7 +11,8 @@ from scipy.spatial import ConvexHull, QhullError
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
-from dynident.excitation.clearance import Clearance, Obstacle
+from dynident.excitation.clearance import Clearance
+from dynident.excitation.obstacles import Obstacle
 from dynident.robot.geometry import (
     around,
     joint_placements,

@@ -13,7 +13,7 @@ import numpy as np
 from dynident.core.inertia import smallest_eigenvalue
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.equations import PLAIN, Observed
-from dynident.dynamics.idim import ShapeParameter
+from dynident.dynamics.parameters import ShapeParameter
 from dynident.recording.prepare import Samples
 from dynident.regression.rows import FREE_OF
 from dynident.regression.statistics import TestResult

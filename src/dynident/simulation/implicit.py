@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.core.jit import inner
+from dynident.core.jit import inner, spliced
 from dynident.simulation.law import linear_output, own_tangent, plain_torque
 from dynident.simulation.state import (
     DONE,
@@ -14,6 +14,7 @@ from dynident.simulation.state import (
     drag,
     inverse_terms,
     judged,
+    residual,
     sensitivities,
     solve_dense,
     tangent,
@@ -56,6 +57,16 @@ def answer_tangent(law, s):  # type: ignore[no-untyped-def]
     plain_torque(law, s.v, s.raw, law.parameter, s.Sraw, s.u, s.U)
 
 
+@spliced
+def stiffen(plant, s, g):  # type: ignore[no-untyped-def]
+    """``M + g D + g^2 K``: what an acceleration takes that moves the stage itself, into s.M."""
+    M, K, D = s.M, s.K, s.D
+    weigh_down(plant.bearing, plant.rotors, s.L, M, s.row)
+    for i in range(len(M)):
+        for j in range(len(M)):
+            M[i, j] += g * (D[i, j] + g * K[i, j])
+
+
 @inner
 def implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, kv):  # type: ignore[no-untyped-def]
     """Solve ``ID(q + g dq', dq', ddq) = torques``, ``dq' = dq + g ddq``, for ddq (Newton).
@@ -65,8 +76,8 @@ def implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, kv):  
     stage, kq and kv its rates; SV and s.X the sensitivities of dq' and of ddq.
     """
     continuous = law.hold == 0
-    dof, n = len(dq), len(s.now)
-    trial, step, q0, v0, M, K, D = s.trial, s.step, s.q0, s.v0, s.M, s.K, s.D
+    dof = len(dq)
+    trial, step, q0, v0, M = s.trial, s.step, s.q0, s.v0, s.M
     previous = np.inf
     damping = 1.0
     for i in range(dof):
@@ -81,15 +92,7 @@ def implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, kv):  
         drag(plant, s, q, dq, memory)
         if continuous:
             answer(law, s, q, dq)
-        size = 0.0
-        for i in range(dof):
-            r = s.external[i] - s.tau[i]
-            if i >= dof - n:
-                r += s.now[i - dof + n]
-            for j in range(dof):
-                r -= M[i, j] * trial[j]
-            step[i, 0] = r
-            size += r * r
+        size = residual(s, trial, step)
         if size > previous and damping > SMALLEST_STEP:
             # the friction's bend was jumped over: halve the step
             damping *= 0.5
@@ -102,10 +105,7 @@ def implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, kv):  
         tangent(tree, plant, s, trial)
         if continuous:
             answer_slope(law, s)
-        weigh_down(plant.bearing, plant.rotors, s.L, M, s.row)
-        for i in range(dof):
-            for j in range(dof):
-                M[i, j] += g * (D[i, j] + g * K[i, j])
+        stiffen(plant, s, g)
         if not solve_dense(M, step):
             return NOT_POSITIVE, 0
         change = 0.0
@@ -146,10 +146,7 @@ def differentiate(tree, plant, s, g, q, dq, SQ, SV, SM):  # type: ignore[no-unty
             SQ[i, c] += g * SV[i, c]
     sensitivities(plant, s, SQ, SV, SM)
     inverse_terms(tree, plant.phi, plant.rotors, s, q, dq)
-    weigh_down(plant.bearing, plant.rotors, s.L, s.M, s.row)
-    for i in range(dof):
-        for j in range(dof):
-            s.M[i, j] += g * (s.D[i, j] + g * s.K[i, j])
+    stiffen(plant, s, g)
     if not solve_dense(s.M, s.X):
         return False
     for i in range(dof):

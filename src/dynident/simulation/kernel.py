@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.core.jit import inner
+from dynident.core.jit import inner, spliced
 from dynident.simulation.implicit import implicit_stage
 from dynident.simulation.law import decide, interpolate, measure, next_state, state_tangent
 from dynident.simulation.ports import store
@@ -62,6 +62,102 @@ def settle(q, dq):  # type: ignore[no-untyped-def]
 
 
 @inner
+def ended(status, failed, dq):  # type: ignore[no-untyped-def]
+    """Why a stage failed, and at which velocity: one that ran away is what comes first."""
+    runaway = fastest(dq)
+    if runaway >= 0:
+        return DIVERGED, runaway
+    return status, failed
+
+
+@spliced
+def look(tree, law, inputs, state, s, k, sub, substeps, U):  # type: ignore[no-untyped-def]
+    """A sampled controller looks and decides; its torques of `delay` steps ago act: s.now and U."""
+    q, dq, z, ring, at = state.q, state.dq, state.z, state.ring, state.at
+    SQ, SV, SZ, SU, zs, Zs = state.SQ, state.SV, state.SZ, state.SU, s.zs, s.Zs
+    n, m, columns = z.shape[0], z.shape[1], SQ.shape[1]
+    first, joints, delay = len(dq) - n, len(q) - n, law.delay
+    if (k * substeps + sub) % law.hold == 0:
+        measure(q, law.bias, inputs.noise, k, inputs.counts, joints, s.measured)
+        part = sub / substeps
+        decide(tree, law, inputs, s, k, part, part, 1.0 / substeps, dq, z, SQ, SV, SZ, s.u)
+        next_state(law.A, law.B, law.antiwindup, s.w, z, s.v, s.raw, zs)
+        if columns and m:
+            state_tangent(
+                law.A, law.B, law.antiwindup, s.v, s.raw, SQ, SV, SZ, first, s.Sraw, Zs
+            )  # fmt: skip
+            for j in range(n):
+                copy_matrix(Zs[j], SZ[j])
+        copy_matrix(zs, z)
+        if k == 0 and sub == 0:  # nothing was decided before the start
+            for i in range(delay + 1):
+                copy_vector(s.u, ring[i])
+                copy_matrix(s.Snow, SU[i])
+    at[0] = (at[0] + 1) % (delay + 1)
+    copy_vector(s.u, ring[at[0]])
+    oldest = (at[0] + 1) % (delay + 1)
+    copy_vector(ring[oldest], s.now)
+    if columns:
+        copy_matrix(s.Snow, SU[at[0]])
+        copy_matrix(SU[oldest], U)
+
+
+@spliced
+def reach(i, a, h, state, s, flowing):  # type: ignore[no-untyped-def]
+    """Where stage i stands, by the rates of those before it: s.qs, s.dqs, s.zs, and tangents."""
+    columns, n = state.SQ.shape[1], len(state.z)
+    copy_vector(state.q, s.qs)
+    copy_vector(state.dq, s.dqs)
+    if columns:
+        copy_matrix(state.SQ, s.Qs)
+        copy_matrix(state.SV, s.Vs)
+    if flowing:
+        copy_matrix(state.z, s.zs)
+        for j in range(n):
+            copy_matrix(state.SZ[j], s.Zs[j])
+    for r in range(i):
+        factor = h * a[i, r]
+        if factor != 0.0:
+            flow(factor, s, r, s.qs, s.dqs, s.zs, s.Qs, s.Vs, s.Zs, flowing)
+
+
+@spliced
+def flow(factor, s, r, q, dq, z, SQ, SV, SZ, flowing):  # type: ignore[no-untyped-def]
+    """Move a state, and its sensitivities, by the rates of stage r."""
+    add_vector(factor, s.kq[r], q)
+    add_vector(factor, s.kv[r], dq)
+    if SQ.shape[1]:
+        add_matrix(factor, s.KQ[r], SQ)
+        add_matrix(factor, s.KV[r], SV)
+    if flowing:
+        add_matrix(factor, s.kz[r], z)
+        for j in range(len(z)):
+            add_matrix(factor, s.KZ[r, j], SZ[j])
+
+
+@spliced
+def keep_up(tree, law, inputs, s, i, k, part, begin, span, flowing, U):  # type: ignore[no-untyped-def]
+    """A continuous controller's torques in stage i, into s.now and U, and its states' rates."""
+    noise, dqs, zs, Qs, Vs, Zs = inputs.noise, s.dqs, s.zs, s.Qs, s.Vs, s.Zs
+    n, columns = s.Snow.shape
+    first, joints = len(dqs) - n, len(s.qs) - n
+    for j in range(n):
+        s.offset[j] = law.bias[j]
+        if len(noise):
+            s.offset[j] += noise[k, j]
+        s.measured[j] = s.qs[joints + j] + s.offset[j]
+    decide(tree, law, inputs, s, k, part, begin, span, dqs, zs, Qs, Vs, Zs, s.now)
+    if flowing:
+        next_state(law.A, law.B, law.antiwindup, s.w, zs, s.v, s.raw, s.kz[i])
+        if columns:
+            state_tangent(
+                law.A, law.B, law.antiwindup, s.v, s.raw, Qs, Vs, Zs, first, s.Sraw, s.KZ[i]
+            )  # fmt: skip
+    if columns:
+        copy_matrix(s.Snow, U)
+
+
+@inner
 def advance(tree, plant, law, a, b, c, substeps, h, inputs, state, s, start, stop, out):  # type: ignore[no-untyped-def]
     """Roll on from sample `start` to `stop`, recording each sample on the way.
 
@@ -70,114 +166,46 @@ def advance(tree, plant, law, a, b, c, substeps, h, inputs, state, s, start, sto
     (status, sample, velocity)
         DONE, or why not, when, and at which velocity.
     """
-    noise, counts, external = inputs.noise, inputs.counts, inputs.external
-    q, dq, z, ring, at, memory = state.q, state.dq, state.z, state.ring, state.at, state.memory
-    SQ, SV, SZ, SU, SM = state.SQ, state.SV, state.SZ, state.SU, state.SM
-    qs, dqs, zs, Qs, Vs, Zs, now, U = s.qs, s.dqs, s.zs, s.Qs, s.Vs, s.Zs, s.now, s.U
-    kq, kv, kz, KQ, KV, KZ = s.kq, s.kv, s.kz, s.KQ, s.KV, s.KZ
-    stages, nq, dof = len(b), len(q), len(dq)
-    n, m, columns = z.shape[0], z.shape[1], SQ.shape[1]
+    external = inputs.external
+    q, dq, z, memory, SQ, SV, SZ, SM = (
+        state.q, state.dq, state.z, state.memory, state.SQ, state.SV, state.SZ, state.SM
+    )  # fmt: skip
+    qs, dqs, Qs, Vs, kq, kv = s.qs, s.dqs, s.Qs, s.Vs, s.kq, s.kv
+    stages, nq, dof, n, columns = len(b), len(q), len(dq), z.shape[0], SQ.shape[1]
     first, joints = dof - n, nq - n
-    hold, delay = law.hold, law.delay
     implicit = a[0, 0] != 0.0
-    flowing = hold == 0 and m > 0  # continuous controllers' states go with the stages
+    flowing = law.hold == 0 and z.shape[1] > 0  # continuous controllers' states go with the stages
+    U = s.U[first:]
     for k in range(start, stop):
-        record = k - start
         for sub in range(substeps):
-            # ---- a sampled controller looks and decides
-            if hold > 0:
-                if (k * substeps + sub) % hold == 0:
-                    measure(q, law.bias, noise, k, counts, joints, s.measured)
-                    part = sub / substeps
-                    decide(
-                        tree, law, inputs, s, k, part, part, 1.0 / substeps, dq, z, SQ, SV, SZ, s.u
-                    )
-                    next_state(law.A, law.B, law.antiwindup, s.w, z, s.v, s.raw, zs)
-                    if columns and m:
-                        state_tangent(
-                            law.A, law.B, law.antiwindup, s.v, s.raw, SQ, SV, SZ, first, s.Sraw, Zs
-                        )
-                        for j in range(n):
-                            copy_matrix(Zs[j], SZ[j])
-                    copy_matrix(zs, z)
-                    if k == 0 and sub == 0:  # nothing was decided before the start
-                        for i in range(delay + 1):
-                            copy_vector(s.u, ring[i])
-                            copy_matrix(s.Snow, SU[i])
-                at[0] = (at[0] + 1) % (delay + 1)
-                copy_vector(s.u, ring[at[0]])
-                # what was decided `delay` steps ago acts now
-                oldest = (at[0] + 1) % (delay + 1)
-                copy_vector(ring[oldest], now)
-                if columns:
-                    copy_matrix(s.Snow, SU[at[0]])
-                    copy_matrix(SU[oldest], U[first:])
-            # ---- the friction's states, held over the step where they are in its middle
+            begin, span = sub / substeps, 1.0 / substeps
+            if law.hold > 0:
+                look(tree, law, inputs, state, s, k, sub, substeps, U)
+            # the friction's states are held over the step where they are in its middle
             part = 0.5 if k == 0 and sub == 0 else 1.0
             remember(
                 plant.gears, plant.width, plant.rough, plant.elements, s, part * h, q, dq, memory,
                 SQ, SV, SM,
             )  # fmt: skip
-            # ---- the stages of the integrator
             for i in range(stages):
                 part = (sub + c[i]) / substeps
-                copy_vector(q, qs)
-                copy_vector(dq, dqs)
-                if columns:
-                    copy_matrix(SQ, Qs)
-                    copy_matrix(SV, Vs)
-                if flowing:
-                    copy_matrix(z, zs)
-                    for j in range(n):
-                        copy_matrix(SZ[j], Zs[j])
-                for r in range(i):
-                    factor = h * a[i, r]
-                    if factor == 0.0:
-                        continue
-                    add_vector(factor, kq[r], qs)
-                    add_vector(factor, kv[r], dqs)
-                    if columns:
-                        add_matrix(factor, KQ[r], Qs)
-                        add_matrix(factor, KV[r], Vs)
-                    if flowing:
-                        add_matrix(factor, kz[r], zs)
-                        for j in range(n):
-                            add_matrix(factor, KZ[r, j], Zs[j])
-                if hold == 0:
-                    for j in range(n):
-                        s.offset[j] = law.bias[j]
-                        if len(noise):
-                            s.offset[j] += noise[k, j]
-                        s.measured[j] = qs[joints + j] + s.offset[j]
-                    decide(
-                        tree, law, inputs, s, k, part, sub / substeps, 1.0 / substeps, dqs, zs,
-                        Qs, Vs, Zs, now,
-                    )  # fmt: skip
-                    if flowing:
-                        next_state(law.A, law.B, law.antiwindup, s.w, zs, s.v, s.raw, kz[i])
-                        if columns:
-                            state_tangent(
-                                law.A, law.B, law.antiwindup, s.v, s.raw, Qs, Vs, Zs, first,
-                                s.Sraw, KZ[i],
-                            )  # fmt: skip
-                    if columns:
-                        copy_matrix(s.Snow, U[first:])
+                reach(i, a, h, state, s, flowing)
+                if law.hold == 0:
+                    keep_up(tree, law, inputs, s, i, k, part, begin, span, flowing, U)
                 sample = i == 0 and sub == 0
                 if not implicit or sample:
                     # an implicit integrator's sample is where it stands, not its stage
                     if len(external):
-                        interpolate(external, k, sub / substeps if sample else part, s.external)
+                        interpolate(external, k, begin if sample else part, s.external)
                     status, failed = respond(tree, plant, s, qs, dqs, memory, Qs, Vs, SM, kv[i])
                     if status != DONE:
-                        runaway = fastest(dqs)
-                        if runaway >= 0:
-                            return DIVERGED, k, runaway
+                        status, failed = ended(status, failed, dqs)
                         return status, k, failed
                     configuration_rate(qs, dqs, kq[i])
                 if sample:
                     store(
-                        out, record, joints, first, q, dq, kv[0], now, law.bias, noise, k, counts,
-                        SQ, SV, s.X, U,
+                        out, k - start, joints, first, q, dq, kv[0], s.now, law.bias, inputs.noise,
+                        k, inputs.counts, SQ, SV, s.X, s.U,
                     )  # fmt: skip
                 if implicit:
                     if len(external):
@@ -187,25 +215,13 @@ def advance(tree, plant, law, a, b, c, substeps, h, inputs, state, s, start, sto
                         tree, plant, law, s, h * a[i, i], qs, dqs, memory, Qs, Vs, SM, kq[i], kv[i]
                     )
                     if status != DONE:
-                        runaway = fastest(dqs)
-                        if runaway >= 0:
-                            return DIVERGED, k, runaway
+                        status, failed = ended(status, failed, dqs)
                         return status, k, failed
                 if columns:
-                    copy_matrix(Vs, KQ[i])
-                    copy_matrix(s.X, KV[i])
-            # ---- the step
+                    copy_matrix(Vs, s.KQ[i])
+                    copy_matrix(s.X, s.KV[i])
             for r in range(stages):
-                factor = h * b[r]
-                add_vector(factor, kq[r], q)
-                add_vector(factor, kv[r], dq)
-                if columns:
-                    add_matrix(factor, KQ[r], SQ)
-                    add_matrix(factor, KV[r], SV)
-                if flowing:
-                    add_matrix(factor, kz[r], z)
-                    for j in range(n):
-                        add_matrix(factor, KZ[r, j], SZ[j])
+                flow(h * b[r], s, r, q, dq, z, SQ, SV, SZ, flowing)
             failed = settle(q, dq)
             if failed >= 0:
                 return DIVERGED, k, failed

@@ -15,7 +15,8 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
 from dynident.core.text import nearest
-from dynident.dynamics.idim import Attached, Idim, names_of
+from dynident.dynamics.idim import Idim, names_of
+from dynident.dynamics.parameters import Attached
 from dynident.friction.elements import spring
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot

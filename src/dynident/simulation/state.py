@@ -359,6 +359,22 @@ def acceleration(M, tau, applied, external, ddq):  # type: ignore[no-untyped-def
 
 
 @spliced
+def residual(s, ddq, out):  # type: ignore[no-untyped-def]
+    """``s.now + s.external - s.tau - s.M ddq`` into the column `out`; the sum of its squares."""
+    dof, n, M = len(s.M), len(s.now), s.M
+    size = 0.0
+    for i in range(dof):
+        r = s.external[i] - s.tau[i]
+        if i >= dof - n:
+            r += s.now[i - dof + n]
+        for j in range(dof):
+            r -= M[i, j] * ddq[j]
+        out[i, 0] = r
+        size += r * r
+    return size
+
+
+@spliced
 def model_tangent(tree, s, ddq):  # type: ignore[no-untyped-def]
     """After `inverse_terms`: derivatives of the rigid bodies' torque, s.K and s.D."""
     kind, parent, row = tree.kind, tree.parent, tree.row
@@ -448,15 +464,7 @@ def yielded(bearing, plant, s, q, dq, memory, ddq):  # type: ignore[no-untyped-d
         copy_vector(s.bias, s.tau)
         burden(bearing, plant.rotors, s, trial)
         drag(plant, s, q, dq, memory)
-        size = 0.0
-        for i in range(dof):
-            r = s.external[i] - s.tau[i]
-            if i >= dof - n:
-                r += s.now[i - dof + n]
-            for j in range(dof):
-                r -= s.M[i, j] * trial[j]
-            step[i, 0] = r
-            size += r * r
+        size = residual(s, trial, step)
         if size > previous and iteration % HALVINGS:
             # a bend was jumped over: halve the step
             for i in range(dof):

@@ -8,7 +8,7 @@ from dynident.core.errors import InputError, SectionError
 from dynident.core.makers import given_to, maker_section
 from dynident.core.schema import Name, Number, Spec, one_of
 from dynident.core.text import nearest
-from dynident.dynamics.idim import Attached
+from dynident.dynamics.parameters import Attached
 from dynident.friction.elements import ELEMENTS, numbered
 from dynident.robot.model import Robot
 

@@ -12,7 +12,7 @@ from dynident.core.errors import InputError, SectionError
 from dynident.core.makers import given_to, maker_section
 from dynident.core.options import option_section, table
 from dynident.core.schema import File, Name, Spec, one_of
-from dynident.excitation.clearance import OBSTACLES, Obstacle
+from dynident.excitation.obstacles import OBSTACLES, Obstacle
 from dynident.excitation.options import FAMILIES, Shape
 from dynident.excitation.trajectories import Trajectory
 from dynident.results.trajectory import SCHEMA
@@ -25,7 +25,7 @@ class ObstacleKind(Spec):
     Attributes
     ----------
     kind : str
-        Name in `dynident.excitation.clearance.OBSTACLES`.
+        Name in `dynident.excitation.obstacles.OBSTACLES`.
     name : str, optional
     links : tuple of str
         That keep clear of it; all that move by default.

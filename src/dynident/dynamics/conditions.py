@@ -1,0 +1,57 @@
+"""What columns of the regressor depend on beside the motion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dynident.core.arrays import Array
+from dynident.dynamics.equations import Sensor
+from dynident.friction.model import Trace
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What acts on columns beside the motion, along that motion.
+
+    Attributes
+    ----------
+    traces : tuple of Trace, optional
+        States of each of the model's `frictions`, from `Idim.follow`.
+    load : ndarray, shape (samples, drives), optional
+        Torque of the rigid bodies that each of the `gears` bears [Nm or N].
+    temperature : ndarray, shape (samples, drives), optional
+        [deg C]
+    time : ndarray, shape (samples,), optional
+        Since the log began [s].
+    known : ndarray, shape (samples, drives), optional
+        Known torques on the joints of the drives [Nm or N].
+    bend : ndarray, shape (samples, drives), optional
+        Derivative of each drive's friction by its load, where loads are linearised about.
+    wrenches : mapping of Sensor to ndarray, shapes (samples, 3 or 6)
+        What sensors measured of which something is not known, as logged [N, Nm].
+    """
+
+    traces: tuple[Trace, ...] | None = None
+    load: Array | None = None
+    temperature: Array | None = None
+    time: Array | None = None
+    known: Array | None = None
+    bend: Array | None = None
+    wrenches: Mapping[Sensor, Array] = field(default_factory=dict)
+
+    def rows(self, some: slice) -> Conditions:
+        """Those of some of the samples."""
+        traces = self.traces
+        if traces is not None:
+            traces = tuple(Trace(each.z[some], each.by_shape[some]) for each in traces)
+        signals = (self.load, self.temperature, self.time, self.known, self.bend)
+        load, temperature, time, known, bend = (
+            None if each is None else each[some] for each in signals
+        )
+        wrenches = {sensor: wrench[some] for sensor, wrench in self.wrenches.items()}
+        return Conditions(traces, load, temperature, time, known, bend, wrenches)
+
+
+FREE = Conditions()
+"""Of friction that depends on the motion alone."""

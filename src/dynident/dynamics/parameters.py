@@ -1,0 +1,220 @@
+"""Standard parameters, the drives they belong to, and where their columns stand in packed rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.core.arrays import Array, Integers
+from dynident.dynamics.equations import Sensor
+from dynident.friction.model import FrictionModel, Shape
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One standard parameter: a symbol and the number of its joint or link."""
+
+    symbol: str
+    number: int
+    positive: bool = False
+
+    @property
+    def name(self) -> str:
+        """``Izz1``, ``fv4``, ``Iam6``."""
+        return f"{self.symbol}{self.number}"
+
+
+@dataclass(frozen=True)
+class ShapeParameter:
+    """One shape parameter of one drive's friction; `bounds` says where it may be."""
+
+    parameter: Parameter
+    bounds: Shape
+
+    @property
+    def name(self) -> str:
+        """``vs3``, ``vsm6``."""
+        return self.parameter.name
+
+
+@dataclass(frozen=True)
+class Gear:
+    """A drive, and how it turns: with ``turns @ q``.
+
+    Attributes
+    ----------
+    number : int
+        Of its joint.
+    turns : ndarray, shape (n,)
+    coupled : bool
+        Whether it is the motor of a coupled drive; else the joint's own. Symbols of its
+        parameters end in m.
+    drives : bool
+        Whether it is a drive at all, and no cable between two joints.
+    """
+
+    number: int
+    turns: Array
+    coupled: bool
+    drives: bool = True
+
+    def symbol(self, symbol: str) -> str:
+        """That of the drive's own parameter."""
+        return f"{symbol}m" if self.coupled else symbol
+
+
+@dataclass(frozen=True)
+class Attached:
+    """What acts on a joint beside the friction of its drive.
+
+    Attributes
+    ----------
+    joint : int
+        Index of the joint.
+    model : FrictionModel
+        From a maker in `dynident.friction.elements.ELEMENTS`.
+    over : int, optional
+        Index of another joint that it couples: it then acts on what a cable or a belt over both
+        sees, ``q_joint + ratio q_over``.
+    ratio : float
+    """
+
+    joint: int
+    model: FrictionModel
+    over: int | None = None
+    ratio: float = 1.0
+
+    def turns(self, n: int) -> Array:
+        """How what it acts on turns with the joints, shape (n,)."""
+        turns = np.zeros(n)
+        turns[self.joint] = 1.0
+        if self.over is not None:
+            turns[self.over] = self.ratio
+        return turns
+
+
+@dataclass(frozen=True)
+class DriveFriction:
+    """A friction model, or what else acts, on one drive.
+
+    Attributes
+    ----------
+    gear : int
+        Which of the model's `gears`.
+    model : FrictionModel
+    terms : tuple of int
+        Which of its parameters the drive has.
+    shape : slice
+        Its shape parameters among all.
+    """
+
+    gear: int
+    model: FrictionModel
+    terms: tuple[int, ...]
+    shape: slice
+
+
+@dataclass(frozen=True)
+class DriveColumn:
+    """A drive's parameter and how it acts: ``turns * f(turns @ q, turns @ dq)`` on the joints.
+
+    ``gear`` says which of the model's gears, ``friction`` and ``term`` which of its frictions
+    and which of the columns of that; they are None for the rotor inertia, which acts through
+    ``turns @ ddq``. With ``shape`` instead of a term the column is the derivative of the
+    friction by that of its shapes.
+    """
+
+    parameter: Parameter
+    gear: int
+    turns: Array
+    friction: int | None = None
+    term: int | None = None
+    shape: int | None = None
+
+
+@dataclass(frozen=True)
+class SensorParameter(Parameter):
+    """What is not known of a sensor of forces; its number is behind all joints'."""
+
+    @property
+    def name(self) -> str:
+        """``fz0_FL``, ``rx_FL``; of a log of its own ``fz0_FL@sway``."""
+        return self.symbol
+
+
+NOBODYS = Sensor("")
+
+
+@dataclass(frozen=True)
+class SensorColumn(DriveColumn):
+    """Such a parameter and how it acts: through the lever of its contact, and no drive.
+
+    ``axis`` is the component that is biased, or that about which the sensor is ``tilted``.
+    """
+
+    sensor: Sensor = NOBODYS
+    axis: int = 0
+    tilted: bool = False
+
+    @property
+    def unit(self) -> str:
+        """Of the parameter."""
+        return "rad" if self.tilted else "N" if self.axis < 3 else "Nm"
+
+
+@dataclass(frozen=True)
+class PlainColumns:
+    """Drive columns of one kind, of several gears: they take speed or acceleration alone.
+
+    Attributes
+    ----------
+    weights : (float, float, float) or None
+        See `Linear`; None for rotors' inertia, which acts through the acceleration.
+    gears : ndarray of int, shape (k,)
+        Which of the model's `gears` each is of.
+    factors : ndarray, shape (k,)
+        How each acts on its row.
+    slots : ndarray of int, shape (k,)
+        Where each stands.
+    """
+
+    weights: tuple[float, float, float] | None
+    gears: Integers
+    factors: Array
+    slots: Integers
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Where the entries of the chosen columns stand in packed rows.
+
+    Attributes
+    ----------
+    slot : ndarray of int, shape (bodies, longest path, 10)
+        For the regressor kernel.
+    drive : tuple of (column, joint row, slot)
+        For the drive columns.
+    plain : tuple of PlainColumns
+        Those of them that take speed or acceleration alone.
+    special : tuple of (column, joint row, slot)
+        The others.
+    joints : tuple of (slice, ndarray)
+        Per torque row: its slots, and which of the chosen columns they are.
+    width : int
+        Entries a sample.
+    bent : tuple of (torque row, other row, slots, other's slots)
+        Where columns of bodies act on a row through the friction under a load of another's
+        torque, or its own.
+    empty : ndarray of int
+        Slots that bodies reach in no other way.
+    """
+
+    slot: Integers
+    drive: tuple[tuple[DriveColumn, int, int], ...]
+    plain: tuple[PlainColumns, ...]
+    special: tuple[tuple[DriveColumn, int, int], ...]
+    joints: tuple[tuple[slice, Integers], ...]
+    width: int
+    bent: tuple[tuple[int, int, Integers, Integers], ...]
+    empty: Integers

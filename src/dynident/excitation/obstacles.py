@@ -1,0 +1,118 @@
+"""What may stand around a robot, and the shapes that it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.makers import Vector
+
+Shape = Any
+"""A geometry of coal, which has no types."""
+
+
+def box(size: Vector, at: Vector, rpy: Vector = (0.0, 0.0, 0.0)) -> list[tuple[Shape, Any]]:
+    """A box of three lengths [m] with its centre at a place of the base frame, turned [rad]."""
+    import coal
+
+    return [(coal.Box(*three("size", size)), placement(at, rpy))]
+
+
+def sphere(radius: float, at: Vector) -> list[tuple[Shape, Any]]:
+    """A ball [m]."""
+    import coal
+
+    return [(coal.Sphere(radius), placement(at))]
+
+
+def plane(normal: Vector, offset: float = 0.0) -> list[tuple[Shape, Any]]:
+    """All of space where ``normal . x < offset``: a floor, a wall [m]."""
+    import coal
+
+    up = three("normal", normal)
+    length = float(np.linalg.norm(up))
+    if length <= 0.0:
+        raise InputError("obstacle: the normal of a plane is zero")
+    return [(coal.Halfspace(up / length, offset / length), placement((0.0, 0.0, 0.0)))]
+
+
+def room(lower: Vector, upper: Vector) -> list[tuple[Shape, Any]]:
+    """All of space but a box between two corners [m]: what is in it stays in it."""
+    low, high = three("lower", lower), three("upper", upper)
+    if not np.all(low < high):
+        raise InputError("obstacle: a room needs lower below upper")
+    walls = []
+    for k in range(3):
+        e = np.eye(3)[k]
+        walls += plane(e, float(low[k])) + plane(-e, float(-high[k]))
+    return walls
+
+
+def mesh(file: str, at: Vector = (0.0, 0.0, 0.0), rpy: Vector = (0.0, 0.0, 0.0)) -> list[Any]:
+    """The convex hull of a mesh file."""
+    import coal
+
+    if not Path(file).is_file():
+        raise InputError(f"obstacle: there is no mesh {file}")
+    try:
+        hull = coal.MeshLoader().load(str(file), np.ones(3))
+    except (ValueError, RuntimeError) as error:
+        raise InputError(f"obstacle: {file}: {str(error).splitlines()[0]}") from error
+    return [(convex(hull), placement(at, rpy))]
+
+
+OBSTACLES: dict[str, Callable[..., list[tuple[Shape, Any]]]] = {
+    "box": box,
+    "sphere": sphere,
+    "plane": plane,
+    "room": room,
+    "mesh": mesh,
+}
+"""Makers of shapes with their placements in the base frame, by kind."""
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """Something that stands around the robot.
+
+    Attributes
+    ----------
+    name : str
+    shapes : list of (geometry, placement)
+        Made by one of `OBSTACLES`.
+    links : tuple of str
+        That keep clear of it; all that move by default.
+    """
+
+    name: str
+    shapes: list[tuple[Shape, Any]]
+    links: tuple[str, ...] = ()
+
+
+def three(label: str, values: Any) -> Array:
+    """Three finite numbers."""
+    found = np.asarray(values, dtype=float)
+    if found.shape != (3,) or not np.all(np.isfinite(found)):
+        raise InputError(f"obstacle: {label} takes three numbers")
+    return found
+
+
+def placement(at: Any, rpy: Any = (0.0, 0.0, 0.0)) -> Any:
+    """A frame at a place, turned by roll, pitch and yaw."""
+    import pinocchio as pin
+
+    return pin.SE3(pin.rpy.rpyToMatrix(three("rpy", rpy)), three("at", at))
+
+
+def convex(shape: Shape) -> Shape:
+    """The convex hull of a mesh; other shapes as they are."""
+    if type(shape).__name__.startswith("BVHModel"):
+        shape.buildConvexHull(True, "Qt")
+        return shape.convex
+    return shape
