@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from dynident.diagnosis.snapshot import BRIEF, ENOUGH, MOST, THIN, low_passed, s
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.contacts import levers, pulled_by
-from dynident.dynamics.equations import SINGULAR, contact_jacobian, touched
+from dynident.dynamics.equations import SINGULAR, touched
 from dynident.dynamics.parameters import Packing
 from dynident.recording.floating import BaseMotion
 from dynident.regression.generalised import GeneralisedSamples
@@ -39,10 +40,10 @@ class Design:
     rows : tuple of (columns, X)
         Per group: base parameters, and its rows.
     levers : dict of ndarray, shapes (instants, components, dof)
-        Of the measured contacts by name.
+        Of contacts that are measured or in a set, by name.
     untouched : tuple of ndarray, shapes (instants of the set, combinations, equations)
-        Per set of contacts: combinations of the scaled equations on which it does not act, which
-        are the rows of its group; zero where it acts on one more.
+        Per set of contacts: combinations of the equations on which it does not act, orthonormal
+        for scaled ones, which are the rows of its group; zero where it acts on one more.
     count : int
         Rows that say something.
     XX : ndarray, shape (groups, p, p)
@@ -139,6 +140,24 @@ class Scene:
             np.unique(np.concatenate([joints[i][1] for i in acting])) for acting in self.acting
         )
 
+    @cached_property
+    def entries(self) -> tuple[Integers, ...]:
+        """Of each set of contacts: where its rows are packed, one beyond the end for zeros."""
+        found = []
+        for acting, columns in zip(self.acting, self.columns, strict=True):
+            places = np.full((len(acting), len(columns)), self.packing.width)
+            for row, i in zip(places, acting, strict=True):
+                slots, own = self.packing.joints[i]
+                row[np.searchsorted(columns, own)] = np.arange(slots.start, slots.stop)
+            found.append(places)
+        return tuple(found)
+
+    @cached_property
+    def squared(self) -> tuple[Integers, ...]:
+        """Of each group: where products of its columns are in a flat matrix of all."""
+        every = [columns for _, columns in self.packing.joints] + list(self.columns)
+        return tuple((self.base.count * own[:, None] + own).ravel() for own in every)
+
     def moves(self, signals: Signals) -> bool:
         """Whether signals make another regressor than those of the log."""
         told = [name for name in signals if name in MOTION or self.log.observed.sensors]
@@ -168,29 +187,26 @@ class Scene:
             for i, (entries, columns) in enumerate(packing.joints)
         ]
         count = int(np.sum(self.shown))
-        untouched = []
-        for k, (names, acting, columns) in enumerate(
-            zip(self.sets, self.acting, self.columns, strict=True)
-        ):
-            some, scale = self.member == k, self.scale[acting]
-            J = contact_jacobian(idim.tree, self.robot, names, q[some])[:, :, acting]
-            N, combinations = null_spaces(np.swapaxes(J, 1, 2) / scale[:, None])
-            here = packed[some]
-            X = np.zeros((len(N), len(acting), len(columns)))
-            for place, i in enumerate(acting):
-                entries, own = packing.joints[i]
-                X[:, place, np.searchsorted(columns, own)] = here[:, entries] / scale[place]
-            rows.append((columns, (N @ X).reshape(-1, len(columns))))
-            untouched.append(N)
-            count += combinations
-        XX = np.zeros((len(rows), self.base.count, self.base.count))
-        for own_XX, (columns, X) in zip(XX, rows, strict=True):
-            own_XX[np.ix_(columns, columns)] = X.T @ X
         arms = {
             contact.name: levers(idim.tree, self.robot, contact, q)
             for contact in self.robot.contacts
-            if contact.name in self.wrenches
+            if contact.name in (*self.wrenches, *chain(*self.sets))
         }
+        ended = np.hstack([packed, np.zeros((len(q), 1))])
+        untouched = []
+        for k, (names, acting) in enumerate(zip(self.sets, self.acting, strict=True)):
+            some, scale = self.member == k, self.scale[acting, None]
+            J = np.concatenate([arms[name][some][:, :, acting] for name in names], axis=1)
+            N, combinations = null_spaces(np.swapaxes(J, 1, 2) / scale)
+            N /= scale.T
+            X = N @ np.take(ended[some], self.entries[k], axis=1)
+            rows.append((self.columns[k], X.reshape(-1, X.shape[2])))
+            untouched.append(N)
+            count += combinations
+        p = self.base.count
+        XX = np.zeros((len(rows), p, p))
+        for own, (_, X), places in zip(XX.reshape(-1, p * p), rows, self.squared, strict=True):
+            own[places] = (X.T @ X).ravel()
         return Design(tuple(rows), arms, tuple(untouched), count, XX)
 
     @property
@@ -212,7 +228,7 @@ class Scene:
                 tau += pulled_by(design.levers[contact.name], contact, wrench)
         found = [tau[self.shown[:, i], i] for i in range(tau.shape[1])]
         for k, (acting, N) in enumerate(zip(self.acting, design.untouched, strict=True)):
-            y = tau[self.member == k][:, acting] / self.scale[acting]
+            y = tau[self.member == k][:, acting]
             found.append((N @ y[:, :, None]).ravel())
         return found
 

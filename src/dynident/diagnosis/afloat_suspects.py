@@ -17,12 +17,14 @@ from dynident.robot.model import Robot
 
 LATE, ASKEW = 0.02, 0.05
 """Delays and offsets that are tried first [s, rad or m]."""
-FINE, MANY = 100.0, 20
+FINE, MANY = 20.0, 20
 """How much finer these are found, and by how many readings at most."""
 REACH = 2.0
-"""So many times as large and as small is looked at at once."""
+"""How far the first look reaches, in these sizes."""
 CLOSE = 10.0
 """How much finer they are measured at all instants, about what was found at few."""
+LIKELY = 4
+"""Joints whose zeros are measured."""
 LONGEST, WIDEST = 0.25, 0.6
 """Delays and offsets that are believed at most [s, rad or m]."""
 SCALES = {"in kN": 1000.0, "in kgf": 9.81, "1000 times too large": 1e-3}
@@ -133,12 +135,17 @@ def position_signs(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
 def encoder_offsets(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
     """A joint's encoder whose zero is elsewhere: by how much, is fitted."""
     names, n = scene.robot.joint_names, scene.robot.n
-    for j in sorted(bad):
 
-        def shifted(size: float, j: int = j) -> Reading:
-            return lambda s: {**s, "q": s["q"] + size * (np.arange(n) == j)}
+    def shifted(j: int) -> Callable[[float], Reading]:
+        return lambda size: lambda s: {**s, "q": s["q"] + size * (np.arange(n) == j)}
 
-        size = fitted_size(scene, shifted, ASKEW, WIDEST)
+    rough = [
+        (*found, j)
+        for j in sorted(bad)
+        if (found := rough_size(scene, shifted(j), ASKEW, WIDEST)) is not None
+    ]
+    for _, about, j in sorted(rough)[:LIKELY]:
+        size = measured_size(scene, shifted(j), about, ASKEW, WIDEST)
         if size is None:
             continue
         unit = "m" if scene.robot.joints[j].kind == "prismatic" else "rad"
@@ -146,7 +153,7 @@ def encoder_offsets(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
         yield Suspicion(
             "encoder offset",
             f"the zero of {names[j]} is {-size:.3g} {unit} off",
-            shifted(size),
+            shifted(j)(size),
             Mending(offset=offset),
             freedom=1,
         )
@@ -170,7 +177,8 @@ def delays(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
                 **{label: moved(s[label], size * scene.rate) for label in labels},
             }
 
-        size = fitted_size(scene, later, LATE, LONGEST)
+        found = rough_size(scene, later, LATE, LONGEST)
+        size = None if found is None else measured_size(scene, later, found[1], LATE, LONGEST)
         if size is None:
             continue
         word = "later" if size > 0.0 else "earlier"
@@ -322,38 +330,58 @@ def moved(signal: Array, samples: float) -> Array:
     return np.column_stack([np.interp(place + samples, place, column) for column in signal.T])
 
 
-def fitted_size(
+def rough_size(
     scene: Scene, reading: Callable[[float], Reading], size: float, limit: float
-) -> float | None:
-    """The size at which least squares leaves least, by parabolas; None where it leaves no less.
+) -> tuple[float, float] | None:
+    """What least squares leaves at few instants at the best size, and that size; None for no less.
 
-    It is looked for at few instants, and then measured at all.
+    Parameters
+    ----------
+    scene : Scene
+    reading : callable
+        Of a size.
+    size : float
+        That is tried first.
+    limit : float
+        On sizes.
     """
     from scipy.optimize import minimize_scalar  # a quarter of a second that few runs need
 
     brief = scene.brief
 
-    def left(x: float, at: Scene = brief) -> float:
-        return float(at.read(reading(x)(at.signals)).free())
+    def left(x: float) -> float:
+        return float(brief.read(reading(x)(brief.signals)).free())
 
     before, below, above = brief.normal.free(), left(-size), left(size)
     steps, least = lowest(below, before, above)
     if min(least, below, above) > HOPEFUL * before:
         return None
-    centre = at = size * steps
-    for _ in range(round(limit / size)):
-        around = (centre - REACH * size, centre + REACH * size)
-        found = minimize_scalar(
-            left, bounds=around, method="bounded", options={"xatol": size / FINE, "maxiter": MANY}
-        )
-        at = float(found.x)
-        if abs(at - centre) < 0.9 * REACH * size:
-            break
-        centre = at  # it goes on beyond this end
+    centre = size * steps
+    if abs(steps) == REACH:  # on, as long as it falls
+        onwards, here, last = float(np.sign(steps)) * size, left(centre), np.inf
+        while here < last and abs(centre) <= limit:
+            centre, last, here = centre + onwards, here, left(centre + onwards)
+        centre -= onwards
+        if abs(centre) > limit:
+            return None
+    found = minimize_scalar(
+        left, bounds=(centre - size, centre + size), method="bounded",
+        options={"xatol": size / FINE, "maxiter": MANY},
+    )  # fmt: skip
+    return float(found.fun), float(found.x)
+
+
+def measured_size(
+    scene: Scene, reading: Callable[[float], Reading], about: float, size: float, limit: float
+) -> float | None:
+    """The size by all instants, by a parabola about a rough one; None where it leaves no less."""
     step = size / CLOSE
-    below, here, above = (left(x, scene) for x in (at - step, at, at + step))
-    at += step * lowest(below, here, above)[0]
-    return at if abs(at) <= limit and here <= HOPEFUL * scene.normal.free() else None
+    below, here, above = (
+        float(scene.read(reading(x)(scene.signals)).free())
+        for x in (about - step, about, about + step)
+    )
+    found = about + step * lowest(below, here, above)[0]
+    return found if abs(found) <= limit and here <= HOPEFUL * scene.normal.free() else None
 
 
 def lowest(below: float, here: float, above: float) -> tuple[float, float]:
