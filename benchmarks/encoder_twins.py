@@ -22,7 +22,9 @@ import dynident as di
 from dynident.consistency.constraints import Fixed
 from dynident.core.arrays import Array
 from dynident.estimators.closed_loop import Simulation, auxiliary_model
-from dynident.estimators.encoder import Fitting, Unknowns, linearised, loop_columns
+from dynident.estimators.encoder import Fitting, loop_columns
+from dynident.estimators.encoder_errors import linearised
+from dynident.estimators.encoder_unknowns import Unknowns
 from dynident.estimators.estimate import Fitted
 from dynident.simulation.controller import pd
 from dynident.simulation.rollout import rollout

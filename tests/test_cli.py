@@ -28,7 +28,8 @@ from dynident.dynamics.idim import build_idim
 from dynident.results.urdf import urdf_from_robot
 from dynident.robot import load_robot
 from dynident.study import run as facade
-from dynident.study.stored import Document, StoredResult
+from dynident.study.document import Document
+from dynident.study.stored import StoredResult
 from dynident.study.study import read_study
 
 RATE = 500.0

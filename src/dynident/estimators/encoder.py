@@ -8,42 +8,52 @@ bounds, fixed and equal values are constraints like any other, and beliefs are r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator
-from scipy.special import chdtri
 
-from dynident.conic.cones import Cone, Definite, Equal, Positive
+from dynident.conic.cones import Cone
 from dynident.conic.solve import ConeSolution, solve_cone_problem
-from dynident.consistency.constraints import Bounds, Constraint, Fixed, PseudoInertia
-from dynident.consistency.constraints.values import Belief, Tied, listed
-from dynident.consistency.knowledge import Knowledge
+from dynident.consistency.constraints import Constraint
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError, RolloutError
 from dynident.core.options import InPython, Options
 from dynident.core.schema import OneOf
-from dynident.core.text import nearest
-from dynident.dynamics.base import BaseParameters
-from dynident.dynamics.idim import Idim, build_idim
+from dynident.dynamics.idim import build_idim
 from dynident.estimators.closed_loop import Simulation, auxiliary_model, stiffness_warnings
 from dynident.estimators.covariance import ErrorBars, Scores, Spread, named, spread_of
+from dynident.estimators.encoder_errors import (
+    INSTANTS_HZ,
+    Linearised,
+    linearised,
+    scales,
+    shaped_base,
+    stretches,
+)
+from dynident.estimators.encoder_mount import mount_doubts, on_mount
+from dynident.estimators.encoder_unknowns import (
+    UNITS,
+    Admitted,
+    Unknowns,
+    admitted,
+    face_of,
+    held_readings,
+    projected,
+)
 from dynident.estimators.estimate import Estimate, Fitted, Shape
 from dynident.estimators.iteration import explained, nominal_values
 from dynident.recording.filters import DecimationFilter
 from dynident.recording.prepare import Samples
-from dynident.regression.factors import GroupFactor, compress
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import GivenRows, RowGroup, Rows, torque_groups
 from dynident.regression.statistics import residuals
 from dynident.regression.weighted import group_sigma
 from dynident.simulation.controller import QREF
-from dynident.simulation.mount import AXES, known_axes, mounted
-from dynident.simulation.mount import names as mount_names
-from dynident.simulation.plant import mean_inertia
-from dynident.simulation.rollout import START_KINDS, LoopColumn, sensitive_rollout
+from dynident.simulation.mount import AXES, known_axes
+from dynident.simulation.rollout import LoopColumn
 
 ITERATIONS = 60
 CONVERGED, SEEN = 1e-4, 0.1
@@ -53,12 +63,6 @@ STALLED = 1e-6
 UNSEEN = 0.01
 """Decrease below which it is, too: a tenth of a standard deviation, squared."""
 DAMPING, LARGEST_DAMPING = 1e-2, 1e8
-INSTANTS_HZ = 200.0
-"""Positions are fitted at about this rate: their errors are smooth."""
-LONGEST_DELAY = 0.1
-"""Of targets, unless a constraint says otherwise [s]."""
-SMALLEST = 1e-6
-"""Rotor inertias and friction that have to be positive are at least so large, in SI units."""
 START = 1e-2
 """Drives' parameters that have to be positive start from so much at least, in SI units."""
 MOST_STARTS = 60
@@ -69,17 +73,6 @@ EVEN, UNEVEN = "coulomb-viscous", 0.6
 joint's error that the latter has to leave to be named."""
 START_DELAY = 1.0
 """Of the targets, where the iterations start [samples]."""
-
-UNITS = {"delay": "s", "bias": "rad", "gain": "Nm per unit"}
-"""Of what is fitted of the loop."""
-MOUNT_HZ = (2.0, 4.0, 7.0, 12.0, 20.0)
-"""Natural frequencies of a mount that fits are started from."""
-MOUNT_DAMPING, MOUNT_INERTIA = 0.1, 0.5
-"""Its damping ratio there, and inertia of base and stand as a share of the robot's."""
-MOUNT_RIGID_HZ, MOUNT_HEAVY = 60.0, 20.0
-"""Stands that are stiffer or heavier than these are rigid, by the robot's own inertia."""
-MOUNT_LEVEL = 0.95
-"""Of the test that a mount gives way at all."""
 
 
 def joined(kinds: object) -> object:
@@ -127,157 +120,6 @@ class Fitting(Options):
     ] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class Unknowns:
-    """What is fitted: drives' parameters, shapes of their friction, then the loop's.
-
-    Attributes
-    ----------
-    idim : Idim
-    own : tuple of LoopColumn
-    unit : ndarray, shape (unknowns,)
-        By which the cone problem scales them.
-    first : int
-        The first standard parameter: the first link's, or where links are fixed the first drive's.
-    runs : int
-        Runs whose start is fitted, too: nobody asks for it, but what a reading of it errs would
-        pass for friction.
-    """
-
-    idim: Idim
-    own: tuple[LoopColumn, ...]
-    unit: Array
-    first: int
-    runs: int
-
-    @property
-    def columns(self) -> range:
-        """Of the model, as rollouts are differentiated by them."""
-        idim = self.idim
-        return range(self.first, len(idim.parameters) + len(idim.shape))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """``Ia1``, ``vs3``, ``bias2``, ``delay``."""
-        idim = self.idim
-        return (
-            *idim.names[self.first :],
-            *(shape.name for shape in idim.shape_parameters),
-            *(f"{each.kind}{each.joint + 1}" if each.kind in ("gain", "bias") else each.kind
-              for each in self.own),
-            *(f"{kind} {r + 1} of {name}" for r in range(self.runs)
-              for kind in START_KINDS for name in self.idim.robot.joint_names),
-        )  # fmt: skip
-
-    @property
-    def units(self) -> tuple[str, ...]:
-        """As far as they are known: those of the loop."""
-        plain = len(self.columns)
-        return ("",) * plain + tuple(UNITS.get(each.kind, "") for each in self.own)
-
-    @property
-    def asked(self) -> int:
-        """How many are asked for: all but the starts, which come last."""
-        return len(self.columns) + len(self.own)
-
-    def starts(self, x: Array) -> Array:
-        """What encoders read there and speeds, shape (runs, 2, n) [rad or m, a second]."""
-        return x[self.asked :].reshape(self.runs, 2, self.idim.robot.n)
-
-    @property
-    def linear(self) -> int:
-        """How many are standard parameters."""
-        return len(self.idim.parameters) - self.first
-
-    def expanded(self, given: str | Sequence[str]) -> tuple[str, ...]:
-        """Names, of which a symbol stands for that of every joint.
-
-        Raises
-        ------
-        InputError
-        """
-        found: list[str] = []
-        for name in listed(given):  # type: ignore[arg-type]
-            every = [n for n in self.names if n.rstrip("0123456789") == name]
-            if name in self.names:
-                every = [name]
-            if not every:
-                raise InputError(f"{name!r} is not fitted{nearest(name, self.names)}")
-            found += every
-        return tuple(found)
-
-    def row(self, name: str) -> Array:
-        """The row that gives a parameter from the scaled unknowns."""
-        k = self.names.index(name)
-        return np.asarray(self.unit[k] * (np.arange(len(self.unit)) == k), dtype=float)
-
-    @property
-    def links(self) -> tuple[str, ...]:
-        """Names of the bodies."""
-        return self.idim.robot.links
-
-    def link(self, name: str) -> int:
-        """Index of a body by its link's name.
-
-        Raises
-        ------
-        InputError
-        """
-        if name not in self.links:
-            raise InputError(f"constraint: {name!r} is no link{nearest(name, self.links)}")
-        return self.links.index(name)
-
-    def body(self, link: int) -> Array:
-        """``phi = body @ x``: a body's 10 inertial parameters, shape (10, unknowns)."""
-        out = np.zeros((10, len(self.unit)))
-        span = np.arange(10 * link, 10 * link + 10)
-        out[np.arange(10), span] = self.unit[span]
-        return out
-
-    def mass(self, link: int) -> float:
-        """Unit of a body's mass [kg]."""
-        return max(float(self.idim.robot.nominal[link, 0]), 1e-3)
-
-    def theta(self, x: Array) -> Array:
-        """Standard parameters; the links are those of the file."""
-        theta = self.idim.nominal.copy()
-        theta[self.first :] = x[: self.linear]
-        return theta
-
-    def shaped(self, x: Array) -> Idim:
-        """The model at its shapes."""
-        values = x[self.linear : len(self.columns)]
-        return self.idim.shaped(values) if len(values) else self.idim
-
-    def tuned(self, x: Array, simulation: Simulation) -> Simulation:
-        """The loop as it is fitted, and as it was where it is not."""
-        plain = slice(len(self.columns), self.asked)
-        return simulation.told(dict(zip(self.names[plain], x[plain].tolist(), strict=True)))
-
-
-@dataclass(frozen=True, eq=False)
-class Admitted:
-    """What the unknowns may be.
-
-    Attributes
-    ----------
-    cones : tuple of Cone
-        On scaled unknowns.
-    rows, target : ndarray, shapes (beliefs, unknowns) and (beliefs,)
-        ``rows @ x - target`` in standard deviations, of unscaled ones.
-    words : str
-    """
-
-    cones: tuple[Cone, ...]
-    rows: Array
-    target: Array
-    words: str
-
-    def penalty(self, x: Array) -> float:
-        """What beliefs add to the criterion."""
-        return float(np.sum((self.rows @ x - self.target) ** 2))
-
-
 def fits_drives(problem: Problem, fitting: Fitting) -> bool:
     """Whether links are fixed, or nearly so, and the drives fitted."""
     if fitting.links is not None:
@@ -316,7 +158,8 @@ def drives_output_error(
     if fitting.mount:
         rigid = found
         axes = tuple(fitting.mount.split(","))
-        unknowns, fitting, x = on_mount(problem, simulation, unknowns, fitting, axes, found.x)
+        unknowns, bounds, x = on_mount(problem, simulation, unknowns, axes, found.x)
+        fitting = replace(fitting, constraints=(*fitting.constraints, *bounds))
         found, free, unknowns = settled(problem, simulation, unknowns, fitting, x)
         doubts = mount_doubts(rigid.here, found.here, axes)
     refuse_chatter(problem, simulation, unknowns, found.x)
@@ -353,70 +196,6 @@ def settled(
     history = np.vstack([near.history, found.history[1:]])
     rollouts = near.rollouts + found.rollouts
     return replace(found, history=history, rollouts=rollouts), free, unknowns
-
-
-def on_mount(
-    problem: Problem,
-    simulation: Simulation,
-    unknowns: Unknowns,
-    fitting: Fitting,
-    axes: tuple[str, ...],
-    x: Array,
-) -> tuple[Unknowns, Fitting, Array]:
-    """The unknowns with those of a mount, what bounds these, and what leaves the least errors.
-
-    Raises
-    ------
-    ComputationError
-        When the robot cannot be simulated on any such mount.
-    """
-    k, carried = unknowns.asked, mounted(problem.idim, axes)
-    log = problem.samples[0]
-    robot = np.hstack([np.zeros((1, len(axes))), log.q[:1]])
-    bodies = carried.idim.join(carried.idim.robot.nominal)
-    inertia = mean_inertia(carried.idim, bodies, robot)[: len(axes)]
-    mine = tuple(LoopColumn(name) for name in mount_names(axes))
-    whole = (1.0 + MOUNT_INERTIA) * inertia
-    fastest = 2.0 * np.pi * MOUNT_RIGID_HZ
-    most = np.column_stack([MOUNT_HEAVY * inertia, 2.0 * fastest * whole, fastest**2 * whole])
-    bounds = [
-        Bounds((c.kind,), upper=float(high)) for c, high in zip(mine, most.ravel(), strict=True)
-    ]
-    wider = replace(unknowns, own=(*unknowns.own, *mine), unit=np.ones(len(x) + len(mine)))
-    best, least = None, np.inf
-    for hertz in MOUNT_HZ:
-        speed = 2.0 * np.pi * hertz
-        values = np.column_stack([
-            MOUNT_INERTIA * inertia, 2.0 * MOUNT_DAMPING * speed * whole, speed**2 * whole,
-        ])  # fmt: skip
-        start = np.concatenate([x[:k], values.ravel(), x[k:]])
-        try:
-            here = linearised(problem, simulation, wider, start)
-        except RolloutError:
-            continue
-        left = float(np.sum(np.log(here.rms())))
-        if left < least:
-            best, least = start, left
-    if best is None:
-        raise ComputationError(f"the robot cannot be simulated on a mount of {', '.join(axes)}")
-    return wider, replace(fitting, constraints=(*fitting.constraints, *bounds)), best
-
-
-def mount_doubts(rigid: Linearised, soft: Linearised, axes: Sequence[str]) -> tuple[str, ...]:
-    """What speaks against a mount: errors that fall no further than by chance.
-
-    The likelihood ratio of errors that count as many as are independent.
-    """
-    rows = np.array([group.rows for group in rigid.factors]) / rigid.memory
-    ratio = float(np.sum(rows * np.log(rigid.squares() / soft.squares())))
-    added = len(mount_names(axes))
-    if ratio > chdtri(added, 1.0 - MOUNT_LEVEL):
-        return ()
-    before, after = (float(np.sqrt(np.mean(each.rms() ** 2))) for each in (rigid, soft))
-    return (
-        f"no compliance of the mount is visible: with it the errors are {1e3 * after:.4g} mrad, "
-        f"without it {1e3 * before:.4g}",
-    )
 
 
 def refuse_loop(problem: Problem, simulation: Simulation) -> None:
@@ -489,193 +268,6 @@ def starts_of(problem: Problem, simulation: Simulation) -> Array:
     if len(found) * n > MOST_STARTS:
         return np.zeros((0, 2, n))
     return np.array(found).reshape(-1, 2, n)
-
-
-def held_readings(unknowns: Unknowns, x: Array) -> tuple[Cone, ...]:
-    """What the encoders read at the starts as it is."""
-    if not unknowns.runs:
-        return ()
-    first, n = unknowns.asked, unknowns.idim.robot.n
-    places = [first + 2 * n * run + j for run in range(unknowns.runs) for j in range(n)]
-    names = tuple(unknowns.names[k] for k in places)
-    return (Equal(names, np.eye(len(x))[places], (x / unknowns.unit)[places]),)
-
-
-def admitted(unknowns: Unknowns, constraints: Sequence[Constraint]) -> Admitted:
-    """What can be, and what is known beside.
-
-    Drives are positive, shapes within their ranges, links that are fitted consistent and about
-    the file's, delays short.
-
-    Raises
-    ------
-    InputError
-        For constraints of other kinds, and names of what is not fitted.
-    """
-    idim, names = unknowns.idim, unknowns.names
-    every: list[Constraint] = [Bounds((p.name,), lower=SMALLEST) for p in idim.drives if p.positive]
-    every += [Bounds((s.name,), s.bounds.lower, s.bounds.upper) for s in idim.shape_parameters]
-    every += [
-        Bounds((name,), lower=SMALLEST)
-        for name, each in zip(names[len(unknowns.columns) :], unknowns.own, strict=False)
-        if each.kind not in ("bias", "delay")
-    ]
-    bounded = {
-        name
-        for c in constraints
-        if isinstance(c, Bounds) and c.upper is not None
-        for name in unknowns.expanded(c.parameters)
-    }
-    if "delay" in names:
-        upper = None if "delay" in bounded else LONGEST_DELAY
-        every.append(Bounds(("delay",), lower=0.0, upper=upper))
-    rows, target, words = [], [], []
-    for constraint in constraints:
-        if not isinstance(constraint, Bounds | Fixed | Tied | Belief):
-            if unknowns.first:
-                raise InputError(
-                    f"links are fixed, so that {type(constraint).__name__} has nothing to say; "
-                    "take links = 'prior', or bounds, fixed, tied and belief on drives"
-                )
-            every.append(constraint)
-            continue
-        chosen = unknowns.expanded(constraint.parameters)
-        if isinstance(constraint, Belief):
-            for name in chosen:
-                rows.append((np.array(names) == name) / constraint.std)
-                target.append(constraint.value / constraint.std)
-            words.append(
-                f"{', '.join(listed(constraint.parameters))} = {constraint.value:g} "
-                f"+- {constraint.std:g}"
-            )
-        else:
-            every.append(replace(constraint, parameters=chosen))
-    count = len(names)
-    beliefs = np.array(rows, dtype=float).reshape(-1, count)
-    aims = np.array(target, dtype=float)
-    if not unknowns.first:
-        every += [PseudoInertia()]
-        prior = Knowledge().of(idim.robot)
-        own, aim = prior.rows(len(idim.parameters))
-        beliefs = np.vstack([np.pad(own, ((0, 0), (0, count - own.shape[1]))), beliefs])
-        aims = np.concatenate([aim, aims])
-        words.insert(0, prior.words)
-    cones = [cone for constraint in every for cone in constraint.cones(unknowns)]  # type: ignore[arg-type]
-    return Admitted(tuple(cones), beliefs, aims, "; ".join(words))
-
-
-def projected(free: Admitted, x: Array) -> Array:
-    """The admitted point that is nearest to x."""
-    return solve_cone_problem(np.eye(len(x)), x, free.cones).x
-
-
-@dataclass(frozen=True, eq=False)
-class Linearised:
-    """Simulated positions about x: per joint the factor of ``[Psi | e]``, and the errors' size.
-
-    Attributes
-    ----------
-    factors : tuple of GroupFactor
-    memory : float
-        How many errors are worth one: ``(1 + r) / (1 - r)``, r being the mean correlation of
-        neighbours.
-    """
-
-    factors: tuple[GroupFactor, ...]
-    memory: float
-
-    def squares(self) -> Array:
-        """Sum of each joint's squared errors."""
-        return np.array([np.sum(group.factor[:, -1] ** 2) for group in self.factors])
-
-    def rms(self) -> Array:
-        """Of each joint's errors."""
-        rms = np.sqrt(self.squares() / np.array([max(1, g.rows) for g in self.factors]))
-        return np.asarray(np.maximum(rms, 1e-9 * max(float(rms.max()), 1e-300)))
-
-    def sigma(self) -> Array:
-        """What weighs the errors: as if they were as many as are independent."""
-        return np.asarray(self.rms() * np.sqrt(self.memory))
-
-    def system(self, sigma: Array) -> Array:
-        """Rows ``[A | b]`` of the step, weighted."""
-        return np.vstack([g.factor / s for g, s in zip(self.factors, sigma, strict=True)])
-
-
-def scales(here: Linearised, free: Admitted) -> Array:
-    """Steps that move positions by about their errors, or as far as is believed."""
-    A = np.vstack([here.system(here.sigma())[:, :-1], free.rows])
-    norms = np.linalg.norm(A, axis=0)
-    return np.asarray(1.0 / np.maximum(norms, 1e-6 * max(float(norms.max()), 1e-300)))
-
-
-def stretches(
-    problem: Problem, simulation: Simulation, unknowns: Unknowns, x: Array
-) -> Iterator[tuple[int, np.ndarray, Array, Array]]:
-    """Log, samples, derivatives and errors of the encoders' readings, stretch by stretch.
-
-    Raises
-    ------
-    RolloutError
-    """
-    tuned = unknowns.tuned(x, simulation)
-    auxiliary = auxiliary_model(
-        Problem.of(shaped_base(problem, unknowns, x), problem.samples), tuned
-    )
-    theta, first, n = unknowns.theta(x), len(unknowns.columns), problem.robot.n
-    biases = [(c.joint, first + k) for k, c in enumerate(unknowns.own) if c.kind == "bias"]
-    starts, run = unknowns.starts(x), 0
-    begin = [LoopColumn(kind, j) for kind in START_KINDS for j in range(n)] if len(starts) else []
-    own = (*unknowns.own, *begin)
-    for index, loops in enumerate(auxiliary.loops):
-        log = problem.samples[index]
-        step = max(1, round(log.rate / INSTANTS_HZ))
-        for start, _, loop in loops:
-            begun = replace(loop, q0=starts[run, 0], dq0=starts[run, 1]) if len(starts) else loop
-            place = unknowns.asked + 2 * n * run
-            for part in sensitive_rollout(begun, theta, unknowns.columns, ("q",), own):
-                a = start + part.start
-                sample = np.arange(a, a + len(part.motion.q))
-                kept = sample % step == 0
-                found = part.by_q[kept]
-                by = np.zeros((*found.shape[:2], len(x)))
-                by[:, :, : unknowns.asked] = found[:, :, : unknowns.asked]
-                if len(starts):
-                    by[:, :, place : place + 2 * n] = found[:, :, unknowns.asked :]
-                for joint, column in biases:
-                    by[:, joint, column] += 1.0
-                error = log.measured[sample[kept]] - part.motion.measured[kept]
-                yield index, sample[kept], by, error
-            run += 1
-
-
-def shaped_base(problem: Problem, unknowns: Unknowns, x: Array) -> BaseParameters:
-    """The problem's base parameters with the friction's shapes at x."""
-    return replace(problem.base, idim=unknowns.shaped(x))
-
-
-def linearised(
-    problem: Problem, simulation: Simulation, unknowns: Unknowns, x: Array
-) -> Linearised:
-    """One rollout of all logs with its sensitivities.
-
-    Raises
-    ------
-    RolloutError
-    """
-    n, count = problem.robot.n, len(x) + 1
-    errors: list[Array] = []
-
-    def blocks() -> Iterator[tuple[Array, ...]]:
-        for _, _, by, error in stretches(problem, simulation, unknowns, x):
-            errors.append(error)
-            yield tuple(np.column_stack([by[:, j], error[:, j]]) for j in range(n))
-
-    factors = compress(blocks(), problem.robot.joint_names, [count] * n)
-    e = np.vstack(errors)
-    r = np.sum(e[1:] * e[:-1], axis=0) / np.maximum(np.sum(e**2, axis=0), 1e-300)
-    mean = min(max(float(np.mean(r)), 0.0), 0.999)
-    return Linearised(factors, (1.0 + mean) / (1.0 - mean))
 
 
 @dataclass(frozen=True, eq=False)
@@ -824,18 +416,7 @@ def concluded(
     """Error bars on the face of the active constraints, and all that a result has."""
     x, base = found.x, shaped_base(problem, unknowns, found.x)
     count, weights, sigma = len(x), found.here.sigma(), found.here.rms()
-    lists: list[list[Rows]] = [[] for _ in problem.samples]
-    for index, sample, by, error in stretches(problem, simulation, unknowns, x):
-        X = tuple(by[:, j] for j in range(problem.robot.n))
-        y = tuple(error[:, j] + X[j] @ x for j in range(problem.robot.n))
-        lists[index].append(Rows(X, y, (sample,) * problem.robot.n))
-    groups = tuple(
-        RowGroup(g.name, "m" if g.unit == "N" else "rad") for g in torque_groups(problem.robot)
-    )
-    # a base of so many columns: what rows are about is all that covariances ask of it
-    about = replace(base, kept=np.arange(count), K=np.zeros((count, len(base.dropped))))
-    samples = tuple(every_instant(log) for log in problem.samples)
-    rows = Regression(about, samples, GivenRows(groups, tuple(map(tuple, lists)), count))
+    rows = position_rows(problem, simulation, unknowns, x)
     errors = residuals(rows, x)
     faces, held = face_of(free.cones, found.solution, count)
     A = np.vstack([found.here.system(weights)[:, :-1], free.rows]) * unknowns.unit
@@ -891,37 +472,25 @@ def concluded(
     )
 
 
+def position_rows(
+    problem: Problem, simulation: Simulation, unknowns: Unknowns, x: Array
+) -> Regression:
+    """The readings of the encoders as rows about the unknowns, linearised about x."""
+    n, count, base = problem.robot.n, len(x), shaped_base(problem, unknowns, x)
+    lists: list[list[Rows]] = [[] for _ in problem.samples]
+    for index, sample, by, error in stretches(problem, simulation, unknowns, x):
+        X = tuple(by[:, j] for j in range(n))
+        y = tuple(error[:, j] + X[j] @ x for j in range(n))
+        lists[index].append(Rows(X, y, (sample,) * n))
+    groups = tuple(
+        RowGroup(g.name, "m" if g.unit == "N" else "rad") for g in torque_groups(problem.robot)
+    )
+    # a base of so many columns: what rows are about is all that covariances ask of it
+    about = replace(base, kept=np.arange(count), K=np.zeros((count, len(base.dropped))))
+    samples = tuple(every_instant(log) for log in problem.samples)
+    return Regression(about, samples, GivenRows(groups, tuple(map(tuple, lists)), count))
+
+
 def every_instant(log: Samples) -> Samples:
     """The same log with a row at every sample, as far as covariances ask."""
     return replace(log, filters=(DecimationFilter.design(log.rate, log.rate),) * len(log.filters))
-
-
-def face_of(
-    cones: Sequence[Cone], solution: ConeSolution, count: int
-) -> tuple[Array, tuple[str, ...]]:
-    """Directions that the active constraints leave, and the names of those that hold back.
-
-    Returns
-    -------
-    ndarray, shape (count, free directions)
-        Orthonormal, of scaled unknowns.
-    tuple of str
-    """
-    rows, held = [np.zeros((0, count))], []
-    for cone, face in zip(cones, solution.faces, strict=True):
-        if isinstance(cone, Equal):
-            rows.append(cone.G)
-        elif isinstance(cone, Definite):
-            # moves along the null directions of the matrix are held
-            pairs = [(u, v) for k, u in enumerate(face.T) for v in face.T[: k + 1]]
-            rows += [np.einsum("kij,i,j->k", cone.basis, u, v)[None] for u, v in pairs]
-            held += [cone.name] * bool(pairs)
-        elif isinstance(cone, Positive):
-            rows.append(cone.G[face])
-            held += [name for name, active in zip(cone.name, face, strict=True) if active]
-    normals = np.vstack(rows)
-    if not len(normals):
-        return np.eye(count), ()
-    _, s, vt = np.linalg.svd(normals)
-    rank = int(np.sum(s > 1e-9 * max(float(s.max()), 1e-300)))
-    return vt[rank:].T, tuple(held)

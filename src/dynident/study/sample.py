@@ -18,7 +18,7 @@ from dynident.core.errors import InputError
 from dynident.core.options import chosen
 from dynident.dynamics.base import BaseParameters
 from dynident.estimators.closed_loop import with_law
-from dynident.estimators.encoder import Unknowns, admitted
+from dynident.estimators.encoder_unknowns import Unknowns, admitted
 from dynident.regression.problem import Problem
 from dynident.results.draws import Calibration, Draws, certified
 from dynident.results.identification import Identification

@@ -6,10 +6,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
 
 from dynident.api import held_out_figures
 from dynident.consistency.knowledge import Knowledge
@@ -17,11 +15,12 @@ from dynident.consistency.nearest import nearest_to_base
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com, inertia_matrix, smallest_eigenvalue
-from dynident.core.schema import Name, Number, validated
+from dynident.core.schema import validated
 from dynident.diagnosis.standing import check_bearing
 from dynident.dynamics.base import BaseParameters, observed_base
-from dynident.dynamics.equations import PLAIN, Observed, Sensor
-from dynident.dynamics.idim import Idim, SensorParameter
+from dynident.dynamics.equations import PLAIN
+from dynident.dynamics.idim import Idim
+from dynident.dynamics.parameters import SensorParameter
 from dynident.dynamics.whole import Model
 from dynident.estimators import TORQUE_FREE
 from dynident.estimators.closed_loop import Simulation, lacks_torque, with_law
@@ -35,127 +34,14 @@ from dynident.results.repair import moved_words
 from dynident.results.result import ValidationFigures
 from dynident.results.terms import joint_terms, simulable
 from dynident.results.urdf import standard_urdf
-from dynident.robot.model import Equations
+from dynident.study.document import Document
 from dynident.study.loop import build_simulation
 from dynident.study.study import LogSection, Study, study_idim, study_robot, study_samples
 
-Finite = Annotated[Number, Field(gt=-1e30, lt=1e30)]
-"""A number whose squares and products are finite too."""
 ROUNDING = 1e-9
 """Consistency that the way to the centre of mass and back may cost."""
-
-
 AGREEMENT = 1e-6
 """By which parameters that are stored twice may differ, as a share of their terms."""
-
-
-class Part(BaseModel):
-    """A part of result.json; what other parts there are is left aside."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class StoredParameter(Part):
-    """A base parameter."""
-
-    name: Name
-    value: Finite
-    std: Finite | None = None
-    regrouping: str
-
-
-class StoredShape(Part):
-    """A parameter that the torque is not linear in."""
-
-    name: Name
-    value: Finite
-
-
-class StoredSensor(Part):
-    """What was estimated of a sensor of forces."""
-
-    name: Name
-    value: Finite
-
-
-class StoredLink(Part):
-    """A link's inertial parameters about its centre of mass, in its joint frame."""
-
-    link: Name
-    mass: Finite
-    com: tuple[Finite, Finite, Finite]
-    inertia_com: tuple[Finite, Finite, Finite, Finite, Finite, Finite]
-
-
-class StoredJoint(Part):
-    """A joint's rotor inertia and friction."""
-
-    name: Name
-    Ia: Finite | None = None
-    Iam: Finite | None = None
-    friction: dict[str, Finite | None]
-
-    def values(self) -> dict[str, float]:
-        """What is known of the drive, by symbol."""
-        every = {"Ia": self.Ia, "Iam": self.Iam, **self.friction}
-        return {symbol: value for symbol, value in every.items() if value is not None}
-
-
-class StoredObserved(Part):
-    """What a kind of log could show."""
-
-    equations: Equations
-    still: bool
-    locked: tuple[tuple[int, Finite], ...]
-    free: tuple[tuple[Name, ...], ...]
-    sensors: tuple[tuple[Name, str], ...] = ()
-
-    def observed(self) -> Observed:
-        """As the model has it."""
-        sensors = tuple(Sensor(*each) for each in self.sensors)
-        return Observed(self.equations, self.still, self.locked, self.free, sensors)
-
-
-class StoredLoop(Part):
-    """How the loop was simulated."""
-
-    width: tuple[Finite, ...] | Name | None = None
-
-
-class StoredSettings(Part):
-    """What shaped the result."""
-
-    study: dict[str, Any]
-    observed: tuple[StoredObserved, ...] = ()
-    sigma: tuple[Finite, ...] | None = None
-    lowpass_hz: Annotated[Number, Field(gt=0.0)]
-    score: Literal["all", "moving"] = "all"
-    simulation: StoredLoop = StoredLoop()
-
-
-class StoredFree(Part):
-    """Errors of free simulations of one log."""
-
-    use: Name
-    horizon_s: Finite | None
-    rms_mrad: dict[str, Finite]
-
-
-class Document(Part):
-    """What other commands need of a result.json."""
-
-    method: Name
-    settings: StoredSettings
-    covariance_matrix: tuple[tuple[Finite, ...], ...] | None = None
-    fitted_covariance: tuple[tuple[Finite, ...], ...] | None = None
-    prior_weight: Finite | None = None
-    parameters: tuple[StoredParameter, ...]
-    shape: tuple[StoredShape, ...] = ()
-    sensors: tuple[StoredSensor, ...] = ()
-    fitted: tuple[StoredShape, ...] = ()
-    free_simulation: tuple[StoredFree, ...] = ()
-    standard: tuple[StoredLink, ...] | None
-    joints: tuple[StoredJoint, ...]
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
-import select
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -27,45 +22,18 @@ from dynident.estimators.tracker import Alarm, Event, Known, Tracker, Tracking
 from dynident.recording.causal import CausalFilter
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import BANDWIDTH, TORQUE_FACTOR, prepare
-from dynident.recording.read import Layout, layout_of
-from dynident.recording.readers.table import Table, column_label
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.regression.weighted import weighted_solution
 from dynident.robot.model import Robot
 from dynident.study.stored import StoredResult, relocated
+from dynident.study.stream import Lines, Sample, Stopped, TextStream, open_text, recorded
 from dynident.study.study import LogSection, Study, study_idim, study_recording, study_robot
 
 SCHEMA = "dynident.track/1"
 STANDARD_INPUT = "standard input"
-HEAD = 32
-"""Rows of a stream by whose stamps its rate is told."""
-WAIT = 0.1
-"""Between two looks at a file that grows [s]."""
 GAP = 1.5
 """Periods between two stamps from which samples are missing."""
-BLOCK = 1 << 16
-
-Stopped = Callable[[], bool]
-"""Whether the run has been asked to end."""
-
-
-class Sample(NamedTuple):
-    """One sample of a stream.
-
-    Attributes
-    ----------
-    time : float
-        [s]
-    values : ndarray, shape (4 n,)
-        ``[q | dq | ddq | tau]``; NaN where the stream has no derivatives.
-    fresh : bool
-        Whether a new run of the log begins with it.
-    """
-
-    time: float
-    values: Array
-    fresh: bool
 
 
 class Row(NamedTuple):
@@ -316,224 +284,6 @@ def read_state(path: Path) -> tuple[Kept, int] | None:
     return kept, int(counts[0])
 
 
-# sources
-
-
-def recorded(recording: Recording, measured: bool) -> Iterator[Sample]:
-    """The samples of a log that was read as a whole, before any filter.
-
-    Raises
-    ------
-    InputError
-        When velocities are to be the log's own, and it has none.
-    """
-    n = recording.q.shape[1]
-    values = np.zeros(4 * n)
-    if measured and (recording.dq is None or recording.ddq is None):
-        raise InputError(
-            f"{recording.name}: derivatives = 'measured' of a stream needs both dq and ddq"
-        )
-    for start, stop in recording.segments:
-        for k in range(start, stop):
-            values[:n], values[3 * n :] = recording.q[k], recording.tau[k]
-            if measured and recording.dq is not None and recording.ddq is not None:
-                values[n : 2 * n], values[2 * n : 3 * n] = recording.dq[k], recording.ddq[k]
-            yield Sample(k / recording.rate, values, k == start)
-
-
-class Lines:
-    """Lines of a file, of one that grows or of a pipe, until it ends or the run is stopped.
-
-    Parameters
-    ----------
-    file : binary file
-    name : str
-    grows : bool
-        Wait for more at the end of a file.
-    stopped : callable
-    """
-
-    def __init__(self, file: IO[bytes], name: str, grows: bool, stopped: Stopped) -> None:
-        self.name, self.number = name, 0
-        self._file, self._grows, self._stopped = file, grows, stopped
-
-    def __iter__(self) -> Iterator[str]:
-        """Whole lines; `number` counts them from 1.
-
-        Raises
-        ------
-        InputError
-            When the stream ends in the middle of a line, or is no text.
-        """
-        handle, rest = self._file.fileno(), b""
-        while not self._stopped():
-            if not self._grows and not select.select([handle], [], [], WAIT)[0]:
-                continue
-            block = os.read(handle, BLOCK)
-            if not block:
-                if self._grows:
-                    time.sleep(WAIT)
-                    continue
-                if rest.strip():
-                    raise InputError(
-                        f"{self.name}, line {self.number + 1}: stops in the middle of the line"
-                    )
-                return
-            *whole, rest = (rest + block).split(b"\n")
-            for line in whole:
-                self.number += 1
-                try:
-                    yield line.decode("utf-8-sig" if self.number == 1 else "utf-8").strip("\r")
-                except UnicodeDecodeError as error:
-                    raise InputError(
-                        f"{self.name}, line {self.number}: is not UTF-8 text"
-                    ) from error
-                if self._stopped():
-                    return
-
-
-@dataclass
-class TextStream:
-    """Samples of delimited text with a header, or of JSON lines, as they come.
-
-    Parameters
-    ----------
-    lines : Lines
-    setting : Setting
-    rate : float or None
-        [Hz]; told from the stamps of the first rows without.
-    taken : int
-        Samples before the first of them, of a stream that goes on.
-    """
-
-    lines: Lines
-    setting: Setting
-    rate: float | None
-    taken: int = 0
-
-    def samples(self) -> Iterator[Sample]:
-        """One after another; the rate is known from the first of them on.
-
-        Raises
-        ------
-        InputError
-            With the line and the column.
-        """
-        rows = self._rows()
-        head: list[tuple[float | None, Array]] = []
-        for row in rows:
-            head.append(row)
-            if self.rate is not None or len(head) == HEAD:
-                break
-        if self.rate is None:
-            stamps = [at for at, _ in head]
-            if None in stamps or len(head) < 2:
-                raise InputError(
-                    f"{self.lines.name}: has no time column, or only one row; give --rate"
-                )
-            self.rate = (len(head) - 1) / float(np.diff([stamps[0], stamps[-1]])[0])
-        for count, (at, values) in enumerate(chain(head, rows), self.taken):
-            yield Sample(count / self.rate if at is None else at, values, False)
-
-    def _rows(self) -> Iterator[tuple[float | None, Array]]:
-        layout: Layout | None = None
-        names: tuple[str, ...] | None = None
-        delimiter: str | None = ","
-        last: float | None = None
-        n = self.setting.robot.n
-        for line in self.lines:
-            text = line.strip()
-            if not text or text[0] in "#%":
-                continue
-            place = f"{self.lines.name}, line {self.lines.number}"
-            if text[0] == "{":
-                named = self._json(text, place)
-                if layout is None:
-                    names = tuple(named)
-                    layout = self._layout(names)
-                if names is None or set(named) != set(names):
-                    raise InputError(f"{place}: has other keys than the first line")
-                numbers = [named[name] for name in names]
-            else:
-                if layout is None:
-                    delimiter = next((mark for mark in ";\t," if mark in text), None)
-                    cells = [cell.strip().strip('"') for cell in text.split(delimiter)]
-                    head = not all(is_number(cell) for cell in cells)
-                    names = tuple(cells) if head else tuple(str(k + 1) for k in range(len(cells)))
-                    layout = self._layout(names if head else None, len(cells))
-                    if head:
-                        continue
-                numbers = self._cells(text, delimiter, names or (), place)
-            values = np.array(numbers)
-            bad = np.flatnonzero(~np.isfinite(values))
-            if len(bad):
-                where = column_label(names, int(bad[0]))
-                raise InputError(f"{place}, {where}: {values[bad[0]]} is not a finite number")
-            signals = layout.signals(values[None, :])
-            at = float(signals["time"][0, 0]) if "time" in signals else None
-            if at is not None and last is not None and at <= last:
-                raise InputError(f"{place}: time goes from {last:.9g} s to {at:.9g} s")
-            last = at
-            sample = np.zeros(4 * n)
-            parts = ("q", "dq", "ddq", "tau")
-            for k, signal in enumerate(parts):
-                if signal in signals:
-                    sample[k * n : (k + 1) * n] = signals[signal][0]
-            yield at, sample
-
-    def _layout(self, names: tuple[str, ...] | None, columns: int | None = None) -> Layout:
-        width = len(names) if names is not None else columns or 0
-        table = Table(Path(self.lines.name), names, np.zeros((1, width)))
-        section = self.setting.section
-        if section is None:
-            return layout_of(table, self.setting.robot)
-        return layout_of(table, self.setting.robot, section.columns, section.units, section.side)
-
-    def _cells(
-        self, text: str, delimiter: str | None, names: tuple[str, ...], place: str
-    ) -> list[float]:
-        cells = text.split(delimiter)
-        if len(cells) != len(names):
-            raise InputError(f"{place}: has {len(cells)} columns where the first has {len(names)}")
-        numbers = []
-        for k, cell in enumerate(cells):
-            try:
-                numbers.append(float(cell))
-            except ValueError as error:
-                what = f"{cell.strip()!r} is not a number" if cell.strip() else "is empty"
-                raise InputError(f"{place}, {column_label(names, k)}: {what}") from error
-        return numbers
-
-    def _json(self, text: str, place: str) -> dict[str, float]:
-        """Numbers by column; a list holds those of all joints."""
-        try:
-            found = json.loads(text)
-            joints = self.setting.robot.joint_names
-            named: dict[str, float] = {}
-            for key, value in found.items():
-                if isinstance(value, list):
-                    if len(value) != len(joints):
-                        raise InputError(
-                            f"{place}: {key} has {len(value)} values for {len(joints)} joints"
-                        )
-                    pairs = zip(joints, value, strict=True)
-                    named |= {f"{key}_{joint}": float(each) for joint, each in pairs}
-                else:
-                    named[key] = float(value)
-        except (ValueError, TypeError, RecursionError) as error:
-            raise InputError(f"{place}: is not a JSON object of numbers") from error
-        return named
-
-
-def is_number(cell: str) -> bool:
-    """Whether a cell is one."""
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
 def log_sigma(setting: Setting, recording: Recording) -> Array:
     """Sigma of each joint, of least squares on a whole log."""
     # sigma is that of single samples, also where a batch would average periods
@@ -603,7 +353,7 @@ def track(
                 stream = opened = open_text(name)
             if rate is None and section is not None:
                 rate = section.rate
-            text = TextStream(Lines(stream, name, follow, stopped), setting, rate)
+            text = TextStream(Lines(stream, name, follow, stopped), setting.robot, section, rate)
             samples = text.samples()
         else:
             whole = whole_log(setting, source, rate)
@@ -633,21 +383,6 @@ def track(
     if follower is None:
         raise InputError(f"{text.lines.name if text else source}: has no samples")
     return follower
-
-
-def open_text(name: str) -> IO[bytes]:
-    """A file of text to be followed.
-
-    Raises
-    ------
-    InputError
-    """
-    if "," in name:
-        raise InputError(f"{name}: only one file can be followed while it grows")
-    try:
-        return open(name, "rb", buffering=0)
-    except OSError as error:
-        raise InputError(f"{name}: cannot be read ({error.strerror})") from error
 
 
 def whole_log(setting: Setting, source: str | None, rate: float | None) -> Recording:

@@ -1,0 +1,287 @@
+"""What is fitted to encoders alone, and what it may be: drives, links and the loop behind a log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dynident.conic.cones import Cone, Definite, Equal, Positive
+from dynident.conic.solve import ConeSolution, solve_cone_problem
+from dynident.consistency.constraints import Bounds, Constraint, Fixed, PseudoInertia
+from dynident.consistency.constraints.values import Belief, Tied, listed
+from dynident.consistency.knowledge import Knowledge
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.text import nearest
+from dynident.dynamics.idim import Idim
+from dynident.estimators.closed_loop import Simulation
+from dynident.simulation.rollout import START_KINDS, LoopColumn
+
+LONGEST_DELAY = 0.1
+"""Of targets, unless a constraint says otherwise [s]."""
+SMALLEST = 1e-6
+"""Rotor inertias and friction that have to be positive are at least so large, in SI units."""
+UNITS = {"delay": "s", "bias": "rad", "gain": "Nm per unit"}
+"""Of what is fitted of the loop."""
+
+
+@dataclass(frozen=True, eq=False)
+class Unknowns:
+    """What is fitted: drives' parameters, shapes of their friction, then the loop's.
+
+    Attributes
+    ----------
+    idim : Idim
+    own : tuple of LoopColumn
+    unit : ndarray, shape (unknowns,)
+        By which the cone problem scales them.
+    first : int
+        The first standard parameter: the first link's, or where links are fixed the first drive's.
+    runs : int
+        Runs whose start is fitted, too: nobody asks for it, but what a reading of it errs would
+        pass for friction.
+    """
+
+    idim: Idim
+    own: tuple[LoopColumn, ...]
+    unit: Array
+    first: int
+    runs: int
+
+    @property
+    def columns(self) -> range:
+        """Of the model, as rollouts are differentiated by them."""
+        idim = self.idim
+        return range(self.first, len(idim.parameters) + len(idim.shape))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """``Ia1``, ``vs3``, ``bias2``, ``delay``."""
+        idim = self.idim
+        return (
+            *idim.names[self.first :],
+            *(shape.name for shape in idim.shape_parameters),
+            *(f"{each.kind}{each.joint + 1}" if each.kind in ("gain", "bias") else each.kind
+              for each in self.own),
+            *(f"{kind} {r + 1} of {name}" for r in range(self.runs)
+              for kind in START_KINDS for name in self.idim.robot.joint_names),
+        )  # fmt: skip
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """As far as they are known: those of the loop."""
+        plain = len(self.columns)
+        return ("",) * plain + tuple(UNITS.get(each.kind, "") for each in self.own)
+
+    @property
+    def asked(self) -> int:
+        """How many are asked for: all but the starts, which come last."""
+        return len(self.columns) + len(self.own)
+
+    def starts(self, x: Array) -> Array:
+        """What encoders read there and speeds, shape (runs, 2, n) [rad or m, a second]."""
+        return x[self.asked :].reshape(self.runs, 2, self.idim.robot.n)
+
+    @property
+    def linear(self) -> int:
+        """How many are standard parameters."""
+        return len(self.idim.parameters) - self.first
+
+    def expanded(self, given: str | Sequence[str]) -> tuple[str, ...]:
+        """Names, of which a symbol stands for that of every joint.
+
+        Raises
+        ------
+        InputError
+        """
+        found: list[str] = []
+        for name in listed(given):  # type: ignore[arg-type]
+            every = [n for n in self.names if n.rstrip("0123456789") == name]
+            if name in self.names:
+                every = [name]
+            if not every:
+                raise InputError(f"{name!r} is not fitted{nearest(name, self.names)}")
+            found += every
+        return tuple(found)
+
+    def row(self, name: str) -> Array:
+        """The row that gives a parameter from the scaled unknowns."""
+        k = self.names.index(name)
+        return np.asarray(self.unit[k] * (np.arange(len(self.unit)) == k), dtype=float)
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """Names of the bodies."""
+        return self.idim.robot.links
+
+    def link(self, name: str) -> int:
+        """Index of a body by its link's name.
+
+        Raises
+        ------
+        InputError
+        """
+        if name not in self.links:
+            raise InputError(f"constraint: {name!r} is no link{nearest(name, self.links)}")
+        return self.links.index(name)
+
+    def body(self, link: int) -> Array:
+        """``phi = body @ x``: a body's 10 inertial parameters, shape (10, unknowns)."""
+        out = np.zeros((10, len(self.unit)))
+        span = np.arange(10 * link, 10 * link + 10)
+        out[np.arange(10), span] = self.unit[span]
+        return out
+
+    def mass(self, link: int) -> float:
+        """Unit of a body's mass [kg]."""
+        return max(float(self.idim.robot.nominal[link, 0]), 1e-3)
+
+    def theta(self, x: Array) -> Array:
+        """Standard parameters; the links are those of the file."""
+        theta = self.idim.nominal.copy()
+        theta[self.first :] = x[: self.linear]
+        return theta
+
+    def shaped(self, x: Array) -> Idim:
+        """The model at its shapes."""
+        values = x[self.linear : len(self.columns)]
+        return self.idim.shaped(values) if len(values) else self.idim
+
+    def tuned(self, x: Array, simulation: Simulation) -> Simulation:
+        """The loop as it is fitted, and as it was where it is not."""
+        plain = slice(len(self.columns), self.asked)
+        return simulation.told(dict(zip(self.names[plain], x[plain].tolist(), strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class Admitted:
+    """What the unknowns may be.
+
+    Attributes
+    ----------
+    cones : tuple of Cone
+        On scaled unknowns.
+    rows, target : ndarray, shapes (beliefs, unknowns) and (beliefs,)
+        ``rows @ x - target`` in standard deviations, of unscaled ones.
+    words : str
+    """
+
+    cones: tuple[Cone, ...]
+    rows: Array
+    target: Array
+    words: str
+
+    def penalty(self, x: Array) -> float:
+        """What beliefs add to the criterion."""
+        return float(np.sum((self.rows @ x - self.target) ** 2))
+
+
+def admitted(unknowns: Unknowns, constraints: Sequence[Constraint]) -> Admitted:
+    """What can be, and what is known beside.
+
+    Drives are positive, shapes within their ranges, links that are fitted consistent and about
+    the file's, delays short.
+
+    Raises
+    ------
+    InputError
+        For constraints of other kinds, and names of what is not fitted.
+    """
+    idim, names = unknowns.idim, unknowns.names
+    every: list[Constraint] = [Bounds((p.name,), lower=SMALLEST) for p in idim.drives if p.positive]
+    every += [Bounds((s.name,), s.bounds.lower, s.bounds.upper) for s in idim.shape_parameters]
+    every += [
+        Bounds((name,), lower=SMALLEST)
+        for name, each in zip(names[len(unknowns.columns) :], unknowns.own, strict=False)
+        if each.kind not in ("bias", "delay")
+    ]
+    bounded = {
+        name
+        for c in constraints
+        if isinstance(c, Bounds) and c.upper is not None
+        for name in unknowns.expanded(c.parameters)
+    }
+    if "delay" in names:
+        upper = None if "delay" in bounded else LONGEST_DELAY
+        every.append(Bounds(("delay",), lower=0.0, upper=upper))
+    rows, target, words = [], [], []
+    for constraint in constraints:
+        if not isinstance(constraint, Bounds | Fixed | Tied | Belief):
+            if unknowns.first:
+                raise InputError(
+                    f"links are fixed, so that {type(constraint).__name__} has nothing to say; "
+                    "take links = 'prior', or bounds, fixed, tied and belief on drives"
+                )
+            every.append(constraint)
+            continue
+        chosen = unknowns.expanded(constraint.parameters)
+        if isinstance(constraint, Belief):
+            for name in chosen:
+                rows.append((np.array(names) == name) / constraint.std)
+                target.append(constraint.value / constraint.std)
+            words.append(
+                f"{', '.join(listed(constraint.parameters))} = {constraint.value:g} "
+                f"+- {constraint.std:g}"
+            )
+        else:
+            every.append(replace(constraint, parameters=chosen))
+    count = len(names)
+    beliefs = np.array(rows, dtype=float).reshape(-1, count)
+    aims = np.array(target, dtype=float)
+    if not unknowns.first:
+        every += [PseudoInertia()]
+        prior = Knowledge().of(idim.robot)
+        own, aim = prior.rows(len(idim.parameters))
+        beliefs = np.vstack([np.pad(own, ((0, 0), (0, count - own.shape[1]))), beliefs])
+        aims = np.concatenate([aim, aims])
+        words.insert(0, prior.words)
+    cones = [cone for constraint in every for cone in constraint.cones(unknowns)]  # type: ignore[arg-type]
+    return Admitted(tuple(cones), beliefs, aims, "; ".join(words))
+
+
+def projected(free: Admitted, x: Array) -> Array:
+    """The admitted point that is nearest to x."""
+    return solve_cone_problem(np.eye(len(x)), x, free.cones).x
+
+
+def held_readings(unknowns: Unknowns, x: Array) -> tuple[Cone, ...]:
+    """What the encoders read at the starts as it is."""
+    if not unknowns.runs:
+        return ()
+    first, n = unknowns.asked, unknowns.idim.robot.n
+    places = [first + 2 * n * run + j for run in range(unknowns.runs) for j in range(n)]
+    names = tuple(unknowns.names[k] for k in places)
+    return (Equal(names, np.eye(len(x))[places], (x / unknowns.unit)[places]),)
+
+
+def face_of(
+    cones: Sequence[Cone], solution: ConeSolution, count: int
+) -> tuple[Array, tuple[str, ...]]:
+    """Directions that the active constraints leave, and the names of those that hold back.
+
+    Returns
+    -------
+    ndarray, shape (count, free directions)
+        Orthonormal, of scaled unknowns.
+    tuple of str
+    """
+    rows, held = [np.zeros((0, count))], []
+    for cone, face in zip(cones, solution.faces, strict=True):
+        if isinstance(cone, Equal):
+            rows.append(cone.G)
+        elif isinstance(cone, Definite):
+            # moves along the null directions of the matrix are held
+            pairs = [(u, v) for k, u in enumerate(face.T) for v in face.T[: k + 1]]
+            rows += [np.einsum("kij,i,j->k", cone.basis, u, v)[None] for u, v in pairs]
+            held += [cone.name] * bool(pairs)
+        elif isinstance(cone, Positive):
+            rows.append(cone.G[face])
+            held += [name for name, active in zip(cone.name, face, strict=True) if active]
+    normals = np.vstack(rows)
+    if not len(normals):
+        return np.eye(count), ()
+    _, s, vt = np.linalg.svd(normals)
+    rank = int(np.sum(s > 1e-9 * max(float(s.max()), 1e-300)))
+    return vt[rank:].T, tuple(held)
