@@ -24,7 +24,9 @@ from dynident.cli import run
 
 TOP = Path(__file__).parents[1]
 DOCS = TOP / "docs"
-PAGES = sorted(p for p in DOCS.rglob("*.md") if not {"_build", "figures"} & set(p.parts))
+PAGES = sorted(
+    p for p in DOCS.rglob("*.md") if not {"_build", "figures"} & set(p.relative_to(DOCS).parts)
+)
 TEXTS = [TOP / "README.md", TOP / "CHANGELOG.md", *PAGES]
 
 FENCE = re.compile(
