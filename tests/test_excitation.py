@@ -553,13 +553,24 @@ def test_the_answer_depends_on_the_seed_alone():
     assert np.abs(plain(1).trajectory.C - first.trajectory.C).max() > 1e-3
 
 
-def test_each_criterion_is_best_at_its_own(monkeypatch):
-    kinds = ("d", "a", "e", "column-condition")
-    found = {kind: excite(ROBOT, criterion=kind, **{**QUICK, "iterations": 100}) for kind in kinds}
-    for kind, own in found.items():
-        task = own.design.task
-        others = [task.value(each.trajectory) for name, each in found.items() if name != kind]
-        assert own.design.value <= min(others) + 0.02
+def searched(task, trajectory):
+    """Where the barrier method leads from a trajectory inside of all limits."""
+    program = program_of(task, task.limits, task.family.grid(task.step))
+    z = minimise(program, trajectory.C.ravel(), 60).z
+    return Trajectory(task.family, z.reshape(trajectory.C.shape))
+
+
+def test_every_criterion_is_searched_by_its_own_measure():
+    """Which valley a search ends in is chance; that it goes down by its own measure is not."""
+    task = plain().design.task
+    program = program_of(task, task.limits, task.family.grid(task.step))
+    begun = Trajectory(task.family, random_start(task, program, np.random.default_rng(0)))
+    for kind in ("d", "a", "e", "column-condition"):
+        own = replace(task, criterion=kind)
+        assert own.value(searched(own, begun)) < own.value(begun) - 1.0, kind
+    # what is best by one measure is not by another
+    own, other = replace(task, criterion="a"), plain().trajectory
+    assert own.value(searched(own, other)) < own.value(other) - 0.02
 
 
 def test_wanted_parameters_become_better_known():
