@@ -436,6 +436,7 @@ def without_known(
     return base_parameters(bare), tuple(read)
 
 
+@one_thread
 def validate(
     result: Identification, log: Recording | Samples, *, lowpass_hz: float | None = None
 ) -> tuple[FitFigure, ...]:

@@ -7,6 +7,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.friction.kernel import BY_SPEED, BY_STATE, VALUE
 from dynident.friction.model import FrictionModel, Linear, Shape
+from dynident.regression.covariance import advance
 from dynident.simulation.controller import Controller, pd
 from dynident.simulation.plant import Element, mean_inertia
 from dynident.simulation.reference import Reference, bang_bang
@@ -164,11 +165,9 @@ def disturbance(rms: Array, reference: Reference, cutoff: float, seed: int) -> A
     samples = len(reference.q)
     a = np.exp(-2.0 * np.pi * cutoff / reference.rate)
     white = np.random.default_rng(seed).standard_normal((samples, len(rms)))
-    out = np.empty_like(white)
-    out[0] = white[0]
-    for k in range(1, samples):
-        out[k] = a * out[k - 1] + np.sqrt(1.0 - a * a) * white[k]
-    return np.asarray(out * rms)
+    white[1:] *= np.sqrt(1.0 - a * a)
+    advance(np.array([a]), np.arange(samples), 1, white)
+    return np.asarray(white * rms)
 
 
 def stribeck_law(at, shape, z, out):  # type: ignore[no-untyped-def]

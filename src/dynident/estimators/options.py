@@ -15,6 +15,7 @@ from dynident.core.errors import InputError
 from dynident.core.options import Option, chosen, table
 from dynident.core.progress import Progress, silent
 from dynident.core.text import nearest
+from dynident.core.threads import one_thread
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.estimate import Estimate
@@ -94,6 +95,7 @@ def in_effect(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+@one_thread
 def estimate(
     problem: Problem, method: str, progress: Progress = silent, /, **options: Any
 ) -> Estimate:

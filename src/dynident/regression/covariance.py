@@ -179,9 +179,9 @@ def summed(
 def accumulate(
     total: Array, place: Integers, columns: Integers, rows: Array, errors: Array
 ) -> None:
-    """Add the products of rows and errors where they belong."""
-    for t in range(len(place)):
-        for e in range(errors.shape[1]):
+    """Add the products of rows and errors where they belong, one error's sums after another's."""
+    for e in range(errors.shape[1]):
+        for t in range(len(place)):
             for c in range(len(columns)):
                 total[e, place[t], columns[c]] += rows[t, c] * errors[t, e]
 

@@ -11,6 +11,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, RolloutError
 from dynident.core.text import nearest
+from dynident.core.threads import one_thread
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.closed_loop import Simulation, auxiliary_model, with_law
@@ -110,6 +111,7 @@ def overall(rms: Array) -> float:
     return float(np.sqrt(np.mean(rms**2)))
 
 
+@one_thread
 def replay(stored: StoredResult, files: Sequence[str], engine: str = OURS) -> Replay:
     """Simulate a stored result under a log's law in an engine, and in ours.
 

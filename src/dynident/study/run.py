@@ -7,6 +7,7 @@ from dataclasses import replace
 from dynident.api import EVERY_METHOD, identify
 from dynident.core.options import table
 from dynident.core.progress import Progress, Stopwatch, silent
+from dynident.core.threads import one_thread
 from dynident.estimators import TORQUE_FREE
 from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.options import SIMULATION, check_options, names_of
@@ -19,6 +20,7 @@ from dynident.study.loop import build_simulation
 from dynident.study.study import Study, anywhere, study_robot, study_samples
 
 
+@one_thread
 def run_study(study: Study, progress: Progress = silent) -> Identification:
     """Run a study from its files to the result.
 

@@ -18,6 +18,7 @@ remarks    what the run shows, in sentences
 from __future__ import annotations
 
 from dynident.core.progress import Progress, silent
+from dynident.core.threads import one_thread
 from dynident_papers.ardiani2024.estimated import Results, estimate_all
 from dynident_papers.ardiani2024.remarks import all_remarks
 from dynident_papers.ardiani2024.scenario3 import Third, estimate_third
@@ -25,6 +26,7 @@ from dynident_papers.ardiani2024.tables import all_tables
 from dynident_papers.report import Reproduction
 
 
+@one_thread
 def run(progress: Progress = silent, reduced: bool = False, timed: bool = False) -> Reproduction:
     """Repeat the paper's experiment on the TX40 twin.
 

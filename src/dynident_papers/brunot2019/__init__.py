@@ -16,12 +16,14 @@ remarks   what the run shows, in sentences
 from __future__ import annotations
 
 from dynident.core.progress import Progress, silent
+from dynident.core.threads import one_thread
 from dynident_papers.brunot2019.estimated import Results, estimate_all
 from dynident_papers.brunot2019.remarks import all_remarks
 from dynident_papers.brunot2019.tables import all_tables
 from dynident_papers.report import Reproduction
 
 
+@one_thread
 def run(progress: Progress = silent, reduced: bool = False) -> Reproduction:
     """Repeat the paper's experiment on the TX40 twin.
 

@@ -16,6 +16,7 @@ tables    the tables
 from __future__ import annotations
 
 from dynident.core.progress import Progress, silent
+from dynident.core.threads import one_thread
 from dynident_papers.published import ZHANG_MODELS
 from dynident_papers.report import Reproduction
 from dynident_papers.zhang2018.estimated import Results, estimate_all
@@ -23,6 +24,7 @@ from dynident_papers.zhang2018.instance import METHOD, MODELS
 from dynident_papers.zhang2018.tables import all_tables
 
 
+@one_thread
 def run(progress: Progress = silent, reduced: bool = False) -> Reproduction:
     """Repeat the survey's simulation on a stand-in of its arm.
 
