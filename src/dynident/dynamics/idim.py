@@ -8,8 +8,9 @@ then the drives' rotor inertia and friction. Packed rows hold only the entries o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +45,11 @@ from dynident.robot.model import WRENCH, Robot
 ROTOR = "Ia"
 STRETCH = 4096
 """Samples whose torque is computed at a time."""
+LASTING = (
+    *("tree", "gears", "frictions", "linear_columns", "sensor_columns", "plain_columns"),
+    *("special_columns", "needs", "loaded", "levers", "bearing", "turning", "_packings"),
+)
+"""What is known of a model at whatever values of its shapes, and need not be found again."""
 
 
 @dataclass(frozen=True)
@@ -121,12 +127,21 @@ class Idim:
 
     def shaped(self, values: Sequence[float] | Array) -> Idim:
         """The same model at other values of the `shape_parameters`."""
-        return replace(self, shape=tuple(float(value) for value in values))
+        return self._at(shape=tuple(float(value) for value in values))
+
+    def _at(self, **values: Any) -> Idim:
+        """With other `shape`, `about`, `free` or `limits`, and what lasts as it is known."""
+        found = object.__new__(type(self))
+        found.__dict__.update({each.name: getattr(self, each.name) for each in fields(self)})
+        found.__dict__.update({k: self.__dict__[k] for k in LASTING if k in self.__dict__})
+        found.__dict__.update(values)
+        found.__post_init__()
+        return found
 
     def linearised(self, theta: Array) -> Idim:
         """The model with its shapes as parameters, about a full set (with shapes or without)."""
         model, plain = self.settled(theta)
-        return replace(model, about=tuple(plain.tolist()), free=bool(model.shape) or self.loaded)
+        return model._at(about=tuple(plain.tolist()), free=bool(model.shape) or self.loaded)
 
     def settled(self, theta: Array) -> tuple[Idim, Array]:
         """The model at the shapes of a full set, and that set without them.
@@ -139,7 +154,7 @@ class Idim:
         if len(theta) > len(plain):
             bounds = [(each.bounds.lower, each.bounds.upper) for each in self.shape_parameters]
             shape = tuple(np.clip(theta[self.plain :], *np.transpose(bounds)).tolist())
-        return replace(self, shape=shape, about=tuple(plain.tolist()), free=False), plain
+        return self._at(shape=shape, about=tuple(plain.tolist()), free=False), plain
 
     def limited(self, limits: Sequence[tuple[float, float]]) -> Idim:
         """The same model with narrower bounds of its shapes, and these within them."""
@@ -147,7 +162,7 @@ class Idim:
             min(max(value, low), high)
             for value, (low, high) in zip(self.shape, limits, strict=True)
         ]
-        return replace(self, shape=tuple(shape), limits=tuple(limits))
+        return self._at(shape=tuple(shape), limits=tuple(limits))
 
     @property
     def plain(self) -> int:
@@ -449,8 +464,19 @@ class Idim:
         columns : sequence of int
             Indices into `parameters`, in the order that the caller counts them.
         """
+        key = self.free, tuple(int(c) for c in columns)
+        if key not in self._packings:
+            self._packings[key] = self._packed(key[1])
+        return self._packings[key]
+
+    @cached_property
+    def _packings(self) -> dict[tuple[bool, tuple[int, ...]], Packing]:
+        """Those that have been asked for, with the shapes as parameters and without."""
+        return {}
+
+    def _packed(self, columns: tuple[int, ...]) -> Packing:
         tree = self.tree
-        position = {int(c): k for k, c in enumerate(columns)}
+        position = {c: k for k, c in enumerate(columns)}
         entries: list[list[tuple[int, tuple[int, ...]]]] = [[] for _ in range(tree.dof)]
         for b in range(tree.bodies):
             for k in range(tree.path_length[b]):
