@@ -35,6 +35,17 @@ def frozen(values: npt.ArrayLike) -> Array:
     return array
 
 
+def readable(*arrays: npt.ArrayLike) -> tuple[Array, ...]:
+    """C-ordered floats that are read alone: the one kind of array that kernels are compiled for.
+
+    A compiled function is compiled anew for every other kind: strided, Fortran's, writable.
+    """
+    found = tuple(np.ascontiguousarray(values, dtype=float).view() for values in arrays)
+    for array in found:
+        array.setflags(write=False)
+    return found
+
+
 FOLD = 64
 """Rows that are taken side by side: processors compare long rows faster than many short ones."""
 

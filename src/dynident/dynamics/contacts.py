@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynident.core.arrays import Array, Integers
+from dynident.core.arrays import Array, Integers, readable
 from dynident.core.jit import jit
 from dynident.dynamics.kinematics import (
     base_motion,
@@ -43,7 +43,14 @@ class FrameMotion(NamedTuple):
 @jit
 def frame_kernel(tree, quaternion, place, position, trigonometry, chain, F, d, J, turn, origin):  # type: ignore[no-untyped-def]
     """Jacobian of the frame (F, d) on the last body of a chain: see `frame_motion`."""
-    bodies = len(tree.kind)
+    kind, row, axis, rotation, translation = (
+        tree.kind,
+        tree.row,
+        tree.axis,
+        tree.rotation,
+        tree.translation,
+    )
+    bodies = len(kind)
     floating = quaternion.shape[1] == 4
     R = np.empty((bodies, 3, 3))
     p = np.empty((bodies, 3))
@@ -64,7 +71,7 @@ def frame_kernel(tree, quaternion, place, position, trigonometry, chain, F, d, J
                 W[i, j] = 1.0 if i == j else 0.0
         for c in range(len(chain)):
             b = chain[c]
-            if tree.kind[b] == 2:
+            if kind[b] == 2:
                 base_rotation(quaternion, t, R)
                 for i in range(3):
                     o[i] = place[t, i]
@@ -74,9 +81,8 @@ def frame_kernel(tree, quaternion, place, position, trigonometry, chain, F, d, J
                         W[i, j] = R[0, i, j]
                 continue
             j = b - 1 if floating else b
-            joint_placement(
-                tree, b, trigonometry[t, 0, j], trigonometry[t, 1, j], position[t, j], R, p
-            )
+            s, v = trigonometry[t, 0, j], trigonometry[t, 1, j]
+            joint_placement(b, kind[b], rotation, translation, axis, s, v, position[t, j], R, p)
             for i in range(3):
                 for k in range(3):
                     o[i] += W[i, k] * p[b, k]
@@ -90,12 +96,11 @@ def frame_kernel(tree, quaternion, place, position, trigonometry, chain, F, d, J
                 for i in range(3):
                     sa[k, i] = R[b, 0, i] * x + R[b, 1, i] * y + R[b, 2, i] * z
                     sl[k, i] = R[b, 0, i] * u + R[b, 1, i] * v + R[b, 2, i] * w
-            row = tree.row[b]
             for i in range(3):
-                if tree.kind[b] == 0:
-                    sa[row, i] = tree.axis[b, i]
+                if kind[b] == 0:
+                    sa[row[b], i] = axis[b, i]
                 else:
-                    sl[row, i] = tree.axis[b, i]
+                    sl[row[b], i] = axis[b, i]
         for k in range(columns):
             x, y, z = sa[k, 0], sa[k, 1], sa[k, 2]
             u = sl[k, 0] + y * d[2] - z * d[1]
@@ -142,18 +147,9 @@ def frame_motion(
         np.empty((samples, 6, tree.dof)), np.empty((samples, 3, 3)), np.empty((samples, 3))
     )
     quaternion, position, trigonometry = joint_functions(q, floating)
-    place = np.ascontiguousarray(q[:, :3] if floating else q[:, :0], dtype=float)
-    frame_kernel(
-        tree,
-        quaternion,
-        place,
-        position,
-        trigonometry,
-        chain_to(tree, body),
-        np.array(rotation, dtype=float),
-        np.array(translation, dtype=float),
-        *found,
-    )
+    (place,) = readable(q[:, :3] if floating else q[:, :0])
+    chain, seat = chain_to(tree, body), readable(rotation, translation)
+    frame_kernel(tree, quaternion, place, position, trigonometry, chain, *seat, *found)
     return found
 
 
@@ -215,7 +211,9 @@ def tilts(J: Array, contact: Contact, wrench: Array) -> Array:
 @jit
 def carried_kernel(tree, quaternion, position, trigonometry, dq, ddq, chain, out):  # type: ignore[no-untyped-def]
     """Motion of the last body of a chain: see `carried`."""
-    bodies = len(tree.kind)
+    kind, parent, row, axis, g = tree.kind, tree.parent, tree.row, tree.axis, tree.gravity
+    rotation, translation = tree.rotation, tree.translation
+    bodies = len(kind)
     floating = quaternion.shape[1] == 4
     R = np.empty((bodies, 3, 3))
     p = np.empty((bodies, 3))
@@ -226,29 +224,15 @@ def carried_kernel(tree, quaternion, position, trigonometry, dq, ddq, chain, out
     for t in range(len(position)):
         for c in range(len(chain)):
             b = chain[c]
-            if tree.kind[b] == 2:
+            if kind[b] == 2:
                 base_rotation(quaternion, t, R)
-                base_motion(tree, t, dq, ddq, R, w, al, a)
+                base_motion(t, g, dq, ddq, R, w, al, a)
                 continue
             j = b - 1 if floating else b
-            joint_placement(
-                tree, b, trigonometry[t, 0, j], trigonometry[t, 1, j], position[t, j], R, p
-            )
-            rate, acceleration = dq[t, tree.row[b]], ddq[t, tree.row[b]]
-            body_motion(
-                b,
-                tree.parent[b],
-                tree.kind[b],
-                tree.axis,
-                tree.gravity,
-                R,
-                p,
-                rate,
-                acceleration,
-                w,
-                al,
-                a,
-            )
+            s, v = trigonometry[t, 0, j], trigonometry[t, 1, j]
+            joint_placement(b, kind[b], rotation, translation, axis, s, v, position[t, j], R, p)
+            rate, acceleration = dq[t, row[b]], ddq[t, row[b]]
+            body_motion(b, parent[b], kind[b], axis, g, R, p, rate, acceleration, w, al, a)
         for i in range(3):
             out[t, i], out[t, 3 + i], out[t, 6 + i] = w[last, i], al[last, i], a[last, i]
 
@@ -279,7 +263,7 @@ def carried(tree: Tree, robot: Robot, seat: Contact, motion: tuple[Array, Array,
         found[:, 6:] = -robot.gravity
     else:
         functions = joint_functions(q, floating)
-        carried_kernel(tree, *functions, dq, ddq, chain_to(tree, body), found)
+        carried_kernel(tree, *functions, *readable(dq, ddq), chain_to(tree, body), found)
     w, al, a = found[:, :3], found[:, 3:6], found[:, 6:]
     lever = np.broadcast_to(seat.translation, w.shape)
     a += np.cross(al, lever) + np.cross(w, np.cross(w, lever))

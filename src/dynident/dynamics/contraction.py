@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, readable
 from dynident.core.jit import jit
-from dynident.dynamics.forward import contiguous
 from dynident.dynamics.spatial import accelerate, force_of_body, gather, inertia_in_world, move
 from dynident.dynamics.tangent import linearise
 from dynident.dynamics.tree import Tree
@@ -67,5 +66,5 @@ def contract(
     by_q, by_dq, by_ddq : ndarray, shape (samples, dof)
     """
     found = np.zeros((3, len(q), tree.dof))
-    _contract(tree, np.ascontiguousarray(weights), *contiguous(q, dq, ddq), *found)
+    _contract(tree, *readable(weights, q, dq, ddq), *found)
     return found[0], found[1], found[2]

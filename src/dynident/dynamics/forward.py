@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, readable
 from dynident.core.errors import ComputationError
 from dynident.core.jit import jit
 from dynident.dynamics.cholesky import factorise, solve
@@ -84,7 +84,7 @@ def forward_dynamics(
     """
     ddq = np.empty((len(q), tree.dof))
     extra = np.zeros((tree.dof, tree.dof)) if rotors is None else np.ascontiguousarray(rotors)
-    q, dq, tau = contiguous(q, dq, tau)
+    q, dq, tau = readable(q, dq, tau)
     failed = _forward(tree, np.array(phi, dtype=float), extra, q, dq, tau, ddq)
     if failed >= 0:
         raise ComputationError(f"the mass matrix of sample {failed} is not positive definite")
@@ -106,11 +106,6 @@ def derivatives(tree: Tree, phi: Array, q: Array, dq: Array, ddq: Array) -> tupl
         A free-flying base is turned and moved along its own axes.
     """
     K, D = np.empty((2, len(q), tree.dof, tree.dof))
-    q, dq, ddq = contiguous(q, dq, ddq)
+    q, dq, ddq = readable(q, dq, ddq)
     _derivatives(tree, np.array(phi, dtype=float), q, dq, ddq, K, D)
     return K, D
-
-
-def contiguous(*arrays: Array) -> tuple[Array, ...]:
-    """C-ordered arrays of floats, the only layout that the kernels are compiled for."""
-    return tuple(np.ascontiguousarray(a, dtype=np.float64) for a in arrays)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, readable
 from dynident.core.jit import inner, jit
 from dynident.dynamics.kinematics import (
     base_motion,
@@ -19,6 +19,7 @@ from dynident.dynamics.tree import Tree
 @jit
 def _inverse(tree, phi, quaternion, position, trigonometry, dq, ddq, tau):  # type: ignore[no-untyped-def]
     kind, parent, row, axis, g = tree.kind, tree.parent, tree.row, tree.axis, tree.gravity
+    rotation, translation = tree.rotation, tree.translation
     bodies = len(kind)
     floating = quaternion.shape[1] == 4
     w = np.empty((bodies, 3))
@@ -32,11 +33,11 @@ def _inverse(tree, phi, quaternion, position, trigonometry, dq, ddq, tau):  # ty
         for b in range(bodies):
             if kind[b] == 2:
                 base_rotation(quaternion, t, R)
-                base_motion(tree, t, dq, ddq, R, w, al, a)
+                base_motion(t, g, dq, ddq, R, w, al, a)
             else:
                 j = b - 1 if floating else b
                 s, v = trigonometry[t, 0, j], trigonometry[t, 1, j]
-                joint_placement(tree, b, s, v, position[t, j], R, p)
+                joint_placement(b, kind[b], rotation, translation, axis, s, v, position[t, j], R, p)
                 rate, acceleration = dq[t, row[b]], ddq[t, row[b]]
                 body_motion(b, parent[b], kind[b], axis, g, R, p, rate, acceleration, w, al, a)
             m, h0, h1, h2 = phi[b, 0], phi[b, 1], phi[b, 2], phi[b, 3]
@@ -100,7 +101,8 @@ def inverse_dynamics(tree: Tree, phi: Array, q: Array, dq: Array, ddq: Array) ->
     """
     tau = np.empty((len(q), tree.dof))
     floating = bool(tree.kind[0] == 2)
-    _inverse(tree, np.ascontiguousarray(phi), *joint_functions(q, floating), dq, ddq, tau)
+    phi, dq, ddq = readable(phi, dq, ddq)
+    _inverse(tree, phi, *joint_functions(q, floating), dq, ddq, tau)
     return tau
 
 
@@ -111,7 +113,8 @@ def bias(tree: Tree, phi: Array, q: Array, dq: Array) -> Array:
 
 @jit
 def _mass(tree, phi, quaternion, position, trigonometry, out):  # type: ignore[no-untyped-def]
-    bodies = len(tree.kind)
+    kind, axis, rotation, translation = tree.kind, tree.axis, tree.rotation, tree.translation
+    bodies = len(kind)
     floating = quaternion.shape[1] == 4
     R = np.empty((bodies, 3, 3))
     p = np.zeros((bodies, 3))
@@ -121,24 +124,24 @@ def _mass(tree, phi, quaternion, position, trigonometry, out):  # type: ignore[n
         for b in range(bodies):
             for i in range(10):
                 c[b, i] = phi[b, i]
-            if tree.kind[b] == 2:
+            if kind[b] == 2:
                 base_rotation(quaternion, t, R)
             else:
                 j = b - 1 if floating else b
                 s, v = trigonometry[t, 0, j], trigonometry[t, 1, j]
-                joint_placement(tree, b, s, v, position[t, j], R, p)
+                joint_placement(b, kind[b], rotation, translation, axis, s, v, position[t, j], R, p)
         for b in range(bodies - 1, -1, -1):
             parent = tree.parent[b]
             if parent >= 0:
                 _add_to_parent(R, p, b, parent, c)
             m, h0, h1, h2 = c[b, 0], c[b, 1], c[b, 2], c[b, 3]
-            for k in range(6 if tree.kind[b] == 2 else 1):
+            for k in range(6 if kind[b] == 2 else 1):
                 # the unit motion of this joint, as a screw in its own frame
                 s0 = s1 = s2 = l0 = l1 = l2 = 0.0
-                if tree.kind[b] == 0:
-                    s0, s1, s2 = tree.axis[b, 0], tree.axis[b, 1], tree.axis[b, 2]
-                elif tree.kind[b] == 1:
-                    l0, l1, l2 = tree.axis[b, 0], tree.axis[b, 1], tree.axis[b, 2]
+                if kind[b] == 0:
+                    s0, s1, s2 = axis[b, 0], axis[b, 1], axis[b, 2]
+                elif kind[b] == 1:
+                    l0, l1, l2 = axis[b, 0], axis[b, 1], axis[b, 2]
                 else:
                     l0, l1, l2 = 1.0 * (k == 0), 1.0 * (k == 1), 1.0 * (k == 2)
                     s0, s1, s2 = 1.0 * (k == 3), 1.0 * (k == 4), 1.0 * (k == 5)
@@ -152,12 +155,12 @@ def _mass(tree, phi, quaternion, position, trigonometry, out):  # type: ignore[n
                 column = tree.row[b] + k
                 d = b
                 while True:
-                    x0, x1, x2 = tree.axis[d, 0], tree.axis[d, 1], tree.axis[d, 2]
+                    x0, x1, x2 = axis[d, 0], axis[d, 1], axis[d, 2]
                     row = tree.row[d]
-                    if tree.kind[d] == 0:
+                    if kind[d] == 0:
                         out[t, row, column] = x0 * n0 + x1 * n1 + x2 * n2
                         out[t, column, row] = out[t, row, column]
-                    elif tree.kind[d] == 1:
+                    elif kind[d] == 1:
                         out[t, row, column] = x0 * f0 + x1 * f1 + x2 * f2
                         out[t, column, row] = out[t, row, column]
                     else:
@@ -227,5 +230,5 @@ def mass_matrix(tree: Tree, phi: Array, q: Array) -> Array:
     """
     out = np.empty((len(q), tree.dof, tree.dof))
     floating = bool(tree.kind[0] == 2)
-    _mass(tree, np.ascontiguousarray(phi), *joint_functions(q, floating), out)
+    _mass(tree, *readable(phi), *joint_functions(q, floating), out)
     return out

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, readable
 from dynident.core.jit import inner
 
 
@@ -29,8 +29,9 @@ def joint_functions(q: Array, floating: bool) -> tuple[Array, Array, Array]:
     trigonometry : ndarray, shape (samples, 2, n)
         ``sin q`` and ``1 - cos q``; NumPy's vector loops are faster than scalar ones.
     """
-    position = np.ascontiguousarray(q[:, 7:] if floating else q, dtype=float)
-    quaternion = np.ascontiguousarray(q[:, 3:7] if floating else q[:, :0], dtype=float)
+    position, quaternion = readable(
+        q[:, 7:] if floating else q, q[:, 3:7] if floating else q[:, :0]
+    )
     trigonometry = np.empty((len(q), 2, position.shape[1]))
     np.sin(position, out=trigonometry[:, 0])
     np.subtract(1.0, np.cos(position), out=trigonometry[:, 1])
@@ -53,29 +54,29 @@ def base_rotation(quaternion, t, R):  # type: ignore[no-untyped-def]
 
 
 @inner
-def joint_placement(tree, b, sine, versine, position, R, p):  # type: ignore[no-untyped-def]
+def joint_placement(b, kind, rotation, translation, axis, sine, versine, position, R, p):  # type: ignore[no-untyped-def]
     """Placement of body b's frame in its parent's frame, into R[b] and p[b]."""
-    if tree.kind[b] == 0:
+    if kind == 0:
         for i in range(3):
-            p[b, i] = tree.translation[b, i]
+            p[b, i] = translation[b, i]
             for j in range(3):
                 R[b, i, j] = (
-                    tree.rotation[b, 0, i, j]
-                    + sine * tree.rotation[b, 1, i, j]
-                    + versine * tree.rotation[b, 2, i, j]
+                    rotation[b, 0, i, j]
+                    + sine * rotation[b, 1, i, j]
+                    + versine * rotation[b, 2, i, j]
                 )
     else:
         for i in range(3):
-            p[b, i] = tree.translation[b, i]
+            p[b, i] = translation[b, i]
             for j in range(3):
-                R[b, i, j] = tree.rotation[b, 0, i, j]
-                p[b, i] += tree.rotation[b, 0, i, j] * tree.axis[b, j] * position
+                R[b, i, j] = rotation[b, 0, i, j]
+                p[b, i] += rotation[b, 0, i, j] * axis[b, j] * position
 
 
 @inner
-def base_motion(tree, t, dq, ddq, R, w, al, a):  # type: ignore[no-untyped-def]
+def base_motion(t, g, dq, ddq, R, w, al, a):  # type: ignore[no-untyped-def]
     """Motion of a free-flying base from its body-frame twist and spatial acceleration."""
-    g0, g1, g2 = tree.gravity[0], tree.gravity[1], tree.gravity[2]
+    g0, g1, g2 = g[0], g[1], g[2]
     for i in range(3):
         w[0, i] = dq[t, 3 + i]
         al[0, i] = ddq[t, 3 + i]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.core.arrays import Array, Integers
+from dynident.core.arrays import Array, Integers, readable
 from dynident.core.jit import inner, jit
 from dynident.dynamics.kinematics import (
     base_motion,
@@ -52,7 +52,7 @@ def screw_entries(l0, l1, l2, x, y, z, motion, e):  # type: ignore[no-untyped-de
 def regressor_kernel(tree, quaternion, position, trigonometry, dq, ddq, slot, out):  # type: ignore[no-untyped-def]
     """Entries of the regressor that `slot` asks for, sample by sample: see `fill_regressor`."""
     kind, parent, row, axis, g = tree.kind, tree.parent, tree.row, tree.axis, tree.gravity
-    lengths = tree.path_length
+    rotation, translation, lengths = tree.rotation, tree.translation, tree.path_length
     bodies = len(kind)
     longest = tree.path.shape[1]
     floating = quaternion.shape[1] == 4
@@ -70,16 +70,15 @@ def regressor_kernel(tree, quaternion, position, trigonometry, dq, ddq, slot, ou
             length = lengths[b]
             if kind[b] == 2:
                 base_rotation(quaternion, t, R)
-                base_motion(tree, t, dq, ddq, R, w, al, a)
+                base_motion(t, g, dq, ddq, R, w, al, a)
                 for k in range(6):
                     for i in range(3):
                         sl[b, k, i] = 1.0 if k == i else 0.0
                         sa[b, k, i] = 1.0 if k == i + 3 else 0.0
             else:
                 j = b - 1 if floating else b
-                joint_placement(
-                    tree, b, trigonometry[t, 0, j], trigonometry[t, 1, j], position[t, j], R, p
-                )
+                s, v = trigonometry[t, 0, j], trigonometry[t, 1, j]
+                joint_placement(b, kind[b], rotation, translation, axis, s, v, position[t, j], R, p)
                 rate, acceleration = dq[t, row[b]], ddq[t, row[b]]
                 body_motion(b, parent[b], kind[b], axis, g, R, p, rate, acceleration, w, al, a)
                 up = parent[b]
@@ -136,7 +135,7 @@ def fill_regressor(tree: Tree, slot: Integers, q: Array, dq: Array, ddq: Array, 
         Columns that no slot names are left alone.
     """
     floating = bool(tree.kind[0] == 2)
-    regressor_kernel(tree, *joint_functions(q, floating), dq, ddq, slot, out)
+    regressor_kernel(tree, *joint_functions(q, floating), *readable(dq, ddq), slot, out)
 
 
 def regressor(tree: Tree, q: Array, dq: Array, ddq: Array) -> Array:

@@ -11,9 +11,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, readable
 from dynident.core.errors import InputError
-from dynident.dynamics.forward import contiguous, forward_dynamics
+from dynident.dynamics.forward import forward_dynamics
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.inverse import inverse_dynamics, mass_matrix
 
@@ -179,7 +179,7 @@ class Model:
                 )
             if not np.all(np.isfinite(array)):
                 raise InputError(f"{robot.name}: a state holds a value that is not finite")
-        flat = contiguous(*(array.reshape(-1, array.shape[-1]) for array in arrays))
+        flat = readable(*(array.reshape(-1, array.shape[-1]) for array in arrays))
         return (*ahead, dof), flat
 
     def widths(self, width: npt.ArrayLike | None) -> Array | None:
