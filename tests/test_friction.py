@@ -398,6 +398,26 @@ def test_no_friction_is_regrouped_with_anything(name, joints):
     assert friction <= set(base.names)
 
 
+@pytest.mark.parametrize("name", ["viscous", "stribeck", "stribeck-load", "dahl"])
+@pytest.mark.parametrize("free", [False, True])
+def test_a_model_at_other_shapes_is_as_one_that_is_made_anew(name, free):
+    robot = toy.arm(3, coupled=True)
+    model = replace(build_idim(robot, name), blur=(0.1,) * 3)
+    if free:
+        model = model.linearised(np.ones(model.plain))
+    q, dq, ddq = (each[:40].copy() for each in toy.motion(3, 2.0, 1, 200.0))
+    every = range(len(model.parameters))
+    model.packing(every)  # so that all that lasts is known
+    other = model.shaped(1.1 * np.array(model.shape)).linearised(2.0 * np.ones(model.plain))
+    anew = replace(model, shape=other.shape, about=other.about, free=other.free)
+    assert other == anew
+    assert other.parameters == anew.parameters
+    ours, theirs = (
+        each.regressor(q, dq, ddq, each.met(q, dq, ddq, 200.0)) for each in (other, anew)
+    )
+    np.testing.assert_array_equal(ours, theirs)
+
+
 @pytest.mark.usefixtures("registered")
 def test_shapes_that_cannot_be_are_refused():
     with pytest.raises(InputError, match="'stribeck' has 3 shape parameters, got 2 values"):
