@@ -39,9 +39,9 @@ from dynident.core.arrays import Array, Booleans, Integers, frozen
 from dynident.core.inertia import from_pseudo_inertia, pseudo_inertia, transform
 
 FORCE, MOMENT = ("fx", "fy", "fz"), ("mx", "my", "mz")
-KNOTS = 250.0
+KNOTS = 125.0
 """Instants a second at which a motion is planned; between them it goes by cubic splines [Hz]."""
-LEAD = 1.0
+LEAD = 0.5
 """Time in which a robot settles on the ground before its log begins [s]."""
 GRAVITY = np.array([0.0, 0.0, -9.81])
 MOUNT = (np.array([0.04, -0.03, 0.05]), pin.rpy.rpyToMatrix(0.1, -0.2, 1.2))
@@ -840,7 +840,7 @@ def configurations(truth: Truth, course: Course) -> Array:
         q[1 + free] = home[1 + free] + course.others[k, free - 6]
         for goal, place, move in zip(wanted, places, course.feet[k], strict=True):
             goal.translation = np.array([place[0], place[1], 0.0]) + move
-        for _ in range(12 if k == 0 else 3):
+        for _ in range(12 if k == 0 else 2):
             if not frames:
                 break
             pin.computeJointJacobians(model, data, q)
