@@ -840,7 +840,7 @@ def configurations(truth: Truth, course: Course) -> Array:
         q[1 + free] = home[1 + free] + course.others[k, free - 6]
         for goal, place, move in zip(wanted, places, course.feet[k], strict=True):
             goal.translation = np.array([place[0], place[1], 0.0]) + move
-        for _ in range(12 if k == 0 else 2):
+        for _ in range(12 if k == 0 else 3):
             if not frames:
                 break
             pin.computeJointJacobians(model, data, q)
