@@ -678,9 +678,13 @@ QUADRUPED = EXAMPLES / "quadruped"
 
 @pytest.fixture(scope="module")
 def stepping(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Identification]:
-    """The example, whose second log has no forces."""
-    result = run_study(read_study(QUADRUPED / "study.toml"))
-    return tmp_path_factory.mktemp("stepping"), result
+    """The example, whose second log has no forces; nobody looks at its error bars."""
+    text = (QUADRUPED / "study.toml").read_text()
+    for name in ("quadruped.urdf", "sway.csv", "steps.csv"):
+        text = text.replace(f'"{name}"', f'"{QUADRUPED / name}"')
+    folder = tmp_path_factory.mktemp("stepping")
+    (folder / "study.toml").write_text(f"{text}\n[identify]\nbootstrap = 0\n")
+    return folder, run_study(read_study(folder / "study.toml"))
 
 
 def test_the_load_of_the_example_is_found(stepping: tuple[Path, Identification]) -> None:
