@@ -622,7 +622,8 @@ def stored(tmp_path_factory: pytest.TempPathFactory, whole: Columns) -> Path:
     result = run_study(read_study(path))
     write_output(result, folder / "out", report=False)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(html, "ground_plots", lambda *_: "")
+        for drawing in ("ground_plots", "autocorrelation_figure", "precision_figure"):
+            patched.setattr(html, drawing, lambda *_: "")
         (folder / "out" / "report.html").write_text(html.html_report(result, ()))
     return folder
 
