@@ -48,7 +48,9 @@ LENGTH = {"solo12": 2.0, "anymal": 3.0, "talos": 3.0, "ur5": 2.0}
 
 @cache
 def made(robot: str, motion: str, seconds: float, seed: int = 0, locked: tuple = ()):
-    return legged.make(robot, motion, seconds, seed, rate=RATE[robot], locked=dict(locked))
+    return legged.make(
+        robot, motion, seconds, seed, rate=RATE[robot], locked=dict(locked), knots=125.0, lead=0.5
+    )
 
 
 def robot_of(log, floating: bool = True) -> Robot:

@@ -19,6 +19,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.text import one_line
 from dynident.diagnosis.afloat import examine_floating
+from dynident.diagnosis.afloat_scene import null_spaces
 from dynident.diagnosis.afloat_suspects import alike, lever, orders, turns
 from dynident.dynamics.contacts import contact_motion, pulled
 from dynident.dynamics.tree import Tree, build_tree
@@ -316,6 +317,20 @@ def test_axes_of_wrenches_are_told() -> None:
     ((_, said, mended),) = found(wrenches(sway, lambda w: turned))
     assert said == "the wrenches are in the axes of the world"
     assert mended == 'set axes = "world" in [[contact]]'
+
+
+def test_null_spaces_are_those_of_each_instant_whatever_its_rank() -> None:
+    A = np.random.default_rng(0).normal(size=(7, 6, 3))
+    A[2, :, 1] = A[2, :, 0] - 2.0 * A[2, :, 2]
+    A[4] = 0.0
+    for own, counts in ((A, [3, 3, 4, 3, 6, 3, 3]), (np.swapaxes(A, 1, 2), [0, 0, 1, 0, 3, 0, 0])):
+        N, count = null_spaces(own)
+        assert count == sum(counts)
+        assert N.shape == (7, max(counts), own.shape[1])
+        np.testing.assert_allclose(N @ own, 0.0, atol=1e-12)
+        products = N @ np.swapaxes(N, 1, 2)
+        there = np.arange(max(counts)) >= max(counts) - np.array(counts)[:, None]
+        np.testing.assert_allclose(products, there[:, None] * np.eye(max(counts)), atol=1e-12)
 
 
 def test_orders_are_those_of_limbs() -> None:

@@ -516,7 +516,8 @@ def test_a_robot_file_that_is_gone_is_named(
 
 
 def test_what_a_fixed_robot_does_not_use_is_noted(tmp_path: Path, whole: Columns) -> None:
-    found = fitted(tmp_path, whole, robot="", contact="")
+    plain = 'method = "ols"\ndoctor = false'
+    found = fitted(tmp_path, whole, robot="", contact="", identify=plain)
     assert any("has base_px, but solo stands on a fixed base" in note for note in found.warnings)
 
 
@@ -534,7 +535,7 @@ def test_feet_that_slide_are_noted(tmp_path: Path, whole: Columns) -> None:
 
 
 def test_a_base_that_never_turns_is_noted(tmp_path: Path, made: Made) -> None:
-    n = 2000
+    n = 1000
     t = np.arange(n) / 250.0
     columns: Columns = {"time": t}
     for j, joint in enumerate(made.robot.joint_names):
