@@ -708,14 +708,14 @@ def swings(truth: Truth, t: Array, rng: np.random.Generator, low: float, high: f
         amplitude = np.minimum(1.4, 2.0 * amplitude)
     home = np.array([truth.machine.home.get(joint, 0.0) for joint in truth.joints])
     centre = np.clip(home, lower + amplitude, upper - amplitude)
-    around = (centre - home) * step(t + LEAD)[:, None]
+    around = (centre - home) * step(t - t[0])[:, None]
     return np.asarray(around + wander(t, amplitude, low, high, rng))
 
 
 def on_all_feet(truth: Truth, t: Array, base: Array, rng: np.random.Generator) -> Course:
     """The base moves, the feet stay; flat ones with the weight over their middle."""
     if truth.machine.sole:
-        base[:, 0] -= 0.015 * step(t + LEAD)
+        base[:, 0] -= 0.015 * step(t - t[0])
     feet = len(truth.machine.feet)
     others = swings(truth, t, rng, 0.2, 0.9)
     return Course(base, np.zeros((len(t), feet, 3)), np.ones((len(t), feet)), others)
@@ -729,7 +729,7 @@ def sway(truth: Truth, t: Array, rng: np.random.Generator) -> Course:
     else:
         amplitude, fastest = (0.15 * h, 0.12 * h, 0.14 * h, 0.30, 0.28, 0.35), 1.6
     base = wander(t, amplitude, 0.15, fastest, rng)
-    base[:, 2] -= 0.06 * h * step(t + LEAD)
+    base[:, 2] -= 0.06 * h * step(t - t[0])
     return on_all_feet(truth, t, base, rng)
 
 
@@ -861,13 +861,13 @@ def configurations(truth: Truth, course: Course) -> Array:
     return out
 
 
-def feed_forward(truth: Truth, course: Course, q: Array) -> Array:
+def feed_forward(truth: Truth, course: Course, q: Array, rate: float) -> Array:
     """Joint torques along a course by the URDF's own inertials, weight shared by the feet."""
     model, machine = truth.model, truth.machine
     data = model.createData()
     v = np.array([pin.difference(model, a, b) for a, b in zip(q[:-2], q[2:], strict=True)])
-    v = np.vstack([v[:1], v, v[-1:]]) * KNOTS / 2.0
-    a = np.gradient(v, 1.0 / KNOTS, axis=0)
+    v = np.vstack([v[:1], v, v[-1:]]) * rate / 2.0
+    a = np.gradient(v, 1.0 / rate, axis=0)
     frames = [model.getFrameId(f) for f in machine.feet]
     parts = 6 if machine.sole else 3
     scale = np.array([1.0, 1.0, 1.0, 1e-2, 1e-2, 1e-2])[:parts]
@@ -916,6 +916,8 @@ def make(
     rate: int = 1000,
     truth: int = 0,
     locked: Mapping[str, float] | None = None,
+    knots: float = KNOTS,
+    lead: float = LEAD,
 ) -> LeggedLog:
     """Have a robot move in MuJoCo and log it, without noise.
 
@@ -934,6 +936,10 @@ def make(
         Seed of the parameters: logs with the same one are of the same robot.
     locked : mapping of str to float, optional
         Joints held at a value, none of a standing leg.
+    knots : float
+        Instants a second at which the motion is planned [Hz].
+    lead : float
+        Time before the log begins [s].
 
     Raises
     ------
@@ -942,15 +948,15 @@ def make(
     """
     real, locked = true_robot(robot, truth), dict(locked or {})
     rng = np.random.default_rng([zlib.crc32(motion.encode()), seed])
-    knots = np.arange(-LEAD, seconds + 0.1, 1.0 / KNOTS)
-    course = MOTIONS[motion](real, knots, rng)
+    at = np.arange(-lead, seconds + 0.1, 1.0 / knots)
+    course = MOTIONS[motion](real, at, rng)
     planned = configurations(real, course)
     for joint, value in locked.items():
         planned[:, 7 + real.joints.index(joint)] = value
-    torque = feed_forward(real, course, planned)
+    torque = feed_forward(real, course, planned, knots)
     built = mujoco_robot(real, locked)
     run = standing if real.machine.feet else mounted
-    track = run(real, built, course, knots, planned, torque, round(seconds * rate), rate)
+    track = run(real, built, course, at, planned, torque, round(seconds * rate), rate)
     return logged(f"{robot} {motion} {seed}", real, built, track, rate, locked)
 
 
@@ -1016,7 +1022,7 @@ def standing(
     """A robot on its feet."""
     model, h = built.model, 1.0 / rate
     data = mujoco.MjData(model)
-    lead = round(LEAD * rate)
+    lead = round(-knots[0] * rate)
     half = np.arange(-2.0 * lead, 2.0 * rows + 2.0) * h / 2.0
     aim, speed, command = targets(real, built, half, knots, planned, torque)
     track = Track.empty(rows, model, len(real.machine.feet), len(real.cuts))

@@ -92,11 +92,11 @@ def test_computed_torque_adds_the_reference_acceleration():
 
 
 def test_continuous_pid_on_a_step_and_a_ramp():
-    h, t = 1e-3, np.arange(2000) * 1e-3
-    step = respond(pid(4.0, 8.0, 1.0), rows(1, 2000, qref=np.ones(2000)), h)[:, 0]
+    h, t = 1e-3, np.arange(1000) * 1e-3
+    step = respond(pid(4.0, 8.0, 1.0), rows(1, 1000, qref=np.ones(1000)), h)[:, 0]
     np.testing.assert_allclose(step, 4.0 + 8.0 * t, rtol=1e-10)
     # Runge-Kutta sees the ramp as steps: compare with the sum it stands for
-    ramp = respond(pid(4.0, 8.0, 1.0), rows(1, 2000, qref=t, dqref=np.ones(2000)), h)[:, 0]
+    ramp = respond(pid(4.0, 8.0, 1.0), rows(1, 1000, qref=t, dqref=np.ones(1000)), h)[:, 0]
     np.testing.assert_allclose(ramp, 4.0 * t + 1.0 + 4.0 * t * (t - h), atol=1e-9)
 
 
@@ -224,8 +224,8 @@ def test_state_space_is_taken_as_it_is():
     A, B = [[0.0, 1.0], [-4.0, -0.5]], np.zeros((2, 5))
     B[1, 0] = 4.0
     controller = state_space(A, B, [1.0, 0.0], np.zeros(5), n=2)
-    out = respond(controller, rows(2, 3000, qref=np.ones(3000)), 1e-3)
-    _, theirs = signal.step((A, B[:, :1], [[1.0, 0.0]], [[0.0]]), T=np.arange(3000) * 1e-3)
+    out = respond(controller, rows(2, 2000, qref=np.ones(2000)), 1e-3)
+    _, theirs = signal.step((A, B[:, :1], [[1.0, 0.0]], [[0.0]]), T=np.arange(2000) * 1e-3)
     np.testing.assert_allclose(out, np.column_stack([theirs, theirs]), atol=1e-8)
     each = state_space([A, A], B, [1.0, 0.0], np.zeros(5), antiwindup=0.5)
     assert each.n == 2

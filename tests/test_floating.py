@@ -38,15 +38,19 @@ from dynident.study.determined import determined
 legged = pytest.importorskip("legged", reason="MuJoCo is not installed", exc_type=ImportError)
 
 KINDS = ("full", "joints", "base", "null-space")
-RATE, THIN = 500, 2
-"""Of the logs [Hz], and of those with derivatives one row in so many is taken."""
+RATE = {"solo12": 500, "anymal": 500, "talos": 250, "ur5": 250}
+"""Of the logs [Hz]."""
+ENOUGH = 250
+"""Rows a second that are taken of those with derivatives."""
 LENGTH = {"solo12": 2.0, "anymal": 3.0, "talos": 3.0, "ur5": 2.0}
 """Of most logs [s]."""
 
 
 @cache
 def made(robot: str, motion: str, seconds: float, seed: int = 0, locked: tuple = ()):
-    return legged.make(robot, motion, seconds, seed, rate=RATE, locked=dict(locked))
+    return legged.make(
+        robot, motion, seconds, seed, rate=RATE[robot], locked=dict(locked), knots=125.0, lead=0.5
+    )
 
 
 def robot_of(log, floating: bool = True) -> Robot:
@@ -69,7 +73,8 @@ def read(
     )
     columns = [name for name in log.columns if not name.startswith(tuple(without))]
     if "ddq_" in "".join(columns):  # exact at every instant, and so at one in some, too
-        log = replace(log, columns={name: log.columns[name][::THIN] for name in columns})
+        thin = round(log.rate / ENOUGH)
+        log = replace(log, columns={name: log.columns[name][::thin] for name in columns})
     legged.write_csv(log, folder / "log.csv", columns)
     return read_log(folder / "log.csv", robot, floating=wanted)
 

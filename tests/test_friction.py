@@ -609,6 +609,7 @@ def bristles(loop, theta):
     marks = [f"{'m' * gear.coupled}{gear.number}" for gear in idim.gears]
     width = np.array([loop.width[gear.number - 1] for gear in idim.gears])
 
+    @cache
     def value(symbol):
         return np.array([named.get(symbol + mark, 0.0) for mark in marks])
 
@@ -660,7 +661,10 @@ def simulated(loop, theta, tolerance=1e-11):
         held = None if control.rate is None else tau
         out.append(np.concatenate([q, dq, tau]))
         span = (t, t + 1.0 / loop.rate)
-        y = solve_ivp(rate, span, y, "DOP853", rtol=tolerance, atol=tolerance).y[:, -1]
+        whole = 0.999999 / loop.rate  # no longer than the span, whatever its ends round to
+        y = solve_ivp(rate, span, y, "DOP853", rtol=tolerance, atol=tolerance, first_step=whole).y[
+            :, -1
+        ]
     return np.split(np.array(out), 3, axis=1)
 
 

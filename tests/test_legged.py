@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -14,11 +16,11 @@ from dynident.robot import load_robot
 
 mujoco = pytest.importorskip("mujoco")
 
+import legged  # noqa: E402
 from legged import (  # noqa: E402
     GRAVITY,
     MACHINES,
     LeggedLog,
-    make,
     mujoco_robot,
     noisy,
     pin_state,
@@ -29,6 +31,7 @@ from legged import (  # noqa: E402
     wxyz,
 )
 
+make = partial(legged.make, knots=125.0, lead=0.5)
 CASES = [
     ("solo12", "sway"), ("solo12", "walk"), ("solo12", "trot"), ("anymal", "squat"),
     ("talos", "sway"), ("ur5", "swing"), ("ur5", "carried"),

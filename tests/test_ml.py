@@ -11,11 +11,18 @@ import toy
 from dynident.api import identify
 from dynident.core.errors import ComputationError, InputError
 from dynident.estimators.least_squares import wls
-from dynident.estimators.ml import Likelihood, Noise, ml
+from dynident.estimators.ml import Errors, Likelihood, Noise, ml
 from dynident.estimators.options import estimate as estimate_by_name
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
-from dynident.regression.propagation import Levels, Propagation, encoder_noise, gram, responses
+from dynident.regression.propagation import (
+    Levels,
+    Propagation,
+    Through,
+    encoder_noise,
+    gram,
+    responses,
+)
 from dynident.regression.statistics import residuals
 
 ENCODER, TORQUE = 5e-4, 0.5
@@ -75,24 +82,25 @@ def test_the_log_shows_the_noise_of_its_encoders():
 def test_derivatives_of_the_rows_and_of_their_variance_are_those_of_differences():
     problem, truth = noisy(toy.arm(3), 3, seconds=6.0)
     (log,) = problem.samples
-    propagation = Propagation(problem, (Levels(np.array([1e-3, 2e-3, 5e-4])),))
+    encoders = np.array([1e-3, 2e-3, 5e-4])
+    propagation, through = Propagation(problem, (Levels(encoders),)), Through(log, encoders)
     rng = np.random.default_rng(0)
     (rows, *_) = parts(propagation)
     idim = problem.idim
     for g, columns in enumerate(problem.columns):
         own, at = rows[g], rows[g].sample
-        near = own.D.shape[1]
-        assert near == 3
-        change = rng.normal(size=(3, len(at), 3))
+        assert own.B.shape[1] == 9
+        units = rng.normal(size=(len(at), 3, 3))
+        change = np.einsum("jab,rjb->arj", through.roots[g], units)
         sides = []
-        for h in (1e-6, -1e-6):
+        for h in (1e-3, -1e-3):
             motion = [
                 getattr(log, s)[at] + h * c for s, c in zip(("q", "dq", "ddq"), change, strict=True)
             ]
             X = idim.regressor(*motion)[:, g][:, problem.base.kept]
             sides.append(X[:, columns])
-        expected = (sides[0] - sides[1]) / 2e-6
-        found = np.einsum("rjak,arj->rk", own.D, change)
+        expected = (sides[0] - sides[1]) / 2e-3
+        found = own.spread(units.reshape(len(at), 9))
         assert np.abs(found - expected).max() < 1e-4 * np.abs(expected).max()
         beta, step = truth[columns], 1e-6 * rng.normal(size=len(columns))
         ahead, behind = (np.sum(own.reach(beta + s * step) ** 2, axis=1) for s in (1.0, -1.0))
@@ -134,9 +142,8 @@ def test_scores_of_the_truth_have_no_mean_where_those_of_least_squares_have():
         problem, truth = noisy(robot, seed, encoder=1e-3)
         taps = problem.samples[0].filters[0].taps
         levels = (Levels(np.full(2, 1e-3)),)
-        here = Likelihood(
-            Propagation(problem, levels), truth, np.full(2, TORQUE * np.linalg.norm(taps))
-        )
+        errors = Errors(Propagation(problem, levels), truth)
+        here = Likelihood(errors, np.full(2, TORQUE * np.linalg.norm(taps)))
         ours.append(here.inverse @ here.slope)
         system = problem.factors.weighted(here.spread)
         theirs.append(here.inverse @ (system.A.T @ (system.b - system.A @ truth)))

@@ -24,7 +24,7 @@ from dynident.simulation.afloat import turned
 
 NOISE = 5e-4
 """White, of all joints' positions [rad]."""
-RUNS = 4
+RUNS = 2
 
 
 @cache

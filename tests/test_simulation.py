@@ -123,7 +123,7 @@ class Plant:
     def robot(self):
         return self.loop.idim.robot
 
-    @property
+    @cached_property
     def first(self):
         return self.robot.dof - self.robot.n
 
@@ -164,6 +164,17 @@ class Plant:
         return found
 
     @cached_property
+    def turns(self):
+        """Of the joints by drive, shape (drives, n)."""
+        return np.array([turns for turns, _, _ in self.drives])
+
+    @cached_property
+    def curve(self):
+        """Of each drive: a value by symbol, and the width of its sign."""
+        found = {s: np.array([v[s] for _, v, _ in self.drives]) for s in self.drives[0][1]}
+        return found, self.loop.width[[j for _, _, j in self.drives]]
+
+    @cached_property
     def rotors(self):
         matrix = np.zeros((self.robot.dof, self.robot.dof))
         for turns, value, _ in self.drives:
@@ -172,31 +183,45 @@ class Plant:
 
     def friction(self, dq):
         """``turns^T f(turns dq)`` of all drives, on the velocities of the joints."""
-        torque = np.zeros(self.robot.dof)
-        for turns, value, j in self.drives:
-            v = turns @ dq[self.first :]
-            sign = np.tanh(v / self.loop.width[j])
-            f = value["off"] + value["fv"] * v + value["fc"] * sign
-            f += 0.5 * value["fcp"] * (1.0 + sign) - 0.5 * value["fcn"] * (1.0 - sign)
-            for element in self.loop.elements:
+        value, width = self.curve
+        v = self.turns @ dq[self.first :]
+        sign = np.tanh(v / width)
+        f = value["off"] + value["fv"] * v + value["fc"] * sign
+        f += 0.5 * value["fcp"] * (1.0 + sign) - 0.5 * value["fcn"] * (1.0 - sign)
+        for element in self.loop.elements:
+            for k, (turns, _, j) in enumerate(self.drives):
                 if element.joint == j and turns.sum() == 1.0:
                     excess, (speed,) = element.linear[3], element.shape
-                    f += excess * np.exp(-((v / speed) ** 2)) * sign
-            torque[self.first :] += turns * f
+                    f[k] += excess * np.exp(-((v[k] / speed) ** 2)) * sign[k]
+        torque = np.zeros(self.robot.dof)
+        torque[self.first :] = self.turns.T @ f
         return torque
 
+    @cached_property
+    def upper(self):
+        """Where Pinocchio writes a mass matrix."""
+        return np.triu(np.ones((self.robot.dof,) * 2, dtype=bool))
+
     def mass(self, q):
-        upper = np.triu(pin.crba(self.model, self.data, q))
-        return upper + np.triu(upper, 1).T + self.rotors
+        half = pin.crba(self.model, self.data, q)
+        return np.where(self.upper, half, half.T) + self.rotors
 
     def load(self, q, dq):
         """Torques at zero acceleration."""
         return pin.nonLinearEffects(self.model, self.data, q, dq) + self.friction(dq)
 
+    @cached_property
+    def coupled(self):
+        """Whether rotors turn with several joints; others are armatures of Pinocchio's."""
+        own = np.diag(self.rotors).copy()
+        coupled = bool(np.any(self.rotors - np.diag(own)))
+        if not coupled:
+            self.model.armature = own
+        return coupled
+
     def acceleration(self, q, dq, torque):
-        if np.any(self.rotors - np.diag(np.diag(self.rotors))):
+        if self.coupled:
             return np.linalg.solve(self.mass(q), torque - self.load(q, dq))
-        self.model.armature = np.diag(self.rotors).copy()
         return pin.aba(self.model, self.data, q, dq, torque - self.friction(dq))
 
 
@@ -222,12 +247,14 @@ def through(reference):
     accelerations, and the slope of the latter.
     """
     t = np.arange(len(reference.q)) / reference.rate
-    position = CubicHermiteSpline(t, reference.q, reference.dq)
-    velocity = CubicHermiteSpline(t, reference.dq, reference.ddq)
+    both = CubicHermiteSpline(
+        t, np.stack([reference.q, reference.dq], 1), np.stack([reference.dq, reference.ddq], 1)
+    )
+    slope = both.derivative()
 
     def asked(now):
         now = min(now, t[-1])  # the last sample is held
-        return np.stack([position(now), velocity(now), velocity(now, 1)])
+        return np.concatenate([both(now), slope(now)[1:]])
 
     return asked
 
@@ -283,27 +310,29 @@ def simulated(loop, theta, tolerance=1e-11, asked=None):
             held = late.popleft()
 
         def torque(share, q, dq, z, k=k, held=held):
+            """And the rate of the controller's states."""
             if held is not None:
-                return held
+                return held, []
             w = relocated(seen(loop, asked, k, share, q, dq), q0)
-            return control.gain * output(control, z, w)
+            change = [next_state(control, z, w).ravel()] if z.size else []
+            return control.gain * output(control, z, w), change
 
         def rate(share, y, k=k, torque=torque):
             q, dq, z = y[:nq], y[nq : nq + dof], y[nq + dof :].reshape(n, -1)
-            force = np.concatenate([np.zeros(first), torque(share, q, dq, z)])
+            force = np.zeros(dof)
+            force[first:], change = torque(share, q, dq, z)
             if loop.external is not None:
                 force += between(loop.external, k, share)
-            change = [turning(q, dq, first), plant.acceleration(q, dq, force)]
-            if z.size:
-                w = relocated(seen(loop, asked, k, share, q, dq), q0)
-                change.append(next_state(control, z, w).ravel())
-            return np.concatenate(change) / loop.rate
+            motion = turning(q, dq, first), plant.acceleration(q, dq, force)
+            return np.concatenate([*motion, *change]) / loop.rate
 
         if sub == 0:
             now = y[:nq], y[nq : nq + dof], y[nq + dof :].reshape(n, -1)
-            out.append((now[0], now[1], torque(0.0, *now)))
+            out.append((now[0], now[1], torque(0.0, *now)[0]))
         span = (sub / substeps, (sub + 1) / substeps)
-        y = solve_ivp(rate, span, y, "DOP853", rtol=tolerance, atol=tolerance).y[:, -1]
+        y = solve_ivp(
+            rate, span, y, "DOP853", rtol=tolerance, atol=tolerance, first_step=1.0 / substeps
+        ).y[:, -1]
     return tuple(np.array(column) for column in zip(*out, strict=True))
 
 

@@ -142,11 +142,7 @@ def explanation(
     suspects = [each for diagnosis in DIAGNOSES.values() for each in diagnosis(scene, bad)]
     hopeful: list[tuple[float, int, Suspicion, Normal]] = []
     for number, signals in to_read(suspects, scene, others, errors):
-        own = scene.read(signals)
-        if len(beside) == 1 and own.XX is scene.normal.XX:
-            read = own.and_those_of(beside[0], normal.XX)  # most leave the regressor as it is
-        else:
-            read = together(own, beside)
+        read = together(scene.read(signals), beside)
         free = read.free_errors()
         if read.as_many_as(normal) and better(free, errors, WORTH):
             hopeful.append((mean(free), number, suspects[number], read))

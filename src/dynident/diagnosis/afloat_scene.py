@@ -242,7 +242,12 @@ class Scene:
         squares = np.array([float(y @ y) for y in sides])
         sizes = np.concatenate([self.borne, np.zeros(len(squares) - len(self.borne))])
         return Normal(
-            self.base, design.XX, Xy, squares, design.count, np.where(sizes > 0.0, sizes, squares)
+            self.base,
+            (design.XX,),
+            Xy,
+            squares,
+            design.count,
+            np.where(sizes > 0.0, sizes, squares),
         )
 
     @cached_property
@@ -280,12 +285,29 @@ def null_spaces(A: Array) -> tuple[Array, int]:
     count : int
         Those that are not.
     """
-    U, s, _ = np.linalg.svd(A)
-    zero = np.ones(U.shape[::2], dtype=bool)
-    zero[:, : s.shape[1]] = s <= SINGULAR * s[:, :1]
-    first = U.shape[2] - int(np.max(np.sum(zero, axis=1), initial=0))
-    N = np.swapaxes(U * zero[:, None], 1, 2)[:, first:]
+    Q, R = np.linalg.qr(A, mode="complete")
+    zero = np.arange(A.shape[1]) >= A.shape[2] + np.zeros((len(A), 1))
+    doubtful = ~independent(R[:, : A.shape[2]])  # whose rank singular values tell
+    if np.any(doubtful):
+        Q[doubtful], s, _ = np.linalg.svd(A[doubtful])
+        zero[doubtful, : s.shape[1]] = s <= SINGULAR * s[:, :1]
+    first = Q.shape[2] - int(np.max(np.sum(zero, axis=1), initial=0))
+    N = np.swapaxes(Q * zero[:, None], 1, 2)[:, first:]
     return np.ascontiguousarray(N), int(np.sum(zero))
+
+
+def independent(R: Array) -> Booleans:
+    """Whether columns of triangular matrices surely are, in less time than singular values take.
+
+    The largest singular value over the least is at most ``||R|| ||R^-1||`` (Frobenius).
+    """
+    if R.shape[1] != R.shape[2]:
+        return np.zeros(len(R), dtype=bool)
+    size = np.linalg.norm(R, axis=(1, 2))
+    found = np.min(np.abs(np.diagonal(R, axis1=1, axis2=2)), axis=1) > SINGULAR * size
+    inverse = np.linalg.norm(np.linalg.inv(R[found]), axis=(1, 2))
+    found[found] = SINGULAR * size[found] * inverse < 1.0
+    return np.asarray(found)
 
 
 def take_scene(

@@ -487,7 +487,7 @@ def torque_scales(case: Case) -> Iterator[Suspicion]:
         if weights[j] == 0.0:
             continue
         columns, _ = case.snapshot.motion.rows[j]
-        known, lengths = scaled_normal(weights[j] * normal.XX[j][np.ix_(columns, columns)])
+        known, lengths = scaled_normal(weights[j] * normal.XX[0][j][np.ix_(columns, columns)])
         root = np.zeros((normal.base.count, len(columns)))
         root[columns] = lengths[:, None] * np.linalg.cholesky(known)
         root = solve_triangular(system.A, root, trans="T")

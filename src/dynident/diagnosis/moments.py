@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 from scipy.linalg import block_diag, solve_triangular
@@ -70,7 +71,7 @@ class Moments:
         """
         squares = np.einsum("jm,jmk,jk->j", reading, self.YY, reading)
         products = np.einsum("jpm,jm->jp", self.XY, reading)
-        own = Normal(self.base, self.XX, products, squares, self.rows)
+        own = Normal(self.base, (self.XX,), products, squares, self.rows)
         return own if self.beside is None else own.and_those_of(self.beside)
 
     def extra(self, torque: Array, count: int) -> Array:
@@ -88,7 +89,7 @@ class Moments:
         """
         n, normal = len(torque), self.read(torque)
         w = normal.scale[:n]
-        scaled, scale = scaled_normal(np.tensordot(normal.scale, normal.XX, axes=1))
+        scaled, scale = scaled_normal(normal.weighted(normal.scale))
         own = w[:, None, None] * self.XY[:, :, -count:]
         columns = own.transpose(1, 0, 2).reshape(len(scale), n * count) / scale[:, None]
         rest = (normal.scale @ normal.Xy) / scale
@@ -106,8 +107,8 @@ class Normal:
     Attributes
     ----------
     base : BaseParameters
-    XX : ndarray, shape (groups, p, p)
-        Of the joints, those of each log apart.
+    XX : tuple of ndarray, shapes (groups of the log, p, p)
+        Of each log, which are many: those of a log beside others are not copied.
     Xy : ndarray, shape (groups, p)
     squares : ndarray, shape (groups,)
         ``||y_j||^2``.
@@ -117,7 +118,7 @@ class Normal:
     """
 
     base: BaseParameters
-    XX: Array
+    XX: tuple[Array, ...]
     Xy: Array
     squares: Array
     rows: int
@@ -128,11 +129,11 @@ class Normal:
         """What the torques are counted in, squared, shape (groups,)."""
         return self.squares if self.sizes is None else self.sizes
 
-    def and_those_of(self, other: Normal, XX: Array | None = None) -> Normal:
-        """These and those of other logs, as groups of their own; XX of both where it is at hand."""
+    def and_those_of(self, other: Normal) -> Normal:
+        """These and those of other logs, as groups of their own."""
         return replace(
             self,
-            XX=np.concatenate([self.XX, other.XX]) if XX is None else XX,
+            XX=(*self.XX, *other.XX),
             Xy=np.concatenate([self.Xy, other.Xy]),
             squares=np.concatenate([self.squares, other.squares]),
             rows=self.rows + other.rows,
@@ -155,16 +156,23 @@ class Normal:
         weights[self.squares == 0.0] = 0.0
         return weights
 
+    def weighted(self, weights: Array) -> Array:
+        """The sum of all groups' normal matrices, each times its weight, shape (p, p)."""
+        ends = np.cumsum([len(XX) for XX in self.XX])[:-1]
+        parts = zip(np.split(weights, ends), self.XX, strict=True)
+        return np.asarray(sum(np.tensordot(own, XX, axes=1) for own, XX in parts))
+
     @cached_property
     def system(self) -> System:
         """All joints in one triangular system."""
         weights = self.scale
-        G = np.tensordot(weights, self.XX, axes=1)
+        G = self.weighted(weights)
         return triangular(G, weights @ self.Xy, float(weights @ self.squares))
 
     def errors(self, beta: Array) -> Array:
         """Each joint's unexplained share of its torque, 0 where it has none, shape (groups,)."""
-        rest = self.squares - 2.0 * self.Xy @ beta + self.XX @ beta @ beta
+        modelled = np.concatenate([XX @ beta @ beta for XX in self.XX])
+        rest = self.squares - 2.0 * self.Xy @ beta + modelled
         share = np.zeros_like(rest)
         told = self.squares > 0.0
         np.divide(np.maximum(rest, 0.0), self.counted, out=share, where=told)
@@ -200,7 +208,8 @@ class Normal:
         beta = self.base.matrix @ idim.nominal
         drives = self.base.matrix[:, idim.inertial :]  # those that are regrouped, too
         scale, share = np.zeros(len(self.squares)), np.zeros(len(self.squares))
-        for j, (XX, Xy, square) in enumerate(zip(self.XX, self.Xy, self.squares, strict=True)):
+        groups = zip(chain(*self.XX), self.Xy, self.squares, strict=True)
+        for j, (XX, Xy, square) in enumerate(groups):
             known = np.column_stack([beta, drives])
             G, g = known.T @ XX @ known, known.T @ Xy
             own = np.sqrt(np.maximum(np.diag(G), np.finfo(float).tiny))

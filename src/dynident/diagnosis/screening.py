@@ -125,7 +125,7 @@ def stacked_errors(reads: Sequence[Snapshot], now: Snapshot) -> list[Array | Non
     others = [s.normal_of_others for s in reads]
     for k, other in enumerate(others):
         if other is not None:
-            G[k] += np.tensordot(other.scale, other.XX, axes=1)
+            G[k] += other.weighted(other.scale)
             g[k, :, 0] += other.scale @ other.Xy
     scale = np.sqrt(np.maximum(np.diagonal(G, axis1=1, axis2=2), np.finfo(float).tiny))
     scaled = G / (scale[:, :, None] * scale[:, None, :]) + RIDGE * np.eye(base.count)

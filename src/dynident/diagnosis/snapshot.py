@@ -333,7 +333,7 @@ class Snapshot:
         for j, (columns, X) in enumerate(self.motion.rows):
             y = tau[moving[:, j], j]
             Xy[j, columns], squares[j] = y @ X, y @ y
-        own = Normal(self.base, self.motion.XX, Xy, squares, int(np.sum(moving)))
+        own = Normal(self.base, (self.motion.XX,), Xy, squares, int(np.sum(moving)))
         others = self.normal_of_others
         return own if others is None else own.and_those_of(others)
 

@@ -89,7 +89,7 @@ def sure_spring(s: Snapshot) -> Spring | None:
     noise = np.maximum(normal.free_errors(), FAINTEST) ** 2 * normal.squares
     weights = np.divide(rows, noise, out=np.zeros_like(noise), where=noise > 0.0)
     products, blind, cross = products_of(s, weights, columns)
-    G, g = np.tensordot(weights, normal.XX, axes=1), weights @ normal.Xy
+    G, g = normal.weighted(weights), weights @ normal.Xy
     square = float(np.sum(weights * normal.squares))
     free = remaining(triangular(G, g, square), products, blind, cross)
     found, beta = free, normal.system.solve()

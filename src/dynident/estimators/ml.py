@@ -106,7 +106,8 @@ def ml(problem: Problem, noise: Noise = Noise(), bars: ErrorBars = ErrorBars()) 
     propagation = Propagation(problem, levels_of(problem, noise))
     fixed = fixed_sigma(problem, noise)
     start, sigma, _ = weighted_solution(problem.factors)
-    found = settled(Likelihood(propagation, start, np.where(np.isnan(fixed), sigma, fixed)), fixed)
+    begun = Likelihood(Errors(propagation, start), np.where(np.isnan(fixed), sigma, fixed))
+    found = settled(begun, fixed)
     return finish(found, fixed, bars)
 
 
@@ -161,23 +162,70 @@ def fixed_sigma(problem: Problem, noise: Noise) -> Array:
     return fixed
 
 
-@dataclass(frozen=True)
-class Likelihood:
-    """The rows at an estimate.
+Reached = tuple[NoisyRows, Array, Array]
+"""Rows of a group, their errors and their reach."""
+
+
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """The rows at some parameters.
 
     Attributes
     ----------
     propagation : Propagation
     beta : ndarray, shape (base parameters,)
+    """
+
+    propagation: Propagation
+    beta: Array
+
+    def passes(self) -> Iterator[Iterator[tuple[Reached, ...]]]:
+        """Each log's groups, stretch by stretch; kept where its rows are."""
+        if self.propagation.keeps:
+            yield from (iter(log) for log in self._kept)
+        else:
+            yield from self._made()
+
+    @cached_property
+    def _kept(self) -> tuple[tuple[tuple[Reached, ...], ...], ...]:
+        return tuple(tuple(log) for log in self._made())
+
+    def _made(self) -> Iterator[Iterator[tuple[Reached, ...]]]:
+        for log in self.propagation.passes():
+            yield (
+                tuple(
+                    (rows, rows.error(self.beta[columns]), rows.reach(self.beta[columns]))
+                    for rows, columns in zip(groups, self.propagation.problem.columns, strict=True)
+                )
+                for groups in log
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Likelihood:
+    """The rows at an estimate.
+
+    Attributes
+    ----------
+    errors : Errors
     sigma : ndarray, shape (groups,)
         Standard deviation of each group's own noise, behind its filter.
     rounds : int
     """
 
-    propagation: Propagation
-    beta: Array
+    errors: Errors
     sigma: Array
     rounds: int = 0
+
+    @property
+    def propagation(self) -> Propagation:
+        """The rows, whatever the parameters are."""
+        return self.errors.propagation
+
+    @property
+    def beta(self) -> Array:
+        """The base parameters."""
+        return self.errors.beta
 
     @property
     def problem(self) -> Problem:
@@ -188,29 +236,18 @@ class Likelihood:
         """``s^2`` of rows of a group."""
         return np.asarray(self.sigma[g] ** 2 + rows.known + np.sum(reach**2, axis=1))
 
-    def stretches(self) -> Iterator[Iterator[tuple[tuple[NoisyRows, Array, Array], ...]]]:
-        """Rows with their errors and their reach, of each log."""
-        for log in self.propagation.passes():
-            yield (
-                tuple(
-                    (rows, rows.error(self.beta[columns]), rows.reach(self.beta[columns]))
-                    for rows, columns in zip(groups, self.problem.columns, strict=True)
-                )
-                for groups in log
-            )
-
     @cached_property
     def rows(self) -> Regression:
         """Rows ``[z | e / s + z beta]``: their scores are those of the likelihood."""
         p = len(self.beta)
         logs: list[list[Rows]] = []
-        for log in self.stretches():
+        for log in self.errors.passes():
             logs.append([])
             for groups in log:
                 X, y, sample = [], [], []
                 for g, (rows, error, reach) in enumerate(groups):
                     s2 = self.variance(g, rows, reach)
-                    own = rows.X + np.einsum("rm,rmk->rk", reach, rows.B) * (error / s2)[:, None]
+                    own = rows.X + rows.spread(reach) * (error / s2)[:, None]
                     z = np.zeros((len(error), p))
                     z[:, self.problem.columns[g]] = own / np.sqrt(s2)[:, None]
                     X.append(z)
@@ -228,16 +265,15 @@ class Likelihood:
         """
         groups, free = self.problem.groups, np.flatnonzero(np.isnan(fixed))
         mean = np.zeros((len(groups), len(self.beta)))
-        for log in self.stretches():
+        for log in self.errors.passes():
             for parts in log:
                 for g, (rows, _, reach) in enumerate(parts):
                     s2 = self.variance(g, rows, reach)
-                    mean[g, self.problem.columns[g]] += np.einsum(
-                        "rm,rmk,r->k", reach, rows.B, s2**-2.0
-                    )
+                    along = rows.spread(reach)
+                    mean[g, self.problem.columns[g]] += s2**-2.0 @ along
         mean /= np.maximum(self.information, np.finfo(float).tiny)[:, None]
         logs: list[list[Rows]] = []
-        for log, whole in zip(self.stretches(), self.rows.passes(), strict=True):
+        for log, whole in zip(self.errors.passes(), self.rows.passes(), strict=True):
             logs.append([])
             for parts, rows_of in zip(log, whole, strict=True):
                 X, y, sample = list(rows_of.X), list(rows_of.y), list(rows_of.sample)
@@ -269,7 +305,7 @@ class Likelihood:
 
     def _summed(self, of: Callable[[Array, Array], Array]) -> Array:
         total = np.zeros(len(self.sigma))
-        for log in self.stretches():
+        for log in self.errors.passes():
             for groups in log:
                 for g, (rows, error, reach) in enumerate(groups):
                     total[g] += np.sum(of(error, self.variance(g, rows, reach)))
@@ -297,7 +333,7 @@ class Likelihood:
         Q is the covariance of the noise in x; positive semidefinite.
         """
         total = np.zeros((len(self.beta), len(self.beta)))
-        for log in self.stretches():
+        for log in self.errors.passes():
             for groups in log:
                 for g, (rows, _, reach) in enumerate(groups):
                     s2 = self.variance(g, rows, reach)
@@ -351,7 +387,7 @@ class Likelihood:
         now, step = float(self.squares.sum()), self.step
         for halvings in range(HALVINGS):
             beta = self.beta + 0.5**halvings * step
-            ahead = replace(self, beta=beta)
+            ahead = replace(self, errors=Errors(self.propagation, beta))
             if float(ahead.squares.sum()) <= now * (1.0 + 1e-12):
                 return ahead
         raise ComputationError("ml came upon no decrease; check position_std, or take wls")
@@ -374,7 +410,7 @@ class Likelihood:
         r = self.problem.factors.counts
         freedom = np.maximum(np.maximum(r - leverage, 0.1 * r), 1.0)
         upper, lower = np.zeros(len(r)), np.zeros(len(r))
-        for log in self.stretches():
+        for log in self.errors.passes():
             for groups in log:
                 for g, (rows, error, reach) in enumerate(groups):
                     s2 = self.variance(g, rows, reach)

@@ -128,12 +128,11 @@ class NoisyRows:
     ----------
     X, y : ndarray, shapes (r, k), (r,)
     sample : ndarray of int, shape (r,)
-    D : ndarray, shape (r, n, 3, k)
-        Derivatives of X by q, dq and ddq of each of the n joints that reach these rows.
-    d : ndarray, shape (r, n, 3)
+    B : ndarray, shape (r, 3 n, k)
+        Derivatives of X by independent units of the noise of the n joints that reach these rows:
+        those by q, dq and ddq times L of their covariance ``L L^T`` behind the group's filter.
+    b : ndarray, shape (r, 3 n)
         Those of y.
-    root : ndarray, shape (n, 3, 3)
-        L of the covariance ``L L^T`` of q, dq and ddq behind the group's filter.
     W : ndarray, shape (r, m)
         What one standard deviation of each component of the measured wrenches does.
     known : ndarray, shape (r,)
@@ -143,32 +142,23 @@ class NoisyRows:
     X: Array
     y: Array
     sample: np.ndarray
-    D: Array
-    d: Array
-    root: Array
+    B: Array
+    b: Array
     W: Array
     known: Array
-
-    @property
-    def B(self) -> Array:
-        """Derivatives of X by independent units of the motion's noise, shape (r, 3 n, k)."""
-        found = np.einsum("rjak,jab->rjbk", self.D, self.root)
-        rows, n, parts, k = found.shape
-        return np.asarray(found.reshape(rows, n * parts, k))
 
     def error(self, beta: Array) -> Array:
         """``y - X beta``."""
         return np.asarray(self.y - self.X @ beta)
 
-    def slopes(self, beta: Array) -> Array:
-        """Minus the derivatives of the error by q, dq and ddq, shape (r, n, 3)."""
-        return np.asarray(self.D @ beta - self.d)
-
     def reach(self, beta: Array) -> Array:
-        """The same by independent units of noise, shape (r, 3 n)."""
-        found = np.einsum("rja,jab->rjb", self.slopes(beta), self.root)
-        rows, n, parts = found.shape
-        return np.asarray(found.reshape(rows, n * parts))
+        """Minus the derivatives of the error by independent units of noise, shape (r, 3 n)."""
+        k = self.B.shape[2]
+        return np.asarray((self.B.reshape(-1, k) @ beta).reshape(self.b.shape) - self.b)
+
+    def spread(self, weights: Array) -> Array:
+        """``w^T B`` of each row, shape (r, k); weights have the shape of `b`."""
+        return np.asarray((weights[:, None] @ self.B)[:, 0])
 
 
 @dataclass(frozen=True)
@@ -192,17 +182,20 @@ class Propagation:
 
     def passes(self) -> Iterator[Iterator[tuple[NoisyRows, ...]]]:
         """Each log's groups, stretch by stretch; kept where they are few."""
-        if self._kept is not None:
+        if self.keeps:
             yield from (iter(log) for log in self._kept)
         else:
             yield from self._made()
 
     @cached_property
-    def _kept(self) -> tuple[tuple[tuple[NoisyRows, ...], ...], ...] | None:
+    def keeps(self) -> bool:
+        """Whether the rows are few enough to be kept."""
         rows, n = self.problem.factors.counts, self.problem.robot.n
         widths = np.array([len(columns) + 2 for columns in self.problem.columns])
-        if 8 * 3 * n * float(rows @ widths) > KEEP_BYTES:
-            return None
+        return 8 * 3 * n * float(rows @ widths) <= KEEP_BYTES
+
+    @cached_property
+    def _kept(self) -> tuple[tuple[tuple[NoisyRows, ...], ...], ...]:
         return tuple(tuple(log) for log in self._made())
 
     def _made(self) -> Iterator[Iterator[tuple[NoisyRows, ...]]]:
@@ -243,8 +236,10 @@ class Propagation:
             # joints of other limbs reach no row of this one
             near = np.flatnonzero(np.any(D != 0.0, axis=(0, 2, 3)) | np.any(d != 0.0, axis=(0, 2)))
             own = (rows.X[g], rows.y[g], rows.sample[g])
-            root = through.roots[g][near]
-            found.append(NoisyRows(*own, D[:, near], d[:, near], root, W, known))
+            root = np.swapaxes(through.roots[g][near], 1, 2)
+            B = (root @ D[:, near]).reshape(len(at), 3 * len(near), len(columns))
+            b = (root @ d[:, near, :, None]).reshape(len(at), 3 * len(near))
+            found.append(NoisyRows(*own, B, b, W, known))
         return tuple(found)
 
     def _slopes(

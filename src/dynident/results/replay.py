@@ -383,9 +383,11 @@ def bounds(drawn: Scene, corners: Array, paths: Array) -> tuple[Array, Array]:
 
 def unmixed(blocks: Picture) -> Array:
     """Means of blocks of points, their colours weighted by their opacity."""
-    opacity = blocks[..., 3:].mean(axis=(1, 3))
-    colour = (blocks[..., :3] * blocks[..., 3:]).mean(axis=(1, 3)) / np.maximum(opacity, 1e-9)
-    return np.asarray(np.clip(np.concatenate([colour, opacity], axis=2), 0.0, 1.0))
+    weighted = blocks * blocks[..., 3:]
+    weighted[..., 3] = blocks[..., 3]
+    mean = weighted.mean(axis=1).mean(axis=2)  # one side after the other: both take twice as long
+    mean[..., :3] /= np.maximum(mean[..., 3:], 1e-9)
+    return np.asarray(np.clip(mean, 0.0, 1.0))
 
 
 def draw_ground(axes: Axes, drawn: Scene, view: Array) -> None:

@@ -115,13 +115,14 @@ def next_state(controller: Controller, z: Array, w: Array) -> Array:
 
     Next states of a sampled controller, rates of change of a continuous one's.
     """
-    excess = output(controller, z, w) - _linear(controller, z, w)
+    u = _linear(controller, z, w)
+    excess = np.clip(u, -controller.limit, controller.limit) - u
     free = np.einsum("jik,jk->ji", controller.A, z) + np.einsum("jik,jk->ji", controller.B, w)
     return np.asarray(free + controller.antiwindup * excess[:, None])
 
 
 def _linear(controller: Controller, z: Array, w: Array) -> Array:
-    return np.asarray(np.sum(controller.C * z, axis=1) + np.sum(controller.D * w, axis=1))
+    return np.asarray((controller.C * z).sum(axis=1) + (controller.D * w).sum(axis=1))
 
 
 class Common(TypedDict, total=False):

@@ -88,7 +88,7 @@ class Drive:
     def torque(self, k: int, q: Array, dq: Array) -> Array:
         """Of step k."""
         u = self.push[k] + self.kq * q + self.kd * dq
-        return np.asarray(np.clip(u, -self.limit, self.limit))
+        return np.asarray(np.maximum(np.minimum(u, self.limit), -self.limit))
 
 
 def drive_of(loop: Loop) -> Drive:
@@ -251,16 +251,17 @@ def in_mujoco(model: Model, drive: Drive, whole: Model) -> Motion:
 
     def moved(other: Any, resist: Resistance | None = None) -> Array:
         rows = velocities(other, names)
-        places = [int(other.joint(name).qposadr[0]) for name in names]
+        places = np.array([int(other.joint(name).qposadr[0]) for name in names])
         data = mujoco.MjData(other)
         there_too = {other.joint(k).name for k in range(other.njnt)}
         for name, value in model.idim.robot.locked.items():
             if name in there_too:
                 data.qpos[other.joint(name).qposadr[0]] = value
-        data.qpos[places], data.qvel[rows] = drive.q, drive.dq
+        qpos, qvel, applied = data.qpos, data.qvel, data.qfrc_applied
+        qpos[places], qvel[rows] = drive.q, drive.dq
         found = np.empty((drive.samples, len(rows)))
         for k in range(len(drive.push)):
-            q, dq = data.qpos[places], data.qvel[rows]
+            q, dq = qpos[places], qvel[rows]
             if k % drive.substeps == 0:
                 found[k // drive.substeps] = q
                 refuse_failed(drive, k, dq, names)
@@ -269,7 +270,7 @@ def in_mujoco(model: Model, drive: Drive, whole: Model) -> Motion:
                 torque, slope = resist(q, dq)
                 other.dof_damping[rows] = slope - taken  # its slope is implicit, too
                 u += slope * dq - torque
-            data.qfrc_applied[rows] = u
+            applied[rows] = u
             mujoco.mj_step(other, data)
         return found
 
