@@ -392,10 +392,13 @@ def test_a_pipe_that_nobody_reads_is_no_traceback():
 
 
 def test_a_user_without_a_home_hears_nothing_of_fonts(place, tmp_path):
+    """With closed streams, too: the page is whole, and stderr is that of the command."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("MPL", "XDG"))}
     environment |= {"HOME": "/proc/none", "MPLCONFIGDIR": "/proc/none", "TMPDIR": str(tmp_path)}
-    done = in_a_process("identify", "s.toml", "-o", str(tmp_path / "o"), env=environment)
+    line = f"{sys.executable} -m dynident identify s.toml -o {tmp_path / 'o'} <&- >&-"
+    done = subprocess.run(["sh", "-c", line], env=environment, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 0, done.stderr
+    assert (tmp_path / "o" / "report.html").read_text().rstrip().endswith("</html>")
     assert "atplotlib" not in done.stderr
 
 
