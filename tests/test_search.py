@@ -41,8 +41,9 @@ def problem(n=2, noise=0.5, seconds=12.0):
 
 @cache
 def whole(method):
-    """A search of two joints to its end."""
-    return estimate(problem(2), method)
+    """A search of two joints to its end, in one thread."""
+    with threadpool_limits(limits=1):
+        return estimate(problem(2), method)
 
 
 def away(found, exact):
@@ -116,8 +117,7 @@ def test_means_and_spreads_are_what_eq_25_says(method):
 @pytest.mark.parametrize("method", ["ga", "pf"])
 def test_a_seed_gives_the_same_whatever_the_threads(method):
     rows = problem(2)
-    with threadpool_limits(limits=1):
-        first = ESTIMATORS[method](rows)
+    first = whole(method)
     with threadpool_limits(limits=2):
         second = ESTIMATORS[method](rows)
     np.testing.assert_array_equal(first.beta, second.beta)
@@ -216,7 +216,7 @@ def curved():
     idim = build_idim(robot, "stribeck")
     true = idim.shaped(np.array([0.3, 0.6]))
     theta = values(idim)
-    q, dq, ddq = toy.motion(2, 5.0, 4)
+    q, dq, ddq = toy.motion(2, 2.5, 4)
     tau = true.torque(theta, q, dq, ddq)
     tau = tau + 0.01 * tau.std(axis=0) * np.random.default_rng(0).normal(size=tau.shape)
     log = Recording("curved", toy.RATE, q, tau, dq=dq, ddq=ddq)
@@ -254,7 +254,7 @@ def test_a_table_is_a_flag():
         read(flag, "fc1")
 
 
-def rubbing(seconds=3.0):
+def rubbing(seconds=1.5):
     robot = toy.arm(1)
     samples = toy.on_its_motion(toy.log(robot, seconds, 0.1)[0])
     return Problem(robot, samples, "stribeck")
