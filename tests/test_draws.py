@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ from dynident.simulation.controller import pd
 from dynident.study.calibration import inside
 
 
+@cache
 def identified(noise: float = 1.0, method: str = "pc-idim-ls", **options: object):
     robot = toy.arm(2)
     recording, theta = toy.log(robot, noise=noise)
@@ -106,7 +108,7 @@ def test_what_the_log_does_not_tell_is_spread_by_the_prior():
 
 def test_draws_keep_what_is_known():
     total = 6.0
-    fit, _ = identified(constraints=[TotalMass(total), Bounds("fc2", upper=2.9)])
+    fit, _ = identified(constraints=(TotalMass(total), Bounds("fc2", upper=2.9)))
     draws = di.sample(fit, 200, seed=1)
     masses = draws.theta[:, [0, 10]].sum(axis=1)
     np.testing.assert_allclose(masses, total, rtol=1e-9)
@@ -210,7 +212,7 @@ def test_results_without_a_covariance_and_unknown_formats_are_refused(tmp_path, 
 
 @pytest.mark.parametrize("links", ["fixed", "prior"])
 def test_drives_and_loop_of_encoder_logs_are_drawn_together(tmp_path, links):
-    robot, loop, theta = twin(tmp_path)
+    robot, loop, theta = twin(tmp_path, 4.0)
     problem = di.Problem(robot, di.prepare(log_of(loop, theta, noise=2e-4), bandwidth=10.0))
     simulation = di.Simulation(pd(KP, KD), width=0.03)
     options = {"links": links, "loop": "delay,bias"}
@@ -236,7 +238,7 @@ def test_drives_and_loop_of_encoder_logs_are_drawn_together(tmp_path, links):
 
 
 def test_positions_inside_the_band_of_an_encoder_result(tmp_path, capsys):
-    _, loop, theta = twin(tmp_path)
+    _, loop, theta = twin(tmp_path, 4.0)
     log = log_of(replace(loop, bias=np.zeros(3)), theta, noise=2e-4)
     names = [f"{signal}_j{j}" for signal in ("q", "qref") for j in (1, 2, 3)]
     time = np.arange(len(log.q)) / RATE
