@@ -18,6 +18,7 @@ from dynident.cli import run
 from dynident.conic.cones import Definite, Positive
 from dynident.consistency.constraints import Bounds, TotalMass
 from dynident.consistency.draws import Normal, Region, between, drawn, hit_and_run
+from dynident.consistency.extremes import extremes
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import smallest_eigenvalue
 from dynident.results.draws import certified
@@ -68,6 +69,24 @@ def test_hit_and_run_draws_what_rejection_draws():
     np.testing.assert_allclose(np.cov(found.T), np.cov(right.T), atol=1.5 * error)
     share = drawn(normal, cones, 500, rng).share
     assert share == pytest.approx(len(right) / len(z), abs=0.06)
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 7])
+def test_extremes_are_those_of_all_eigenvalues(size):
+    """Of several matrices a point, some of them zero, diagonal, or with eigenvalues alike."""
+    rng = np.random.default_rng(size)
+    A, change = rng.normal(size=(2, 40, 3, size, size))
+    factor = np.linalg.cholesky(A @ np.swapaxes(A, -1, -2) + 0.1 * np.eye(size))
+    change += np.swapaxes(change, -1, -2)
+    change[:5], change[5:10] = 0.0, np.eye(size)
+    change[10:15, 1:] = 0.0
+    change[15:20] = factor[15:20] @ np.swapaxes(factor[15:20], -1, -2)
+    least, most = extremes(factor, change)
+    inverse = np.linalg.inv(factor)
+    values = np.linalg.eigvalsh(inverse @ change @ np.swapaxes(inverse, -1, -2))
+    scale = 1e-12 * np.abs(values).max(axis=(1, 2))
+    assert np.all(np.abs(least - values.min(axis=(1, 2))) <= scale)
+    assert np.all(np.abs(most - values.max(axis=(1, 2))) <= scale)
 
 
 def test_normal_numbers_between_bounds_follow_the_tail():
