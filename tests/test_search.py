@@ -255,7 +255,7 @@ def test_a_table_is_a_flag():
         read(flag, "fc1")
 
 
-def rubbing(seconds=1.5):
+def rubbing(seconds=3.0):
     robot = toy.arm(1)
     samples = toy.on_its_motion(toy.log(robot, seconds, 0.1)[0])
     return Problem(robot, samples, "stribeck")
