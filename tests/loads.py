@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from robots import urdf
@@ -10,6 +11,7 @@ from robots import urdf
 import dynident as di
 from dynident.core.arrays import Array
 from dynident.core.inertia import from_com
+from dynident.dynamics.idim import Idim
 
 RATE = 500.0
 NOISE = 0.02
@@ -20,9 +22,10 @@ KILOGRAM = from_com(MASS, CENTRE, np.diag(INERTIA))
 """At the hand, in the last link's joint frame."""
 TRUE = np.array([MASS, *CENTRE, INERTIA[0], 0.0, INERTIA[1], 0.0, 0.0, INERTIA[2]])
 DRIVES = {"Ia": 0.3, "fv": 2.0, "fc": 3.0, "off": 0.2}
+Motion = tuple[Array, Array, Array]
 
 
-def motion(robot: di.Robot, seconds: float, seed: int) -> tuple[Array, Array, Array]:
+def motion(robot: di.Robot, seconds: float, seed: int) -> Motion:
     """Fourier series of 0.1 Hz and four harmonics over most of each joint's range."""
     rng = np.random.default_rng(seed)
     t = np.arange(int(seconds * RATE)) / RATE
@@ -56,7 +59,7 @@ class Arm:
 
     robot: di.Robot
     theta: Array
-    motions: tuple[tuple[Array, Array, Array], ...]
+    motions: tuple[Motion, ...]
     torques: tuple[Array, ...]
 
     def logs(self, seed: int, gain: Array | float = 1.0) -> tuple[di.Recording, ...]:
@@ -71,6 +74,18 @@ class Arm:
         return tuple(found)
 
 
+@cache
+def bare(name: str, seconds: float) -> tuple[Idim, Array, tuple[Motion, ...], Array]:
+    """An arm's model, its parameters, both motions, and the columns of a load along the second."""
+    robot = di.load_robot(str(urdf(name)), locked=LOCKED[name])
+    idim = di.build_idim(robot)
+    drives = [DRIVES[p.symbol] * (1.0 if p.number < 4 else 0.3) for p in idim.drives]
+    theta = np.concatenate([robot.nominal.ravel(), drives])
+    motions = tuple(motion(robot, seconds, seed) for seed in (1, 2))
+    last = slice(idim.inertial - 10, idim.inertial)
+    return idim, theta, motions, idim.regressor(*motions[1])[:, :, last].copy()
+
+
 def arm(
     name: str,
     load: Array = KILOGRAM,
@@ -81,17 +96,11 @@ def arm(
 
     `load` may have one row a sample: then it moves.
     """
-    robot = di.load_robot(str(urdf(name)), locked=LOCKED[name])
-    idim = di.build_idim(robot)
-    drives = [DRIVES[p.symbol] * (1.0 if p.number < 4 else 0.3) for p in idim.drives]
-    theta = np.concatenate([robot.nominal.ravel(), drives])
+    idim, theta, motions, added = bare(name, seconds)
     changed = theta + [(drift or {}).get(p.symbol, 0.0) for p in idim.parameters]
-    motions = tuple(motion(robot, seconds, seed) for seed in (1, 2))
-    last = slice(idim.inertial - 10, idim.inertial)
-    added = idim.regressor(*motions[1])[:, :, last]
     loads = np.broadcast_to(load, (len(added), 10))
     loaded = idim.torque(changed, *motions[1]) + np.einsum("tjk,tk->tj", added, loads)
-    return Arm(robot, theta, motions, (idim.torque(theta, *motions[0]), loaded))
+    return Arm(idim.robot, theta, motions, (idim.torque(theta, *motions[0]), loaded))
 
 
 def empty(own: Arm, log: di.Recording, method: str = "pc-idim-ls") -> di.Identification:

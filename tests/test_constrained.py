@@ -19,6 +19,7 @@ from dynident.consistency.prior import METRICS
 from dynident.consistency.weight import WEIGHTS, block_factors
 from dynident.core.errors import ComputationError, InfeasibleError, InputError
 from dynident.core.inertia import from_com, pseudo_inertia
+from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.closed_loop import Simulation, auxiliary_model
@@ -306,11 +307,16 @@ def exact_log(theta, seconds):
 
 def exact_problem(theta, noise=0.05, seed=0, seconds=6.0, bandwidth=20.0):
     """A two-joint arm on an exactly known motion, with white torque noise."""
-    robot = toy.arm(2)
     (q, dq, ddq), tau = exact_log(tuple(theta), seconds)
     tau = tau + np.random.default_rng(seed).normal(size=tau.shape) * noise
     recording = Recording("exact", toy.RATE, q, tau, dq=dq, ddq=ddq)
-    return Problem(robot, toy.on_its_motion(recording, bandwidth))
+    return Problem.of(exact_base(), toy.on_its_motion(recording, bandwidth))
+
+
+@cache
+def exact_base():
+    """What is estimated of the two-joint arm."""
+    return base_parameters(build_idim(toy.arm(2)))
 
 
 def truth_of(**values):

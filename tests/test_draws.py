@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from dynident.cli import run
 from dynident.conic.cones import Definite, Positive
 from dynident.consistency.constraints import Bounds, TotalMass
 from dynident.consistency.draws import Normal, Region, between, drawn, hit_and_run
+from dynident.consistency.extremes import extremes
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import smallest_eigenvalue
 from dynident.results.draws import certified
@@ -25,6 +27,7 @@ from dynident.simulation.controller import pd
 from dynident.study.calibration import inside
 
 
+@cache
 def identified(noise: float = 1.0, method: str = "pc-idim-ls", **options: object):
     robot = toy.arm(2)
     recording, theta = toy.log(robot, noise=noise)
@@ -68,6 +71,24 @@ def test_hit_and_run_draws_what_rejection_draws():
     assert share == pytest.approx(len(right) / len(z), abs=0.06)
 
 
+@pytest.mark.parametrize("size", [1, 2, 4, 7])
+def test_extremes_are_those_of_all_eigenvalues(size):
+    """Of several matrices a point, some of them zero, diagonal, or with eigenvalues alike."""
+    rng = np.random.default_rng(size)
+    A, change = rng.normal(size=(2, 40, 3, size, size))
+    factor = np.linalg.cholesky(A @ np.swapaxes(A, -1, -2) + 0.1 * np.eye(size))
+    change += np.swapaxes(change, -1, -2)
+    change[:5], change[5:10] = 0.0, np.eye(size)
+    change[10:15, 1:] = 0.0
+    change[15:20] = factor[15:20] @ np.swapaxes(factor[15:20], -1, -2)
+    least, most = extremes(factor, change)
+    inverse = np.linalg.inv(factor)
+    values = np.linalg.eigvalsh(inverse @ change @ np.swapaxes(inverse, -1, -2))
+    scale = 1e-12 * np.abs(values).max(axis=(1, 2))
+    assert np.all(np.abs(least - values.min(axis=(1, 2))) <= scale)
+    assert np.all(np.abs(most - values.max(axis=(1, 2))) <= scale)
+
+
 def test_normal_numbers_between_bounds_follow_the_tail():
     rng = np.random.default_rng(1)
     low, high = np.full(20000, 30.0), np.full(20000, np.inf)
@@ -106,7 +127,7 @@ def test_what_the_log_does_not_tell_is_spread_by_the_prior():
 
 def test_draws_keep_what_is_known():
     total = 6.0
-    fit, _ = identified(constraints=[TotalMass(total), Bounds("fc2", upper=2.9)])
+    fit, _ = identified(constraints=(TotalMass(total), Bounds("fc2", upper=2.9)))
     draws = di.sample(fit, 200, seed=1)
     masses = draws.theta[:, [0, 10]].sum(axis=1)
     np.testing.assert_allclose(masses, total, rtol=1e-9)
@@ -210,7 +231,7 @@ def test_results_without_a_covariance_and_unknown_formats_are_refused(tmp_path, 
 
 @pytest.mark.parametrize("links", ["fixed", "prior"])
 def test_drives_and_loop_of_encoder_logs_are_drawn_together(tmp_path, links):
-    robot, loop, theta = twin(tmp_path)
+    robot, loop, theta = twin(tmp_path, 4.0)
     problem = di.Problem(robot, di.prepare(log_of(loop, theta, noise=2e-4), bandwidth=10.0))
     simulation = di.Simulation(pd(KP, KD), width=0.03)
     options = {"links": links, "loop": "delay,bias"}
@@ -236,7 +257,7 @@ def test_drives_and_loop_of_encoder_logs_are_drawn_together(tmp_path, links):
 
 
 def test_positions_inside_the_band_of_an_encoder_result(tmp_path, capsys):
-    _, loop, theta = twin(tmp_path)
+    _, loop, theta = twin(tmp_path, 4.0)
     log = log_of(replace(loop, bias=np.zeros(3)), theta, noise=2e-4)
     names = [f"{signal}_j{j}" for signal in ("q", "qref") for j in (1, 2, 3)]
     time = np.arange(len(log.q)) / RATE

@@ -380,22 +380,25 @@ def test_names_of_any_length_are_told_in_a_line(place):
     refused(["identify", "x.toml"], "x.toml")
 
 
-def in_a_process(*argv: str, **options) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "dynident", *argv]
-    return subprocess.run(line, capture_output=True, text=True, check=False, **options)
+def in_shell(line: str, **options) -> subprocess.CompletedProcess[str]:
+    """`line` with the command line in place of its "dynident"."""
+    script = line.replace("dynident", f"{sys.executable} -m dynident", 1)
+    return subprocess.run(["sh", "-c", script], text=True, check=False, **options)
 
 
 def test_a_pipe_that_nobody_reads_is_no_traceback():
-    script = f"{sys.executable} -m dynident --help | true"
-    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+    done = in_shell("dynident --help | true", capture_output=True)
     assert (done.stdout, done.stderr) == ("", "")
 
 
 def test_a_user_without_a_home_hears_nothing_of_fonts(place, tmp_path):
+    """With closed streams, too: the page is whole, and stderr is that of the command."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("MPL", "XDG"))}
     environment |= {"HOME": "/proc/none", "MPLCONFIGDIR": "/proc/none", "TMPDIR": str(tmp_path)}
-    done = in_a_process("identify", "s.toml", "-o", str(tmp_path / "o"), env=environment)
+    line = f"dynident identify s.toml -o {tmp_path / 'o'} <&- >&-"
+    done = in_shell(line, env=environment, stderr=subprocess.PIPE)
     assert done.returncode == 0, done.stderr
+    assert (tmp_path / "o" / "report.html").read_text().rstrip().endswith("</html>")
     assert "atplotlib" not in done.stderr
 
 

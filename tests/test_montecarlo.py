@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ import toy
 from scipy import special, stats
 
 from dynident.core.arrays import Array
-from dynident.dynamics.base import base_parameters
+from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.closed_loop import Simulation
@@ -77,11 +77,21 @@ class Arm:
             "run", RATE, motion.measured, tau, qref=along.q, dqref=along.dq, drives=drives
         )
 
-    def estimate(self, recording: Recording, method: str, rows: str):
-        """One fit; the estimators simulate the robot's own loop."""
-        problem = Problem(self.idim.robot, prepare(recording, **ROWS[rows]), self.idim.friction)
+    @cached_property
+    def base(self) -> BaseParameters:
+        """What is estimated."""
+        return base_parameters(self.idim)
+
+    def estimates(self, recording: Recording, *fits: tuple[str, str]) -> list:
+        """Fits (method, rows) of one log; the estimators simulate the robot's own loop."""
         loop = Simulation(self.controller, self.integrator, width=WIDTH)
-        return ESTIMATORS[method](problem, *((loop,) if method == "idim-iv" else ()))
+        problems = {
+            rows: Problem.of(self.base, prepare(recording, **ROWS[rows])) for _, rows in fits
+        }
+        return [
+            ESTIMATORS[method](problems[rows], *((loop,) if method == "idim-iv" else ()))
+            for method, rows in fits
+        ]
 
 
 def through_points(n: int, reach: float, seed: int, seconds: float) -> Reference:
@@ -160,8 +170,8 @@ def study(arm: str, friction: str, runs: int, position: float, torque: float, *f
     """All fits (method, rows) on the same runs."""
     of = ARMS[arm](friction)
     logs = (of.log(run, position, torque) for run in range(runs))
-    found = [[of.estimate(log, *fit) for fit in fits] for log in logs]
-    truth = base_parameters(of.idim).matrix @ of.theta
+    found = [of.estimates(log, *fits) for log in logs]
+    truth = of.base.matrix @ of.theta
     return [
         Outcome(np.array([e.beta - truth for e in each]),
                 np.array([e.covariance.std for e in each]))
@@ -214,9 +224,9 @@ def test_runs_differ_by_their_noise_which_the_loop_turns_into_torque():
 @pytest.mark.parametrize("fit", [WLS, IV, IV_DEFAULT, REF], ids=" ".join)
 def test_without_noise_the_methods_come_to_the_truth(fit):
     arm = small(VISCOUS)
-    truth = base_parameters(arm.idim).matrix @ arm.theta
-    beta = arm.estimate(arm.log(None), *fit).beta
-    np.testing.assert_allclose(beta, truth, atol=1e-3 * np.abs(truth).max())
+    truth = arm.base.matrix @ arm.theta
+    (found,) = arm.estimates(arm.log(None), fit)
+    np.testing.assert_allclose(found.beta, truth, atol=1e-3 * np.abs(truth).max())
 
 
 def test_instruments_are_unbiased_in_the_loop_where_least_squares_is_not():

@@ -397,18 +397,23 @@ def test_the_covariance_by_scatter_needs_periods():
 @cache
 def drawn(seed, coloured, period, position):
     """The estimate from a noisy copy of a log, averaged or merely filtered."""
-    recording, robot, _ = clean(friction="viscous-offset")
+    recording, _, _ = clean(friction="viscous-offset")
     log = noisy(recording, np.random.default_rng(seed), coloured, position)
     given = {} if period is None else {"period": period}
     samples = prepare(log, 5.0, position_hz=20.0, **given)
-    return identify(Problem(robot, samples, "viscous-offset"), "wls", doctor=False)
+    return identify(Problem.of(viscous(), samples), "wls", doctor=False)
+
+
+@cache
+def viscous():
+    """What the draws estimate."""
+    return base_parameters(build_idim(clean()[1], "viscous-offset"))
 
 
 def draws(count, coloured, period=None, position=POSITION):
     """Estimates of so many draws, and the truth."""
     found = [drawn(seed, coloured, period, position) for seed in range(count)]
-    _, robot, theta = clean(friction="viscous-offset")
-    return found, base_parameters(build_idim(robot, "viscous-offset")).matrix @ theta
+    return found, viscous().matrix @ clean(friction="viscous-offset")[2]
 
 
 @pytest.mark.parametrize("coloured", [False, True])

@@ -258,7 +258,7 @@ def test_the_extended_filter_finds_shapes_and_keeps_their_bounds(coupled):
     truth = np.array(idim.shape) * np.linspace(1.6, 0.7, len(idim.shape))
     idim = idim.shaped(truth)
     theta = values(idim)
-    recording, _ = toy.log(robot, seconds=15.0)
+    recording, _ = toy.log(robot, seconds=8.0)
     samples = toy.on_its_motion(recording, 40.0)
     tau = idim.torque(theta, samples.q, samples.dq, samples.ddq)
     tau = tau + 0.02 * np.random.default_rng(0).normal(size=tau.shape)

@@ -19,7 +19,6 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import InfeasibleError, InputError
 from dynident.core.kept import Origin, packed, read_kept
 from dynident.dynamics.idim import build_idim
-from dynident.estimators import ESTIMATORS
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.options import estimate
 from dynident.estimators.ranges import MEAN_AND_SPREAD, Region, Task, task
@@ -31,6 +30,8 @@ from dynident.regression.problem import Problem
 SEARCHES = ("nls", "ga", "pf")
 CLOSE = {"nls": 1e-6, "ga": 0.02, "pf": 0.05}
 """How far from the exact answer, in standard deviations."""
+SHORT = {"ga": "generations", "pf": "steps"}
+"""What ends a search early."""
 
 
 @cache
@@ -116,12 +117,12 @@ def test_means_and_spreads_are_what_eq_25_says(method):
 @pytest.mark.parametrize("method", ["ga", "pf"])
 def test_a_seed_gives_the_same_whatever_the_threads(method):
     rows = problem(2)
-    with threadpool_limits(limits=1):
-        first = ESTIMATORS[method](rows)
-    with threadpool_limits(limits=2):
-        second = ESTIMATORS[method](rows)
-    np.testing.assert_array_equal(first.beta, second.beta)
-    other = estimate(rows, method, seed=1)
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(limits=threads):
+            found.append(estimate(rows, method, **{SHORT[method]: 12}).beta)
+    np.testing.assert_array_equal(*found)
+    first, other = whole(method), estimate(rows, method, seed=1)
     assert np.any(other.beta != first.beta)
     assert away(other, first) < 0.1
 
@@ -216,7 +217,7 @@ def curved():
     idim = build_idim(robot, "stribeck")
     true = idim.shaped(np.array([0.3, 0.6]))
     theta = values(idim)
-    q, dq, ddq = toy.motion(2, 5.0, 4)
+    q, dq, ddq = toy.motion(2, 2.5, 4)
     tau = true.torque(theta, q, dq, ddq)
     tau = tau + 0.01 * tau.std(axis=0) * np.random.default_rng(0).normal(size=tau.shape)
     log = Recording("curved", toy.RATE, q, tau, dq=dq, ddq=ddq)
@@ -260,15 +261,12 @@ def rubbing(seconds=3.0):
     return Problem(robot, samples, "stribeck")
 
 
-SHORT = {"ga": "generations", "pf": "steps"}
-
-
 @pytest.mark.parametrize("method", ["ga", "pf"])
 @pytest.mark.parametrize("rubs", [False, True], ids=["linear", "shapes"])
 def test_a_search_goes_on_from_its_state(method, rubs, tmp_path):
     rows = rubbing() if rubs else problem(2)
     file = str(tmp_path / "s.npz")
-    few, more = (3, 6) if rubs else (10, 25)
+    few, more = (2, 4) if rubs else (10, 25)
     size = {"ga": "population", "pf": "particles"}[method]
     options = {"seed": 3, "doctor": False, size: 10} if rubs else {"seed": 3}
 
@@ -288,7 +286,10 @@ def test_a_search_goes_on_from_its_state(method, rubs, tmp_path):
 
 @pytest.mark.parametrize("method", ["ga", "pf"])
 def test_an_interrupted_search_keeps_its_last_whole_step(method, tmp_path, monkeypatch):
-    file = tmp_path / "s.npz"
+    file, rows = tmp_path / "s.npz", problem(2)
+    budget = {SHORT[method]: {"ga": 60, "pf": 15}[method]}
+    options = {**budget, "search_state": str(file)}
+    straight = estimate(rows, method, **budget)
     calls = []
 
     def stage(name, share):
@@ -297,12 +298,12 @@ def test_an_interrupted_search_keeps_its_last_whole_step(method, tmp_path, monke
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        estimate(problem(2), method, stage, search_state=str(file))
+        estimate(rows, method, stage, **options)
     assert file.is_file()
     assert calls == sorted(calls)
     assert calls[-1] > 0.0
-    resumed = estimate(problem(2), method, search_state=str(file))
-    np.testing.assert_array_equal(resumed.beta, whole(method).beta)
+    resumed = estimate(rows, method, **options)
+    np.testing.assert_array_equal(resumed.beta, straight.beta)
     # in the middle of a step, too
     file.unlink()
     cost, seen = Task.cost, []
@@ -315,9 +316,9 @@ def test_an_interrupted_search_keeps_its_last_whole_step(method, tmp_path, monke
 
     monkeypatch.setattr(Task, "cost", costly)
     with pytest.raises(KeyboardInterrupt):
-        estimate(problem(2), method, search_state=str(file))
-    again = estimate(problem(2), method, search_state=str(file))
-    np.testing.assert_array_equal(again.beta, resumed.beta)
+        estimate(rows, method, **options)
+    again = estimate(rows, method, **options)
+    np.testing.assert_array_equal(again.beta, straight.beta)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -129,7 +129,8 @@ def test_gains_are_those_of_the_determinants():
 
 def test_no_other_block_would_have_gained_more():
     problem = work()
-    found = select_blocks(problem, Selecting(repeat=0.0))
+    selecting = Selecting(repeat=0.0, gain=0.03)
+    found = select_blocks(problem, selecting)
     system, sigma = whole(problem)
     offers = offers_of(problem, 1.0, sigma)
     known = Knowledge(system, list(sub_chains(problem.base).values()))
@@ -141,7 +142,7 @@ def test_no_other_block_would_have_gained_more():
         assert block.gain == pytest.approx(1 - np.exp(-best / 2), rel=1e-9)
         known.add(left.pop((block.log, block.start)).factor)
     rest = max(known.gain(offer.factor) for offer in left.values())
-    assert 1 - np.exp(-rest / 2) < Selecting().gain
+    assert 1 - np.exp(-rest / 2) < selecting.gain
     gains = [block.gain for block in found.blocks]
     assert gains == sorted(gains, reverse=True)
 
@@ -222,9 +223,9 @@ def test_repeats_are_left_out_whatever_their_phase(pause):
 
 def test_a_larger_gain_keeps_less_and_blocks_may_be_short():
     problem = work()
-    counts = [select_blocks(problem, Selecting(gain=gain)).rows for gain in (0.005, 0.02, 0.1)]
-    assert counts[0] > counts[1] > counts[2] > 0
-    short = select_blocks(problem, Selecting(block=0.4))
+    counts = [select_blocks(problem, Selecting(gain=gain)).rows for gain in (0.1, 0.3)]
+    assert chosen_of_work().rows > counts[0] > counts[1] > 0
+    short = select_blocks(problem, Selecting(block=0.4, gain=0.1))
     assert all(block.stop - block.start == 100 for block in short.blocks)
 
 

@@ -20,6 +20,7 @@ from scipy.linalg import solve_triangular
 
 from dynident.conic.cones import Cone, Definite, Equal, Positive
 from dynident.conic.solve import solve_cone_problem
+from dynident.consistency.extremes import extremes
 from dynident.consistency.feasible_set import EQUIVALENT, FeasibleSet
 from dynident.consistency.prior import Prior, believed
 from dynident.core.arrays import Array
@@ -239,10 +240,7 @@ class Region:
         low = np.max(np.where(change > 0.0, ratio, -np.inf), axis=1, initial=-np.inf)
         high = np.min(np.where(change < 0.0, ratio, np.inf), axis=1, initial=np.inf)
         for found, slope in zip(self.matrices(z), self.slope, strict=True):
-            inverse = np.linalg.inv(np.linalg.cholesky(found))
-            own = inverse @ at(slope, d) @ np.swapaxes(inverse, -1, -2)
-            values = np.linalg.eigvalsh(own)
-            most, least = values[..., -1].max(axis=1), values[..., 0].min(axis=1)
+            least, most = extremes(np.asarray(np.linalg.cholesky(found), dtype=float), at(slope, d))
             with np.errstate(divide="ignore"):
                 low = np.maximum(low, np.where(most > 0.0, -1.0 / most, -np.inf))
                 high = np.minimum(high, np.where(least < 0.0, -1.0 / least, np.inf))

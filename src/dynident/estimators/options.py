@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Any, get_type_hints
 
 from dynident.core.errors import InputError
@@ -26,12 +27,13 @@ SIMULATION = "simulation"
 PROGRESS = "progress"
 
 
-def families(method: str) -> dict[str, type]:
+@cache
+def families(method: str) -> Mapping[str, type]:
     """Families of a method's options, by the parameters that take them."""
     estimator = ESTIMATORS[method]
     hints = get_type_hints(estimator)
     names = list(inspect.signature(estimator).parameters)[1:]
-    return {name: hints[name] for name in names if name != PROGRESS}
+    return MappingProxyType({name: hints[name] for name in names if name != PROGRESS})
 
 
 @cache
@@ -40,6 +42,7 @@ def options_of(method: str) -> dict[str, Option]:
     return table([family for family in families(method).values() if family is not Simulation])
 
 
+@cache
 def names_of(method: str) -> tuple[str, ...]:
     """Names of all options of a method."""
     looped = Simulation in families(method).values()

@@ -26,7 +26,6 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import (
     PSEUDO_INERTIA_BASIS,
-    from_com,
     from_pseudo_inertia,
     inertia_matrix,
     pseudo_inertia,
@@ -561,10 +560,8 @@ def gains_by_joint(
 def about_centre(phi: Array) -> Array:
     """Mass, centre and inertia about it (xx xy yy xz yz zz), of several loads, shape (..., 10)."""
     mass, centre = phi[..., :1], phi[..., 1:4] / phi[..., :1]
-    moved = np.stack([
-        from_com(float(m), c, np.zeros((3, 3)))
-        for m, c in zip(mass.reshape(-1), centre.reshape(-1, 3), strict=True)
-    ]).reshape(phi.shape)  # fmt: skip
+    point = np.concatenate([centre, np.ones_like(mass)], axis=-1)
+    moved = from_pseudo_inertia(mass[..., None] * point[..., :, None] * point[..., None, :])
     inertia = inertia_matrix(phi - moved)
     places = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
     six = np.stack([inertia[..., i, j] for i, j in places], axis=-1)

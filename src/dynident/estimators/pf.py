@@ -132,7 +132,7 @@ def filtered(task: Searchable, swarm: Swarm, run: Run, moves: int = MOVES) -> tu
         for move in range(moves):
             kind = move % 2
             root = curvature / np.sqrt(power) if kind else spread
-            moved = sets + reach[kind] * rng.normal(size=(size, len(root))) @ root
+            moved = sets + reach[kind] * rng.standard_normal((size, len(root))) @ root
             new = task.cost(moved)
             goes = np.log(rng.uniform(size=size)) < 0.5 * power * (costs - new)
             goes &= np.all(task.within(moved) == moved, axis=1)

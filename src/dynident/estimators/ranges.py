@@ -250,7 +250,8 @@ class Task:
         if self.spreads is not None:
             return self.spreads(sets) / self.unit
         system = self.given.system
-        return np.asarray(np.sum((sets @ system.A.T - system.b) ** 2, axis=1))
+        error = sets @ system.A.T - system.b
+        return np.asarray(np.einsum("ij,ij->i", error, error))
 
     def within(self, sets: Array) -> Array:
         """The sets as they are: the repair keeps the ranges, and a free search has no corners."""

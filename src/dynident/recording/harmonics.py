@@ -61,10 +61,36 @@ def total(spectrum: Array) -> Array:
     return np.asarray(spectrum[0] + 2.0 * np.sum(spectrum[1:], axis=0))
 
 
-class Chirp:
-    """A trigonometric series at samples whose number a period is any number, and its adjoint.
+def adjoint(x: Array, harmonics: int, length: float) -> Complex:
+    """``sum_k x_k exp(-2 pi i l k / length)``, shape (harmonics, columns).
 
-    Both are convolutions with a chirp (Bluestein 1970): ``2 l k = l^2 + k^2 - (k - l)^2``.
+    A convolution with a chirp (Bluestein 1970): ``2 l k = l^2 + k^2 - (k - l)^2``.
+
+    Parameters
+    ----------
+    x : ndarray, shape (samples, columns)
+    harmonics : int
+        With that of order zero.
+    length : float
+        Samples in a period, any number.
+    """
+    samples = len(x)
+    k = np.arange(max(samples, harmonics), dtype=float)
+    chirp = np.exp(1j * np.pi * k * k / length)[:, None]
+    size = 1 << (samples + harmonics - 1).bit_length()
+    kernel = np.zeros((size, 1), dtype=complex)
+    kernel[:harmonics] = chirp[:harmonics]
+    kernel[size - samples + 1 :] = chirp[samples - 1 : 0 : -1]
+    spread = np.fft.fft(x * chirp[:samples].conj(), size, axis=0) * np.fft.fft(kernel, axis=0)
+    return np.asarray(np.fft.ifft(spread, axis=0)[:harmonics] * chirp[:harmonics].conj())
+
+
+def grid_weights(samples: int, harmonics: int, length: float) -> Array:
+    """Weights of a grid that spans one period, whose products are those of the samples.
+
+    Samples count, in the product of two series, as ``G_(l-m) = sum_k exp(-2 pi i (l-m) k /
+    length)``, a geometric sum. So does a grid that is fine enough to tell all ``l - m`` apart,
+    weighted by the inverse transform of G: on it a series and its adjoint are plain FFTs.
 
     Parameters
     ----------
@@ -72,36 +98,19 @@ class Chirp:
         Harmonics with that of order zero.
     length : float
         Samples in a period.
+
+    Returns
+    -------
+    ndarray, shape (points, 1)
     """
-
-    def __init__(self, samples: int, harmonics: int, length: float) -> None:
-        self.samples, self.harmonics = samples, harmonics
-        k = np.arange(max(samples, harmonics), dtype=float)
-        self.chirp = np.exp(1j * np.pi * k * k / length)[:, None]
-        self.size = 1 << int(np.ceil(np.log2(samples + harmonics)))
-        self.to_samples = self._kernel(self.chirp.conj(), samples, harmonics)
-        self.to_harmonics = self._kernel(self.chirp, harmonics, samples)
-
-    def _kernel(self, chirp: Complex, ahead: int, behind: int) -> Complex:
-        kernel = np.zeros((self.size, 1), dtype=complex)
-        kernel[:ahead] = chirp[:ahead]
-        kernel[self.size - behind + 1 :] = chirp[behind - 1 : 0 : -1]
-        return np.asarray(np.fft.fft(kernel, axis=0))
-
-    def _convolved(self, x: Complex, kernel: Complex) -> Complex:
-        return np.asarray(np.fft.ifft(np.fft.fft(x, self.size, axis=0) * kernel, axis=0))
-
-    def values(self, c: Complex) -> Array:
-        """The series of harmonics (harmonics, k) at the samples, shape (samples, k)."""
-        weighted = 2.0 * c * self.chirp[: self.harmonics]
-        weighted[0] = c[0].real
-        found = self._convolved(weighted, self.to_samples)
-        return np.asarray((found[: self.samples] * self.chirp[: self.samples]).real)
-
-    def adjoint(self, x: Array) -> Complex:
-        """``sum_k x_k exp(-2 pi i l k / length)``, shape (harmonics, columns)."""
-        found = self._convolved(x * self.chirp[: self.samples].conj(), self.to_harmonics)
-        return np.asarray(found[: self.harmonics] * self.chirp[: self.harmonics].conj())
+    points = 1 << (4 * harmonics - 4).bit_length()
+    rest = samples - length  # in it the sum over a whole number is zero but for l = m
+    d = np.arange(1, 2 * harmonics - 1)
+    turn = np.pi * d / length
+    G = np.zeros(points // 2 + 1, dtype=complex)
+    G[0] = samples
+    G[d] = np.exp(-1j * turn * (rest - 1.0)) * np.sin(turn * rest) / np.sin(turn)
+    return np.asarray(np.fft.irfft(G * (points / length), points))[:, None]
 
 
 def product(a: Complex, b: Complex) -> Array:
@@ -130,15 +139,16 @@ def fitted_harmonics(x: Array, first: float, length: float, harmonics: int) -> C
     -------
     ndarray of complex, shape (harmonics, k)
     """
-    chirp = Chirp(len(x), harmonics, length)
+    weights = grid_weights(len(x), harmonics, length)
     middle = x.mean(axis=0)
-    rest = chirp.adjoint(x - middle) / length
+    rest = adjoint(x - middle, harmonics, length) / length
     c, direction, size = np.zeros_like(rest), rest.copy(), product(rest, rest)
     goal = SETTLED**2 * size
     for _ in range(ROUNDS):
         if np.all(size <= goal):
             break
-        image = chirp.adjoint(chirp.values(direction)) / length
+        on_grid = weights * np.fft.irfft(direction, len(weights), axis=0)
+        image = np.fft.rfft(on_grid, axis=0)[:harmonics]
         curvature = product(direction, image)
         step = np.divide(size, curvature, out=np.zeros_like(size), where=curvature > 0.0)
         c += step * direction

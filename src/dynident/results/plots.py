@@ -327,6 +327,7 @@ def precision_figure(parameters: Sequence[BaseRow]) -> str:
             axes.set_xlim(-0.6, per_row - 0.4)
             axes.set_ylabel("std [%]")
             axes.set_yscale("log")
+            axes.yaxis.set_major_formatter("{x:g}")  # powers of ten would have to be typeset
             axes.minorticks_off()
             axes.grid(visible=False, axis="x")
         legend(panels[0])

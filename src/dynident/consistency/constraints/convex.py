@@ -6,6 +6,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.core.jit import jit
 
 COPLANAR = 1e-4
 """Angle below which two facets are one [rad]."""
@@ -13,8 +14,8 @@ FLAT = 1e-9
 """Thickness over size below which points lie in a plane."""
 ENCLOSED = 1e-4
 """Relative accuracy of the smallest enclosing ellipsoid."""
-STEPS = 100_000
-"""More steps than any set of points takes."""
+ROUNDS, STEPS = 1000, 100
+"""More rounds than any set of points takes, and steps in each: then rounding is made up for."""
 
 
 def hull(points: Array, margin: float = 0.0, place: str = "hull") -> tuple[Array, Array]:
@@ -104,26 +105,60 @@ def ellipsoid(points: Array, tolerance: float = ENCLOSED) -> tuple[Array, Array]
     scaled = (points - middle) / size
     lifted = np.column_stack([scaled, np.ones(len(points))])
     weights = np.full(len(points), 1.0 / len(points))
-    for _ in range(STEPS):
-        # its weighted mean is 4 at every step, and no value is above 4 at the optimum
-        reach = np.einsum("ij,ij->i", lifted @ np.linalg.inv((lifted.T * weights) @ lifted), lifted)
-        ahead = int(np.argmax(reach))
-        behind = int(np.argmin(np.where(weights > 0.0, reach, np.inf)))
-        above, below = reach[ahead] / 4.0 - 1.0, 1.0 - reach[behind] / 4.0
-        if max(above, below) <= tolerance:
+    for _ in range(ROUNDS):
+        inverse = np.linalg.inv((lifted.T * weights) @ lifted)
+        reach = np.einsum("ij,ij->i", lifted @ inverse, lifted)
+        if shift(lifted, weights, inverse, reach, tolerance) == 0:
             break
-        if above >= below:
-            step = (reach[ahead] - 4.0) / (4.0 * (reach[ahead] - 1.0))
-            weights *= 1.0 - step
-            weights[ahead] += step
-            continue
-        step = weights[behind] / (1.0 - weights[behind])  # takes all of it
-        if reach[behind] > 1.0:
-            step = min(step, (4.0 - reach[behind]) / (4.0 * (reach[behind] - 1.0)))
-        weights *= 1.0 + step
-        weights[behind] = max(weights[behind] - step, 0.0)
     centre = weights @ scaled
     apart = scaled - centre
     root = np.linalg.cholesky(np.linalg.inv((apart.T * weights) @ apart)).T
     root /= np.linalg.norm(apart @ root.T, axis=1).max()
     return middle + size * centre, root / size
+
+
+@jit
+def shift(lifted, weights, inverse, reach, tolerance):  # type: ignore[no-untyped-def]
+    """Steps towards the weights of the smallest ellipsoid, which are made in place; their count.
+
+    `reach` is ``x' M^-1 x`` of each point, M the weighted sum of all ``x x'``: its weighted mean
+    is 4 at every step, and no value is above 4 at the optimum. A step t to a point makes of M
+    ``(1 - t) M + t x x'``, and of its inverse what Sherman and Morrison (1950) say.
+    """
+    count, size = lifted.shape
+    g = np.empty(size)
+    for step in range(STEPS):
+        ahead, behind = 0, -1
+        for k in range(count):
+            if reach[k] > reach[ahead]:
+                ahead = k
+            if weights[k] > 0.0 and (behind < 0 or reach[k] < reach[behind]):
+                behind = k
+        above, below = reach[ahead] / 4.0 - 1.0, 1.0 - reach[behind] / 4.0
+        if max(above, below) <= tolerance:
+            return step
+        if above >= below:
+            chosen, r = ahead, reach[ahead]
+            t = (r - 4.0) / (4.0 * (r - 1.0))
+        else:
+            chosen, r = behind, reach[behind]
+            t = weights[behind] / (1.0 - weights[behind])  # takes all of it
+            if r > 1.0:
+                t = min(t, (4.0 - r) / (4.0 * (r - 1.0)))
+            t = -t
+        for i in range(size):
+            g[i] = 0.0
+            for j in range(size):
+                g[i] += inverse[i, j] * lifted[chosen, j]
+        less = t / (1.0 - t + t * r)
+        for i in range(size):
+            for j in range(size):
+                inverse[i, j] = (inverse[i, j] - less * g[i] * g[j]) / (1.0 - t)
+        for k in range(count):
+            along = 0.0
+            for i in range(size):
+                along += lifted[k, i] * g[i]
+            reach[k] = (reach[k] - less * along * along) / (1.0 - t)
+            weights[k] *= 1.0 - t
+        weights[chosen] = max(weights[chosen] + t, 0.0)
+    return STEPS
