@@ -26,11 +26,11 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 LONGEST = (
-    *("floating_commands", "cli", "floating", "shapes", "reproduce_ardiani", "diagnosis"),
-    *("search", "floating_logs", "excitation", "encoder", "truth", "sensitivities", "payload"),
-    *("estimators", "reproduce_brunot", "constrained", "periods", "replay_engines", "track"),
-    *("draws", "montecarlo", "ml", "c_code", "simulation", "report", "legged", "hostile"),
-    *("replay", "tracker", "regions", "reproduce_zhang", "reference_instruments"),
+    *("floating_commands", "shapes", "cli", "reproduce_ardiani", "floating", "diagnosis"),
+    *("search", "excitation", "constrained", "truth", "periods", "encoder", "payload"),
+    *("floating_logs", "estimators", "replay_engines", "reproduce_brunot", "track"),
+    *("reproduce_zhang", "montecarlo", "report", "hostile", "friction", "simulation"),
+    *("selection", "tracker", "c_code", "regions", "ml", "draws", "compiled", "replay"),
 )
 """Modules that take the longest, in that order."""
 

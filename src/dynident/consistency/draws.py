@@ -240,7 +240,9 @@ class Region:
         low = np.max(np.where(change > 0.0, ratio, -np.inf), axis=1, initial=-np.inf)
         high = np.min(np.where(change < 0.0, ratio, np.inf), axis=1, initial=np.inf)
         for found, slope in zip(self.matrices(z), self.slope, strict=True):
-            least, most = extremes(np.asarray(np.linalg.cholesky(found), dtype=float), at(slope, d))
+            least, most = extremes(
+                np.linalg.cholesky(found).astype(float, copy=False), at(slope, d)
+            )
             with np.errstate(divide="ignore"):
                 low = np.maximum(low, np.where(most > 0.0, -1.0 / most, -np.inf))
                 high = np.minimum(high, np.where(least < 0.0, -1.0 / least, np.inf))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, readable
 from dynident.core.jit import inner, jit
 
 SETTLED = 1e-30
@@ -33,7 +33,7 @@ def extremes(factor: Array, change: Array) -> tuple[Array, Array]:
         Of all k matrices of a point.
     """
     least, most = np.empty(len(factor)), np.empty(len(factor))
-    fill_extremes(factor, change, least, most)
+    fill_extremes(*readable(factor, change), least, most)
     return least, most
 
 
