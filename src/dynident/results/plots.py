@@ -86,8 +86,8 @@ STYLE: dict[str, Any] = {
     "axes.formatter.useoffset": False,
     "grid.color": "#E4E4E4",
     "grid.linewidth": 0.6,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
+    "xtick.bottom": False,
+    "ytick.left": False,
     "lines.linewidth": 1.0,
     "lines.solid_joinstyle": "round",
     "path.simplify_threshold": 0.2,
@@ -258,36 +258,44 @@ def autocorrelation_figure(errors: Sequence[Array], names: Sequence[str]) -> str
     str
     """
     columns = min(6, max(3, len(errors)))
-    rows = -(-len(errors) // columns)
+    rows = max(1, -(-len(errors) // columns))
     height = 0.55 + 1.35 * rows
     lags = np.arange(1, LAGS + 1)
+    width = LAGS + 5  # of a panel and the gap behind it: axes for each would take longer
     with styled():
         figure = new_figure(height)
         grid = figure.add_gridspec(
             rows,
-            columns,
+            1,
             left=0.05,
             right=0.99,
             top=1.0 - 0.28 / height,
             bottom=0.42 / height,
             hspace=0.45,
-            wspace=0.12,
         )
-        panels = grid.subplots(sharex=True, sharey=True, squeeze=False).ravel()
-        for j, axes in enumerate(panels):
-            if j >= len(errors):
-                axes.set_visible(False)
-                continue
-            rho = autocorrelation(errors[j], LAGS)
-            band = 2.0 / np.sqrt(max(1, len(errors[j])))
-            axes.axhspan(-band, band, color=BLUE, alpha=0.15, lw=0.0)
-            outside = np.abs(rho) > band
-            axes.vlines(lags, 0.0, rho, colors=np.where(outside, RED, GREY).tolist(), lw=2.0)
-            axes.axhline(0.0, color=GREY, lw=0.5)
-            axes.set_title(panel_title(j, names[j]), loc="left", pad=3, parse_math=False)
-            if j + columns >= len(errors):
-                axes.set_xlabel("lag [rows]")
-                axes.tick_params(labelbottom=True)
+        panels = grid.subplots(sharey=True, squeeze=False).ravel()
+        for row, axes in enumerate(panels):
+            ticks = []
+            for column, j in enumerate(range(row * columns, min((row + 1) * columns, len(errors)))):
+                rho = autocorrelation(errors[j], LAGS)
+                band = 2.0 / np.sqrt(max(1, len(errors[j])))
+                outside = np.abs(rho) > band
+                start = column * width
+                ends = (start, start + LAGS + 1)
+                axes.fill_between(ends, -band, band, color=BLUE, alpha=0.15, lw=0.0)
+                colours = np.where(outside, RED, GREY).tolist()
+                axes.vlines(start + lags, 0.0, rho, colors=colours, lw=2.0)
+                axes.plot(ends, (0.0, 0.0), color=GREY, lw=0.5)
+                title = panel_title(j, names[j])
+                beyond = axes.get_xaxis_transform()
+                axes.text(start, 1.04, title, transform=beyond, parse_math=False)
+                if j + columns >= len(errors):  # nothing stands below
+                    ticks.append(start + lags[4::5])
+            shown = np.concatenate([*ticks, np.zeros(0)])
+            axes.set_xticks(shown, [f"{tick % width:.0f}" for tick in shown])
+            axes.set_xlim(0.0, columns * width - 4)
+            axes.grid(visible=False, axis="x")
+        panels[-1].set_xlabel("lag [rows]")
         return drawn(figure, "autocorrelation")
 
 
@@ -502,7 +510,7 @@ def inlined(document: str, name: str) -> str:
     svg = document[document.index("<svg") :].strip()
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", svg)
     # a hundredth of a point is more than a printer resolves
-    return re.sub(r'\bd="[^"]+"', lambda path: _LONG.sub(r"\1", path.group()), svg)
+    return re.sub(r'\bd="[^"]+"', lambda path: _FINER.sub("", path.group()), svg)
 
 
-_LONG = re.compile(r"(\.\d\d)\d+")
+_FINER = re.compile(r"(?<=\.\d\d)\d+")
