@@ -277,7 +277,7 @@ def page() -> str:
         "",
         "## Tracking",
         "",
-        "Keys of `[track]` in a study, for [`dynident track`](online.md); most have a flag.",
+        "Keys of `[track]` in a study, and flags, of [`dynident track`](online.md).",
         "",
         *rows(HEAD, [row for family in TRACKING for row in of_family(family)]),
         "",
@@ -324,15 +324,15 @@ def flag_rows() -> tuple[tuple[str, str, str], ...]:
     return tuple(flag_row(option, f"Of {of_methods(option)}: ") for option in options())
 
 
-def excite_rows() -> tuple[tuple[str, str, str], ...]:
-    """The same of excite; what takes a list of lists is a study's alone."""
-    chosen = [o for o in table(EXCITATION).values() if not o.in_python and o.name not in NESTED]
+def own_rows(families: Iterable[type]) -> tuple[tuple[str, str, str], ...]:
+    """The same of a command with families of its own; lists of lists are a study's alone."""
+    chosen = [o for o in table(families).values() if not o.in_python and o.name not in NESTED]
     return tuple(flag_row(option, "", default(option).strip("`")) for option in chosen)
 
 
 def excitation_rows() -> list[tuple[str, ...]]:
     """The rows of the options of excite, with their flags."""
-    flags = {row[0]: spelled(Flag(*row)).replace("/", "`, `") for row in excite_rows()}
+    flags = {row[0]: spelled(Flag(*row)).replace("/", "`, `") for row in own_rows(EXCITATION)}
     return [
         (named(o), f"`{flags[o.name]}`" if o.name in flags else "", o.words, values(o), default(o))
         for o in table(EXCITATION).values()
@@ -367,14 +367,6 @@ def inner(kind: Any) -> set[Any]:
     return set()
 
 
-def selecting_rows() -> tuple[tuple[str, str, str], ...]:
-    """The same of `dynident select`."""
-    return tuple(
-        (o.name, KINDS[frozenset(bases(o.type))], f"{o.words[0].upper()}{o.words[1:]}.")
-        for o in table([Selecting]).values()
-    )
-
-
 def spelled_flags() -> list[str]:
     """How the flags are written on the command line."""
     return [spelled(Flag(*row)).replace("/", "`, `") for row in flag_rows()]
@@ -403,8 +395,9 @@ def flags() -> str:
     ]
     made = {
         "FLAGS": flag_rows(),
-        "SELECTING": selecting_rows(),
-        "EXCITE_FLAGS": excite_rows(),
+        "SELECT_FLAGS": own_rows([Selecting]),
+        "TRACK_FLAGS": own_rows(TRACKING),
+        "EXCITE_FLAGS": own_rows(EXCITATION),
     }
     for title, every in made.items():
         lines += ["", f"{title} = ("]

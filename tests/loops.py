@@ -56,3 +56,27 @@ def closed_loop(
     log = Recording("loop", RATE, motion.measured, tau, qref=along.q, dqref=along.dq)
     problem = Problem(robot, prepare(log, bandwidth=bandwidth), friction)
     return problem, problem.base.matrix @ theta, control
+
+
+def output(controller: Controller, z: Array, w: Array) -> Array:
+    """Limited outputs ``sat(C z + D w)``, shape (n,), of states z (n, m) and `INPUTS` w (n, 5).
+
+    Of joints in one array each, where the library's loops go joint by joint.
+    """
+    return np.clip(linear_output(controller, z, w), -controller.limit, controller.limit)
+
+
+def next_state(controller: Controller, z: Array, w: Array) -> Array:
+    """``A z + B w + antiwindup (sat(u) - u)``, shape (n, m).
+
+    Next states of a sampled controller, rates of change of a continuous one's.
+    """
+    u = linear_output(controller, z, w)
+    excess = np.clip(u, -controller.limit, controller.limit) - u
+    free = np.einsum("jik,jk->ji", controller.A, z) + np.einsum("jik,jk->ji", controller.B, w)
+    return np.asarray(free + controller.antiwindup * excess[:, None])
+
+
+def linear_output(controller: Controller, z: Array, w: Array) -> Array:
+    """Outputs ``C z + D w`` without limits, shape (n,)."""
+    return np.asarray((controller.C * z).sum(axis=1) + (controller.D * w).sum(axis=1))

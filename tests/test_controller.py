@@ -1,13 +1,12 @@
 import numpy as np
 import pytest
+from loops import next_state, output
 from scipy import signal
 
 from dynident.core.errors import InputError
 from dynident.simulation.controller import (
     CONTROLLERS,
     INPUTS,
-    next_state,
-    output,
     p,
     p_p,
     p_pi,

@@ -275,14 +275,18 @@ def test_study_page_names_every_key() -> None:
 
 
 def test_options_page_and_flags_are_made_from_the_fields() -> None:
-    from dynident.cli.flags import EXCITE_FLAGS, FLAGS
+    from dynident.cli.flags import EXCITE_FLAGS, FLAGS, SELECT_FLAGS, TRACK_FLAGS
+    from dynident.excitation.options import FAMILIES
+    from dynident.excitation.selection import Selecting
     from dynident.study.loop import SimulationSection
-    from dynident.study.study import IdentifySection
+    from dynident.study.study import TRACKING, IdentifySection
 
     script = made()
     assert script.PAGE.read_text(encoding="utf-8") == script.page()
     assert script.flag_rows() == FLAGS
-    assert script.excite_rows() == EXCITE_FLAGS
+    assert script.own_rows(FAMILIES) == EXCITE_FLAGS
+    assert script.own_rows(TRACKING) == TRACK_FLAGS
+    assert script.own_rows([Selecting]) == SELECT_FLAGS
     keys = {*IdentifySection.model_fields, *SimulationSection.model_fields}
     assert keys - {"method", "parameters", "result"} <= words("options.md")
 

@@ -182,7 +182,7 @@ def test_regressor_fills_only_the_slots_that_are_asked_for(tmp_path: Path) -> No
     np.testing.assert_array_equal(out[:, -1], 7.0)
 
 
-def test_gravity_is_the_robots(tmp_path: Path) -> None:
+def test_gravity_is_the_robots() -> None:
     path = urdf("ur5")
     robot = load_robot(path, gravity=(1.0, -2.0, 3.0))
     model = pin_model(path)

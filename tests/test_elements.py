@@ -364,7 +364,7 @@ def test_every_element_is_in_this_file():
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the measured logs are not beside the project")
-def test_the_gas_spring_of_a_kr300_is_found(tmp_path):
+def test_the_gas_spring_of_a_kr300_is_found():
     """Held out on B, moving samples: at most 5.1 %, and worse than 9 % without the spring."""
     robot = di.load_robot(SHARED / "kr300.toml")
     A, B = (

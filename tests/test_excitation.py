@@ -663,7 +663,7 @@ def test_what_is_known_already_is_not_asked_again():
     assert unknown.design.value < 0.0
 
 
-def test_a_second_trajectory_complements_the_first(tmp_path):
+def test_a_second_trajectory_complements_the_first():
     first = plain()
     second = excite(ROBOT, after=(first.trajectory,), **{**QUICK, "seed": 1})
     apart = plain(1)

@@ -25,8 +25,6 @@ from dynident.dynamics.idim import build_idim
 from dynident.results.mjcf import is_mjcf, model_mjcf, standard_mjcf
 from dynident.robot import Robot, load_robot
 
-CHAIN = ANGLES.replace("<mujoco", "<!-- of -->\n<mujoco", 1)
-
 
 def check_round_trip(robot: Robot, phi: Array, document: bytes, folder: Path) -> Robot:
     """The document is the robot with these parameters, here and in MuJoCo."""

@@ -75,7 +75,7 @@ def skeleton(document: bytes) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["tx40", "panda", "tiago"])
-def test_nothing_but_inertials_changes(name: str, tmp_path: Path) -> None:
+def test_nothing_but_inertials_changes(name: str) -> None:
     robot = load_robot(urdf(name))
     document, _ = patched_urdf(robot, robot.nominal + 0.1 * bodies(robot.n))
     original = urdf(name).read_bytes()

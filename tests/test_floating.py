@@ -30,10 +30,10 @@ from dynident.recording.mend import Mending
 from dynident.recording.read import read_log
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
+from dynident.results.determined import determined
 from dynident.robot.contacts import ContactSpec, with_contacts
 from dynident.robot.cut import beyond
 from dynident.robot.model import WRENCH, Contact, Robot
-from dynident.study.determined import determined
 
 legged = pytest.importorskip("legged", reason="MuJoCo is not installed", exc_type=ImportError)
 
@@ -185,7 +185,7 @@ def test_a_plate_under_an_arm_is_held_where_its_bias_is_a_weight(tmp_path):
     recording = read(log, robot, tmp_path, Floating(equations="base", base="fixed"))
     problem = Problem(robot, exact(recording), friction="viscous")
     held = {f"{part}0_{plate.name}" for part in ("fz", "mx", "my")}
-    assert held <= set(problem.idim.held)
+    assert held <= set(problem.idim.stated)
     fit = di.identify(problem, "wls", doctor=False)
     assert any("so they are held at what [[contact]] states" in note for note in fit.warnings)
 

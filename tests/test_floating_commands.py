@@ -178,7 +178,7 @@ def test_a_repeat_may_be_elsewhere_and_move_steadily() -> None:
     assert np.allclose(felt(replace(here, base=unit), gravity), felt(here, gravity))
 
 
-def test_what_the_base_misses_is_said_of_the_base(tmp_path: Path) -> None:
+def test_what_the_base_misses_is_said_of_the_base() -> None:
     """A base that stands tells nothing of its moments of inertia apart from those of others."""
     recording = made().recording
     assert recording.base is not None

@@ -19,6 +19,7 @@ from frictions import (
     registered,
     values,
 )
+from loops import output
 from robots import relative
 from scipy.integrate import solve_ivp
 from scipy.optimize import least_squares
@@ -47,7 +48,7 @@ from dynident.friction.models import FRICTIONS
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
-from dynident.simulation.controller import output, p, pd
+from dynident.simulation.controller import p, pd
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.loop import Loop
 from dynident.simulation.plant import Element

@@ -3,10 +3,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from loops import next_state, output
 from scipy.io import loadmat
 
 from dynident.core.errors import InputError
-from dynident.simulation.controller import next_state, output, p_p, pd
+from dynident.simulation.controller import p_p, pd
 from dynident.simulation.gains import identify_gains
 
 EMPS = Path(__file__).parents[1] / "examples" / "emps"

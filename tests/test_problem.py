@@ -12,7 +12,6 @@ from dynident.recording.filters import (
     beyond_lowpass,
     differences,
     edge,
-    first_order_lowpass,
     zero_phase_lowpass,
 )
 from dynident.recording.prepare import prepare, prepared
@@ -201,16 +200,6 @@ def test_our_butterworth_is_that_of_scipy(cutoff):
     theirs = signal.sosfiltfilt(sections, x, axis=0, padlen=padding)
     ours = zero_phase_lowpass(x, cutoff, 1000.0)
     np.testing.assert_allclose(ours, theirs, atol=1e-9 * np.abs(x).max())
-
-
-@pytest.mark.parametrize("cutoff", [2.0, 200.0, 600.0])
-def test_a_first_order_filter_is_that_of_scipy(cutoff):
-    x = np.random.default_rng(0).normal(size=(900, 3)).cumsum(axis=0)
-    ours, theirs = first_order_lowpass(x, cutoff, 1000.0), x
-    if cutoff < 500.0:
-        b, a = signal.butter(1, cutoff, fs=1000.0)
-        theirs, _ = signal.lfilter(b, a, x, axis=0, zi=signal.lfilter_zi(b, a)[:, None] * x[:1])
-    np.testing.assert_allclose(ours, theirs, atol=1e-12 * np.abs(x).max())
 
 
 @pytest.mark.parametrize("slowness", [(0.05,), (0.07, 0.003)])

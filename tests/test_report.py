@@ -231,7 +231,7 @@ def test_figure_of_a_log_without_nominal_torques():
 
 
 def levels(found: Identification) -> dict[str, str]:
-    return {s.title: s.level for s in verdict(found, base_rows(found))}
+    return {s.title: s.level for s in verdict(found)}
 
 
 def test_verdict_of_a_good_result():
@@ -312,7 +312,7 @@ def test_restrictions_are_in_the_summary_and_on_the_page():
 
 
 def test_a_contradiction_is_a_warning_of_the_verdict():
-    statements = verdict(held(9.0), base_rows(held(9.0)))
+    statements = verdict(held(9.0))
     warnings = [s.text for s in statements if s.title == "Warning"]
     told = [text for text in warnings if text.startswith("the data contradict the constraints (")]
     assert len(told) == 1

@@ -74,7 +74,7 @@ def exact(robot, bodies=None):
 
 
 def bodies_of(problem, theta):
-    return theta[: problem.idim.inertial].reshape(-1, 10)
+    return problem.idim.split(theta)[0]
 
 
 def consistent(problem, theta) -> bool:

@@ -13,6 +13,7 @@ import pinocchio as pin
 import pytest
 import toy
 from frictions import STRIBECK, registered, values
+from loops import next_state, output
 from numba import typeof
 from robots import bodies, relative
 from scipy.integrate import solve_ivp
@@ -24,7 +25,7 @@ from dynident.dynamics import forward_dynamics
 from dynident.dynamics.idim import build_idim
 from dynident.robot.urdf import from_pinocchio
 from dynident.simulation import rollout as module
-from dynident.simulation.controller import CONTROLLERS, next_state, output, p, pd, pid, state_space
+from dynident.simulation.controller import CONTROLLERS, p, pd, pid, state_space
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.loop import Loop
 from dynident.simulation.plant import Element

@@ -150,14 +150,14 @@ def test_a_bias_that_a_standing_base_cannot_tell_from_weight_is_held():
     idim = build_idim(robot, "viscous")
     sensors = tuple(Sensor(name) for name in NAMES)
     free = observed_base(idim, [Observed("full", sensors=sensors)])
-    assert not free.idim.held
+    assert not free.idim.stated
     assert free.count == base_parameters(idim).count + 12
     # without torques a plate under a base that stands says nothing of its own bias
     plate = replace(robot, contacts=(replace(robot.contacts[0], body=0, surface=True),))
     own = build_idim(plate, "none")
     found = observed_base(own, [Observed("base", still=True, sensors=(Sensor("FL"),))])
-    assert "fz0_FL" in found.idim.held
-    assert {"mx0_FL", "my0_FL"} <= set(found.idim.held)
+    assert "fz0_FL" in found.idim.stated
+    assert {"mx0_FL", "my0_FL"} <= set(found.idim.stated)
 
 
 @pytest.fixture(scope="module")

@@ -351,8 +351,7 @@ def share_inconsistent(theta: Array, idim: Idim) -> float:
     theta : ndarray, shape (standard parameters,)
     idim : Idim
     """
-    bodies = theta[: idim.inertial].reshape(-1, 10)
-    return float(np.mean(smallest_eigenvalue(bodies) <= 0.0))
+    return float(np.mean(smallest_eigenvalue(idim.split(theta)[0]) <= 0.0))
 
 
 def share_positive_drives(theta: Array, idim: Idim) -> float:

@@ -49,11 +49,11 @@ def base(
     """Print the identifiable combinations of a robot's parameters and their count."""
     from dynident.dynamics.base import base_parameters
     from dynident.dynamics.idim import build_idim
+    from dynident.results.determined import determined, determined_dict, determined_table
     from dynident.results.json import to_json
     from dynident.robot import load_robot
     from dynident.robot.contacts import named_contacts, with_contacts
     from dynident.robot.cut import beyond as cut
-    from dynident.study.determined import determined, determined_dict, determined_table
 
     model = load_robot(robot, floating=floating, locked=locked_joints(locked))
     model = with_contacts(model, named_contacts(contact or ()))

@@ -22,6 +22,7 @@ from dynident.cli.options import (
     UnitsOption,
     app,
     locked_joints,
+    refuse_fix,
 )
 from dynident.core.errors import InputError, of_study
 
@@ -50,7 +51,7 @@ def doctor(
 ) -> None:
     """Find what is wrong with logs: signs, orders, units, delays, offsets, stuck signals."""
     from dynident.cli.progress import progress_on_stderr
-    from dynident.core.files import refuse_overwriting, write_files
+    from dynident.core.files import write_files
     from dynident.study.doctor import examine_study, mended_study
     from dynident.study.study import inputs_of, read_study
 
@@ -74,9 +75,7 @@ def doctor(
         identify={},
     )
     if study is not None and fix is not None:
-        if fix.parent.resolve() != study.parent.resolve():
-            raise InputError(f"{fix}: has to stand beside {study}, whose file names it keeps")
-        refuse_overwriting([fix], [*inputs_of(chosen), study])
+        refuse_fix(fix, study, inputs_of(chosen))
     with progress_on_stderr() as progress, of_study(study):
         reports = examine_study(chosen, progress)
     if json:

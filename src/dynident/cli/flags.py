@@ -234,23 +234,91 @@ FLAGS = (
     ),
 )
 
-SELECTING = (
+SELECT_FLAGS = (
     Flag(
         "block",
         "number",
-        "Length of the blocks that logs are cut into [s].",
+        "Length of the blocks that logs are cut into [s]; 1.0.",
     ),
     Flag(
         "gain",
         "number",
         "Least share by which the next block has to lower the standard deviations, in "
-        "the mean over sub-chains and parameters; the choice ends there.",
+        "the mean over sub-chains and parameters; the choice ends there; 0.02.",
     ),
     Flag(
         "repeat",
         "number",
         "How near, in standard deviations of q, dq and ddq, an instant has to be to one "
-        "that was chosen for it to be a repeat; 0 takes repeats too.",
+        "that was chosen for it to be a repeat; 0 takes repeats too; 0.1.",
+    ),
+)
+
+TRACK_FLAGS = (
+    Flag(
+        "sigma",
+        "numbers",
+        "Standard deviation of the joints' torque errors; unless told otherwise that of "
+        "the result it starts from, or of least squares on the study's own log [Nm or N].",
+    ),
+    Flag(
+        "cutoff",
+        "number",
+        "Of the causal filter of all signals; 2 bandwidths unless told otherwise [Hz].",
+    ),
+    Flag(
+        "every",
+        "number",
+        "Time between two estimates that are written [s]; 1.0.",
+    ),
+    Flag(
+        "consistent",
+        "switch",
+        "Follow physically consistent parameters, under the default prior, too.",
+    ),
+    Flag(
+        "memory",
+        "number",
+        "Time after which a sample weighs 1/e; nothing is forgotten unless it is given [s].",
+    ),
+    Flag(
+        "memory_friction",
+        "number",
+        "The same for the drives' friction alone, whose parameters then forget otherwise "
+        "than the bodies' and rotors' [s].",
+    ),
+    Flag(
+        "directional",
+        "switch",
+        "Forget only along the directions in parameter space that new rows see; all of "
+        "them together are then forgotten about as many times more slowly as there are "
+        "parameters.",
+    ),
+    Flag(
+        "walk",
+        "number",
+        "Standard deviation of the bodies' and rotors' parameters after a second of a "
+        "random walk, over the value that moves the torques by 100 sigma; 0.0.",
+    ),
+    Flag(
+        "walk_friction",
+        "number",
+        "The same of the drives' friction; 0.0.",
+    ),
+    Flag(
+        "window",
+        "number",
+        "Over which innovations are summed; the test is made twice in it [s]; 0.25.",
+    ),
+    Flag(
+        "settle",
+        "number",
+        "Time of motion in which the innovations' own level is learnt, without tests [s]; 3.0.",
+    ),
+    Flag(
+        "false_alarms",
+        "number",
+        "How many are admitted in an hour of motion; 0.1.",
     ),
 )
 

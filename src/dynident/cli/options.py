@@ -140,6 +140,20 @@ def by_signal(flag: str, texts: Sequence[str] | None) -> dict[str, str | list[st
     return found or None
 
 
+def refuse_fix(fix: Path, study: Path, inputs: Sequence[str | Path]) -> None:
+    """Refuse a copy of a study that stands elsewhere, or over what is read.
+
+    Raises
+    ------
+    InputError
+    """
+    from dynident.core.files import refuse_overwriting
+
+    if fix.parent.resolve() != study.parent.resolve():
+        raise InputError(f"{fix}: has to stand beside {study}, whose file names it keeps")
+    refuse_overwriting([fix], [*inputs, study])
+
+
 def show_version(wanted: bool) -> None:
     """Print the version and leave."""
     if wanted:

@@ -7,16 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from dynident.cli.flags import SELECTING
-from dynident.cli.options import JsonFlag, app, with_flags
-from dynident.core.errors import InputError, of_study
+from dynident.cli.flags import SELECT_FLAGS
+from dynident.cli.options import JsonFlag, app, refuse_fix, with_flags
+from dynident.core.errors import of_study
 
 
 @app.command(
     short_help="Choose what tells the most of logs from ordinary work.",
     epilog="Example: dynident select work.toml --fix selected.toml",
 )
-@with_flags(SELECTING)
+@with_flags(SELECT_FLAGS)
 def select(
     study: Annotated[Path, typer.Argument(metavar="STUDY.toml")],
     fix: Annotated[
@@ -28,7 +28,7 @@ def select(
 ) -> None:
     """Choose what tells the most of logs from ordinary work, and say what motion is missing."""
     from dynident.cli.progress import progress_on_stderr
-    from dynident.core.files import refuse_overwriting, write_files
+    from dynident.core.files import write_files
     from dynident.core.schema import validated
     from dynident.results.json import finite, to_json
     from dynident.study import select as selecting
@@ -40,9 +40,7 @@ def select(
         section = validated(SelectSection, told, "command line")
         chosen = chosen.model_copy(update={"select": section})
     if fix is not None:
-        if fix.parent.resolve() != study.parent.resolve():
-            raise InputError(f"{fix}: has to stand beside {study}, whose file names it keeps")
-        refuse_overwriting([fix], [*inputs_of(chosen), study])
+        refuse_fix(fix, study, inputs_of(chosen))
     with progress_on_stderr() as progress, of_study(study):
         found = selecting.select_study(chosen, progress)
     if json:

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dynident.cli.flags import TRACK_FLAGS
 from dynident.cli.options import (
     BandwidthOption,
     ColumnsOption,
@@ -21,7 +22,7 @@ from dynident.cli.options import (
     RobotOption,
     UnitsOption,
     app,
-    positive,
+    with_flags,
 )
 from dynident.core.errors import InputError, of_study
 
@@ -38,6 +39,7 @@ PIPE = "-"
     short_help="Follow a robot's parameters and load while it moves.",
     epilog="Example: dynident track - --start out/result.json --every 5 < stream.csv",
 )
+@with_flags(TRACK_FLAGS)
 def track(
     source: Annotated[
         str,
@@ -56,30 +58,6 @@ def track(
     rate: RateOption = None,
     columns: ColumnsOption = None,
     units: UnitsOption = None,
-    sigma: Annotated[
-        float | None,
-        typer.Option("--sigma", callback=positive, help="Of all joints' torque errors [Nm or N]."),
-    ] = None,
-    memory: Annotated[
-        float | None, typer.Option("--memory", help="Time after which samples weigh 1/e [s].")
-    ] = None,
-    memory_friction: Annotated[
-        float | None, typer.Option("--memory-friction", help="The same of friction alone [s].")
-    ] = None,
-    walk: Annotated[
-        float | None, typer.Option("--walk", help="Random walk of bodies and rotors after 1 s.")
-    ] = None,
-    walk_friction: Annotated[
-        float | None, typer.Option("--walk-friction", help="The same of friction.")
-    ] = None,
-    consistent: Annotated[
-        bool | None,
-        typer.Option("--consistent/--no-consistent", help="Follow consistent parameters, too."),
-    ] = None,
-    every: Annotated[
-        float | None,
-        typer.Option("--every", callback=positive, help="Time between estimates [s]; 1."),
-    ] = None,
     follow: Annotated[
         bool, typer.Option("--follow", help="Wait for more at the end of the log.")
     ] = False,
@@ -88,6 +66,7 @@ def track(
         typer.Option("--state", help="Go on from this file, where it exists; written at the end."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV.")] = False,
+    options: dict[str, Any] | None = None,
 ) -> None:
     """Follow a robot's parameters and load; estimates go to stdout as they come."""
     from dynident.cli.identify import flag_study, keys_of_logs
@@ -96,22 +75,13 @@ def track(
     from dynident.study.track import Noticed, setting
     from dynident.study.track import track as run
 
-    given = {
-        "sigma": sigma,
-        "memory": memory,
-        "memory_friction": memory_friction,
-        "walk": walk,
-        "walk_friction": walk_friction,
-        "consistent": consistent,
-        "every": every,
-    }
     own = source.endswith(".toml")
     chosen, result, place = settings_of(Path(source) if own else study, start, robot, own)
     if columns or units:
         if robot is None:
             raise InputError("--columns and --units are of --robot: a study or result has its own")
         chosen = flag_study(robot, [source], [], keys_of_logs(None, columns, units))
-    chosen = overridden(chosen, friction, bandwidth, given)
+    chosen = overridden(chosen, friction, bandwidth, options or {})
     if state is not None:
         refuse_unwritable(state.parent)
         inputs = [each for each in (place, start) if each is not None]
@@ -178,10 +148,8 @@ def overridden(
     from dynident.study.study import TrackSection
 
     study = changed(study, friction=friction, bandwidth=bandwidth, locked=None, identify={})
-    given = {key: value for key, value in track.items() if value is not None}
-    section = validated(
-        TrackSection, {**study.track.model_dump(exclude_none=True), **given}, "command line"
-    )
+    told = {**study.track.model_dump(exclude_none=True), **track}
+    section = validated(TrackSection, told, "command line")
     return study.model_copy(update={"track": section})
 
 

@@ -18,7 +18,6 @@ from dynident.conic.cones import Cone, Definite
 from dynident.conic.solve import compressed
 from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet
 from dynident.core.arrays import Array
-from dynident.regression.factors import System
 
 SIGNIFICANCE = 0.01
 BLAMED = 0.5
@@ -73,7 +72,7 @@ class Restriction:
 
 
 def restriction(
-    admitted: FeasibleSet, point: FeasiblePoint, system: System, faces: Sequence[np.ndarray]
+    admitted: FeasibleSet, point: FeasiblePoint, faces: Sequence[np.ndarray]
 ) -> Restriction | None:
     """What the active constraints do; None when none is active.
 
@@ -81,8 +80,6 @@ def restriction(
     ----------
     admitted : FeasibleSet
     point : FeasiblePoint
-    system : System
-        ``||A beta - b||^2``.
     faces : sequence of ndarray
         The active ones; see `ConeSolution.visible`.
     """

@@ -151,7 +151,7 @@ def posterior(admitted: FeasibleSet, theta: Array, beta: Array, covariance: Arra
     free = null_space(equal)
     at = space.value(inside)
     if not prior.belief.bodies or prior.weight == 0.0:
-        prior = Prior(believed(at[: space.idim.inertial].reshape(-1, 10), space.links))
+        prior = Prior(believed(space.idim.split(at)[0], space.links))
     rows, target = prior.rows(count, None if prior.fixed else at)
     P = rows * unit @ free
     M = space.matrix @ free

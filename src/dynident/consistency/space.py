@@ -101,10 +101,7 @@ class Space:
 
     def body(self, link: int) -> Array:
         """``phi = body @ x``: a body's 10 inertial parameters, shape (10, unknowns)."""
-        out = np.zeros((10, len(self.unit)))
-        span = np.arange(10 * link, 10 * link + 10)
-        out[np.arange(10), span] = self.unit[span]
-        return out
+        return body_rows(self.unit, link)
 
     def mass(self, link: int) -> float:
         """Unit of a body's mass [kg]."""
@@ -146,6 +143,14 @@ def base_space(base: BaseParameters, A: Array, b: Array) -> Space:
     size = max(float(np.linalg.norm(b)), 1e-12)
     unit = np.where(norms > 0.0, size / np.where(norms > 0.0, norms, 1.0), 1.0)
     return Space(base, unit, standard=False)
+
+
+def body_rows(unit: Array, link: int) -> Array:
+    """Rows that give a body's 10 inertial parameters of unknowns in these units."""
+    out = np.zeros((10, len(unit)))
+    span = np.arange(10 * link, 10 * link + 10)
+    out[np.arange(10), span] = unit[span]
+    return out
 
 
 def indices(space: Space, names: Sequence[str] | str) -> list[int]:

@@ -82,6 +82,11 @@ def one_of(choices: Collection[str]) -> AfterValidator:
     return AfterValidator(OneOf(choices))
 
 
+def joined(names: object) -> object:
+    """A list of names as one, with commas between."""
+    return ",".join(map(str, names)) if isinstance(names, list | tuple) else names
+
+
 def choices_of(note: object) -> tuple[str, ...]:
     """The choices behind a validator of `one_of`; none behind another."""
     check = note.func if isinstance(note, AfterValidator) else None

@@ -79,7 +79,7 @@ class Family:
         for _ in range(turns):
             now = self.read(s, size)
             beta = now.normal.system.solve()
-            step = scores(now, beta, columns_of(s, beta, [(self, size)])).together()
+            step = scores(now, columns_of(s, beta, [(self, size)])).together()
             size = np.maximum(size + np.clip(step, -self.longest, self.longest), self.least)
             if np.all(np.abs(step) < SETTLED * self.step):
                 break
@@ -186,16 +186,14 @@ class Scores:
         return max(0.0, 1.0 - float(own.together() @ own.cross) / self.rest)
 
 
-def scores(s: Snapshot, beta: Array, columns: Sequence[Column]) -> Scores:
+def scores(s: Snapshot, columns: Sequence[Column]) -> Scores:
     """Scores of columns, each given for the log and for those beside it.
 
     Parameters
     ----------
     s : Snapshot
-    beta : ndarray, shape (p,)
-        The model along which the columns were made; what it leaves is what is tested.
     columns : sequence of tuple
-        As `columns_of` has them.
+        As `columns_of` has them, along the model whose errors are tested.
     """
     return remaining(s.normal.system, *products_of(s, s.normal.scale, columns))
 
@@ -241,7 +239,7 @@ def sized(case: Case, families: Sequence[Family]) -> Iterator[Suspicion]:
     """What families make of a log, those whose first step, or one of whose starts, helps."""
     s, brief = case.snapshot, case.snapshot.brief
     starts = [(family, np.zeros(family.count)) for family in families]
-    found = scores(brief, case.beta, columns_of(brief, case.beta, starts))
+    found = scores(brief, columns_of(brief, case.beta, starts))
     last = np.cumsum([family.count for family in families]).tolist()
     places = [range(end - family.count, end) for family, end in zip(families, last, strict=True)]
     for family, own in zip(families, places, strict=True):
@@ -599,7 +597,7 @@ def ripples(case: Case) -> Iterator[Suspicion]:
     if not heard:
         return
     alone = [(rippled(s.n, {j: wave}), np.zeros(2)) for j, wave in heard.items()]
-    found = scores(s, beta, columns_of(s, beta, alone))
+    found = scores(s, columns_of(s, beta, alone))
     gained = {j: (1.0 - found.share((2 * k, 2 * k + 1))) * found.rest for k, j in enumerate(heard)}
     least = (1.0 - PROMISING) * weights[: s.n] * np.sum(rest**2 * s.moving, axis=0)
     waves = {j: wave for j, wave in heard.items() if gained[j] > least[j]}

@@ -293,13 +293,13 @@ def observed_base(idim: Idim, observed: Sequence[Observed]) -> BaseParameters:
     sensors = dict.fromkeys(sensor for each in observed for sensor in each.sensors)
     if not sensors:
         return base_parameters(idim, observed=observed)
-    model = replace(idim, sensors=tuple(sensors), held=())
+    model = replace(idim, sensors=tuple(sensors), stated=())
     found = base_parameters(model, observed=observed)
     own = {column.parameter.name for column in model.sensor_columns}
-    held = tuple(name for name in (model.names[k] for k in found.dropped) if name in own)
-    if not held:
+    stated = tuple(name for name in (model.names[k] for k in found.dropped) if name in own)
+    if not stated:
         return found
-    return base_parameters(replace(model, held=held), observed=observed)
+    return base_parameters(replace(model, stated=stated), observed=observed)
 
 
 def random_rows(idim: Idim, seed: int, observed: Observed) -> Array:

@@ -81,7 +81,7 @@ class Idim:
         load is that between two of them, where there are loads to be linearised about.
     sensors : tuple of Sensor
         Of which something is not known: parameters after the drives'.
-    held : tuple of str
+    stated : tuple of str
         Names of such parameters that are none, as nothing tells them from others.
 
     Raises
@@ -100,7 +100,7 @@ class Idim:
     elements: tuple[Attached, ...] = ()
     blur: tuple[float, ...] = ()
     sensors: tuple[Sensor, ...] = ()
-    held: tuple[str, ...] = ()
+    stated: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         known = self.shape_parameters
@@ -334,7 +334,7 @@ class Idim:
                     sensor=sensor, axis=axis, tilted=tilted,
                 )
                 for symbol, axis, tilted in every
-                if symbol not in self.held
+                if symbol not in self.stated
             ]  # fmt: skip
         return tuple(found)
 
@@ -344,7 +344,7 @@ class Idim:
             return self, theta
         kept = np.ones(len(theta), dtype=bool)
         kept[self.plain - len(self.sensor_columns) : self.plain] = False
-        model = replace(self, sensors=(), held=())
+        model = replace(self, sensors=(), stated=())
         if self.about:
             model = replace(model, about=tuple(np.array(self.about)[kept[: self.plain]].tolist()))
         return model, theta[kept]
@@ -397,8 +397,9 @@ class Idim:
         return np.array([p.positive for p in self.parameters])
 
     def split(self, theta: Array) -> tuple[Array, Array]:
-        """Bodies, shape (bodies, 10), and drive parameters of a full set; views of it."""
-        return theta[: self.inertial].reshape(-1, 10), theta[self.inertial :]
+        """Bodies, shape (..., bodies, 10), and drive parameters of full sets; views of them."""
+        bodies = theta[..., : self.inertial].reshape(*theta.shape[:-1], self.inertial // 10, 10)
+        return bodies, theta[..., self.inertial :]
 
     def join(self, phi: Array, drives: Array | None = None) -> Array:
         """A full set of bodies, shape (bodies, 10), and drive parameters, zero by default.

@@ -441,7 +441,7 @@ def concluded(given: Setting, point: FeasiblePoint, found: Fitted) -> Estimate:
             "the search ended near the boundary of consistency and not on it (dual residual "
             f"{proof.dual:.1e}), of which the error bars know nothing; use parametrisation 'cones'"
         )
-    active_words = restriction(admitted, point, system, faces)
+    active_words = restriction(admitted, point, faces)
     if active_words is not None and active_words.rejected:
         warnings.append(active_words.verdict)
     return Estimate(

@@ -21,7 +21,7 @@ from dynident.consistency.constraints import Constraint
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError, RolloutError
 from dynident.core.options import InPython, Options
-from dynident.core.schema import OneOf
+from dynident.core.schema import OneOf, joined
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.closed_loop import Simulation, auxiliary_model, stiffness_warnings
 from dynident.estimators.covariance import ErrorBars, Scores, Spread, named, spread_of
@@ -73,11 +73,6 @@ EVEN, UNEVEN = "coulomb-viscous", 0.6
 joint's error that the latter has to leave to be named."""
 START_DELAY = 1.0
 """Of the targets, where the iterations start [samples]."""
-
-
-def joined(kinds: object) -> object:
-    """A list of words as one."""
-    return ",".join(map(str, kinds)) if isinstance(kinds, list | tuple) else kinds
 
 
 def each_axis(axes: str) -> str:
@@ -418,7 +413,7 @@ def concluded(
     count, weights, sigma = len(x), found.here.sigma(), found.here.rms()
     rows = position_rows(problem, simulation, unknowns, x)
     errors = residuals(rows, x)
-    faces, held = face_of(free.cones, found.solution, count)
+    faces, active = face_of(free.cones, found.solution, count)
     A = np.vstack([found.here.system(weights)[:, :-1], free.rows]) * unknowns.unit
     R = np.linalg.qr(A @ faces, mode="r")
     inverse = np.linalg.pinv(R, rcond=1e-9)
@@ -462,7 +457,7 @@ def concluded(
         steps,
         f"{links}, {count} parameters settled in {steps} steps, {found.rollouts} rollouts{often}",
         certificate=found.solution.certificate,
-        active=held,
+        active=active,
         prior=free.words or None,
         warnings=(*simulation.warnings, *uneven_words(fitted.uneven)),
         history=(base.matrix @ np.array([unknowns.theta(each) for each in found.history]).T).T,

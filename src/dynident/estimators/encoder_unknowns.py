@@ -12,6 +12,7 @@ from dynident.conic.solve import ConeSolution, solve_cone_problem
 from dynident.consistency.constraints import Bounds, Constraint, Fixed, PseudoInertia
 from dynident.consistency.constraints.values import Belief, Tied, listed
 from dynident.consistency.knowledge import Knowledge
+from dynident.consistency.space import body_rows
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.text import nearest
@@ -129,10 +130,7 @@ class Unknowns:
 
     def body(self, link: int) -> Array:
         """``phi = body @ x``: a body's 10 inertial parameters, shape (10, unknowns)."""
-        out = np.zeros((10, len(self.unit)))
-        span = np.arange(10 * link, 10 * link + 10)
-        out[np.arange(10), span] = self.unit[span]
-        return out
+        return body_rows(self.unit, link)
 
     def mass(self, link: int) -> float:
         """Unit of a body's mass [kg]."""
@@ -267,7 +265,7 @@ def face_of(
         Orthonormal, of scaled unknowns.
     tuple of str
     """
-    rows, held = [np.zeros((0, count))], []
+    rows, active_names = [np.zeros((0, count))], []
     for cone, face in zip(cones, solution.faces, strict=True):
         if isinstance(cone, Equal):
             rows.append(cone.G)
@@ -275,13 +273,13 @@ def face_of(
             # moves along the null directions of the matrix are held
             pairs = [(u, v) for k, u in enumerate(face.T) for v in face.T[: k + 1]]
             rows += [np.einsum("kij,i,j->k", cone.basis, u, v)[None] for u, v in pairs]
-            held += [cone.name] * bool(pairs)
+            active_names += [cone.name] * bool(pairs)
         elif isinstance(cone, Positive):
             rows.append(cone.G[face])
-            held += [name for name, active in zip(cone.name, face, strict=True) if active]
+            active_names += [name for name, active in zip(cone.name, face, strict=True) if active]
     normals = np.vstack(rows)
     if not len(normals):
         return np.eye(count), ()
     _, s, vt = np.linalg.svd(normals)
     rank = int(np.sum(s > 1e-9 * max(float(s.max()), 1e-300)))
-    return vt[rank:].T, tuple(held)
+    return vt[rank:].T, tuple(active_names)

@@ -1,7 +1,7 @@
 """Criteria: what is asked of the information, each a function of M with its gradient.
 
 Smaller is better. All see M in the units of a motion that is usual for the robot
-(`Scales`), except the condition number, which depends on units and says which. A new
+(`Asked.scale`), except the condition number, which depends on units and says which. A new
 criterion is a function and one line in `CRITERIA`.
 """
 

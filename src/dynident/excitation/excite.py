@@ -253,7 +253,7 @@ def predicted(
     prediction = predict(exact.own, whole, typical[:own], experiment.base.names)
     if exact.beyond is None:
         return prediction, None
-    beyond = predict(exact.beyond, exact.held(whole), typical[own:], exact.names[own:])
+    beyond = predict(exact.beyond, exact.spread(whole), typical[own:], exact.names[own:])
     return prediction, beyond
 
 

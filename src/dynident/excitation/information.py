@@ -150,7 +150,7 @@ class Experiment:
             None if self.known is None else self.known[p:, p:],
         )
 
-    def held(self, motion: Motion) -> Motion:
+    def spread(self, motion: Motion) -> Motion:
         """A motion as the model of the sensor has it."""
         assert self.sensor is not None
         q, dq, ddq = (self.sensor.spread(each) for each in (motion.q, motion.dq, motion.ddq))
@@ -178,7 +178,7 @@ class Experiment:
         """``M``, shape (count, count)."""
         if self.beyond is None:
             return self._gathered(*self.rows(motion))
-        parts = self.own.information(motion), self.beyond.information(self.held(motion))
+        parts = self.own.information(motion), self.beyond.information(self.spread(motion))
         return np.asarray(block_diag(*parts))
 
     def _gathered(self, packed: Array, weights: list[Array]) -> Array:
@@ -204,7 +204,7 @@ class Experiment:
         if self.sensor is not None and self.beyond is not None:
             p = self.base.count
             own = self.own.pull(motion, slope[:p, :p])
-            more = self.beyond.pull(self.held(motion), slope[p:, p:])
+            more = self.beyond.pull(self.spread(motion), slope[p:, p:])
             place = self.sensor.place
             by = [a + b[:, place] for a, b in zip(own, more, strict=True)]
             return by[0], by[1], by[2]

@@ -240,11 +240,11 @@ class Nominal:
 
     @cached_property
     def _free(self) -> tuple[Tree, Array]:
-        """The robot with its base as a body without mass, which is held still."""
+        """The robot with its base as a body without mass, which is whole still."""
         tree = build_tree(replace(self.idim.robot, floating=True))
         return tree, np.vstack([np.zeros(10), self.phi])
 
-    def _held(self, *motion: Array) -> list[Array]:
+    def _at_rest(self, *motion: Array) -> list[Array]:
         """A motion of the joints with a base at rest."""
         still = [np.zeros((len(motion[0]), 7)), *[np.zeros((len(motion[0]), 6))] * 2]
         still[0][:, 6] = 1.0
@@ -256,7 +256,7 @@ class Nominal:
         if not self.wrench:
             return np.asarray(inverse_dynamics(self.idim.tree, self.phi, q, dq, ddq) + drives)
         tree, phi = self._free
-        tau = inverse_dynamics(tree, phi, *self._held(q, dq, ddq))
+        tau = inverse_dynamics(tree, phi, *self._at_rest(q, dq, ddq))
         return np.hstack([tau[:, 6:] + drives, tau[:, :6]])
 
     def slopes(self, q: Array, dq: Array, ddq: Array) -> tuple[Array, Array, Array]:
@@ -266,10 +266,10 @@ class Nominal:
             by_ddq = mass_matrix(self.idim.tree, self.phi, q)
         else:
             tree, phi = self._free
-            held = self._held(q, dq, ddq)
+            whole = self._at_rest(q, dq, ddq)
             order = np.r_[6 : 6 + q.shape[1], 0:6]
-            by_q, by_dq = (each[:, order, 6:] for each in derivatives(tree, phi, *held))
-            by_ddq = mass_matrix(tree, phi, held[0])[:, order, 6:]
+            by_q, by_dq = (each[:, order, 6:] for each in derivatives(tree, phi, *whole))
+            by_ddq = mass_matrix(tree, phi, whole[0])[:, order, 6:]
         return (
             by_q,
             by_dq + self._padded(np.diag(self.viscous)),

@@ -124,14 +124,14 @@ def check_passive(
     """
     rng = np.random.default_rng(seed)
     for rate in RATES:
-        held = rng.geometric(0.05, STEPS)
+        times = rng.geometric(0.05, STEPS)
         speed = rng.choice([-1.0, 1.0], STEPS) * fastest * 10.0 ** rng.uniform(-4.0, 0.0, STEPS)
-        v = np.repeat(speed, held)[:STEPS]
+        v = np.repeat(speed, times)[:STEPS]
         q = rng.normal() + np.concatenate([[0.0], np.cumsum(v[:-1])]) / rate
         signals = Signals(q, v, width)
         if "load" in model.needs:
             signals = replace(
-                signals, load=np.repeat(rng.normal(scale=30.0, size=STEPS), held)[:STEPS]
+                signals, load=np.repeat(rng.normal(scale=30.0, size=STEPS), times)[:STEPS]
             )
         if "temperature" in model.needs:
             signals = replace(signals, temperature=np.linspace(0.0, 80.0, STEPS))

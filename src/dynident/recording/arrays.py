@@ -19,7 +19,7 @@ from dynident.core.text import nearest
 from dynident.recording import checks
 from dynident.recording.clock import Clocking
 from dynident.recording.floating import Floating, floating_columns, logged_robot
-from dynident.recording.readers.table import Table, one_line
+from dynident.recording.readers.table import TIME, Table, one_line
 from dynident.recording.recording import SIGNALS, Recording
 from dynident.recording.signals import (
     Places,
@@ -31,9 +31,6 @@ from dynident.recording.signals import (
     sampled,
 )
 from dynident.robot.model import Robot
-
-TIME = ("time", "t")
-"""Names of what is plainly the time."""
 
 
 def recording(

@@ -42,29 +42,6 @@ def zero_phase_lowpass(x: Array, cutoff: float, rate: float) -> Array:
     return np.ascontiguousarray(middle)
 
 
-def first_order_lowpass(x: Array, cutoff: float, rate: float) -> Array:
-    """What a first-order filter that had rested at the first row makes of a signal.
-
-    ``1 / (s + 1)`` by the bilinear transform with the cutoff prewarped.
-
-    Parameters
-    ----------
-    x : ndarray, shape (samples, k)
-    cutoff, rate : float
-        [Hz]; a cutoff at or above the Nyquist frequency filters nothing.
-
-    Returns
-    -------
-    ndarray, shape (samples, k)
-    """
-    found = np.array(x, dtype=float, order="C")
-    if cutoff < 0.5 * rate:
-        k = np.tan(np.pi * cutoff / rate)
-        b0, a1 = k / (1.0 + k), (k - 1.0) / (k + 1.0)
-        _filter_in_place(np.array([[b0, b0, 0.0, a1, 0.0]]), found)
-    return found
-
-
 def beyond_lowpass(behind: Array, before: Array, slowness: Sequence[float], rate: float) -> Array:
     """What a signal behind a low-pass is beyond that which the low-pass makes of another one.
 

@@ -17,6 +17,7 @@ from dynident.recording import checks
 from dynident.recording.clock import Clocking
 from dynident.recording.floating import BASE, Floating, floating_columns, logged_robot
 from dynident.recording.readers import Table, read_tables
+from dynident.recording.readers.table import TIME
 from dynident.recording.recording import Recording
 from dynident.recording.signals import (
     OPTIONAL,
@@ -37,9 +38,6 @@ Columns = Mapping[str, Column | Sequence[Column]]
 
 SIGNALS = ("time", "q", "tau", *OPTIONAL, "current")
 """What `columns` may map."""
-
-TIME = ("time", "t")
-"""Names that a time column has by itself."""
 
 
 def read_log(

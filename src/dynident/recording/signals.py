@@ -48,9 +48,7 @@ LENGTHS = {"m": 1.0, "mm": 1e-3}
 TEMPERATURES = {"degC": 0.0, "K": 273.15}
 """What a temperature of 0 deg C is in a unit."""
 TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-SIDES = ("joint", "motor")
-
-HELD = 0.02
+ASIDE = 0.02
 """A joint that is farther from where it is said to be is not locked [rad or m]."""
 
 UNIT_OF = {"dq": "q", "ddq": "q", "qref": "q", "dqref": "qref"}
@@ -186,7 +184,7 @@ def recorded(pieces: Sequence[Piece], request: Request) -> Recording:
         equations=request.floating.equations,
         contact_speed=request.floating.contact_speed,
         tared=request.floating.tared,
-        locked=held(label, q, request),
+        locked=locked_values(label, q, request),
     )
 
 
@@ -198,7 +196,7 @@ def with_absent(values: Array, absent: Sequence[int]) -> Array:
     return found
 
 
-def held(name: str, q: Array, request: Request) -> dict[str, float]:
+def locked_values(name: str, q: Array, request: Request) -> dict[str, float]:
     """Where the joints were that were locked, by name [rad or m].
 
     Raises
@@ -213,7 +211,7 @@ def held(name: str, q: Array, request: Request) -> dict[str, float]:
                 f"{name}: locked: there is no joint {joint!r}{nearest(joint, request.joints)}"
             )
         off = float(np.max(np.abs(q[:, request.joints.index(joint)] - value)))
-        if off > HELD:
+        if off > ASIDE:
             raise InputError(
                 f"{name}: {joint} is said to be locked at {value:g}, but the log has it {off:.3g} "
                 "away from there"

@@ -201,9 +201,9 @@ def autoregression(error: Array) -> Array:
     return chosen
 
 
-def confidence_interval(value: Array, std: Array, level: float = 0.95) -> tuple[Array, Array]:
-    """Symmetric normal interval of a level."""
-    half = float(special.ndtri(0.5 + 0.5 * level)) * std
+def confidence_interval(value: Array, std: Array) -> tuple[Array, Array]:
+    """Symmetric normal interval of 95 %."""
+    half = float(special.ndtri(0.975)) * std
     return value - half, value + half
 
 

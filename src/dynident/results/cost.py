@@ -16,7 +16,7 @@ from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident.results.words import number
 
-HELD = {"URDF": ("fv", "fc"), "MJCF": ("Ia", "fv", "fc", "Iam", "fvm", "fcm")}
+HAS_PLACE = {"URDF": ("fv", "fc"), "MJCF": ("Ia", "fv", "fc", "Iam", "fvm", "fcm")}
 """Symbols of the drives' parameters that model files have a place for."""
 
 
@@ -49,7 +49,7 @@ def cost_words(
     """
     theta = near.theta.copy()
     for k, parameter in enumerate(near.idim.parameters):
-        if k >= near.idim.inertial and parameter.symbol not in HELD[kind]:
+        if k >= near.idim.inertial and parameter.symbol not in HAS_PLACE[kind]:
             theta[k] = 0.0
     if near is whole and np.array_equal(theta, whole.theta):
         return ()

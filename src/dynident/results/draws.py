@@ -157,8 +157,7 @@ def certified(
         When one is not.
     """
     idim = base.idim
-    bodies = theta[:, : idim.inertial].reshape(len(theta), -1, 10)
-    eigenvalues = smallest_eigenvalue(bodies)
+    eigenvalues = smallest_eigenvalue(idim.split(theta)[0])
     positive = theta[:, np.flatnonzero(idim.positive)]
     margin = float(np.min(eigenvalues))
     least = float(np.min(positive, initial=np.inf))

@@ -129,7 +129,7 @@ def html_report(result: Result, series: Sequence[Series]) -> str:
             title=result.robot.name,
             subtitle=f"dynamic model identified by {result.method} from "
             + counted(len(result.samples), "log"),
-            verdict=verdict(result, rows),
+            verdict=verdict(result),
             free=free_table(result),
             fitted=fitted_table(result),
             facts=facts(result),
@@ -240,7 +240,7 @@ def model_table(found: Comparison, method: str) -> Table:
 # ----------------------------------------------------------------------------- verdict
 
 
-def verdict(result: Result, rows: Sequence[BaseRow]) -> tuple[Statement, ...]:
+def verdict(result: Result) -> tuple[Statement, ...]:
     """What the result is worth, in sentences."""
     statements = [*verdict_statements(result), consistency_statement(result)]
     statements.extend(error_statement(result))

@@ -199,17 +199,17 @@ def patched_mjcf(
     _refuse_changed(robot, joints)
     whole = Robot("", tuple(joints), np.zeros((0, 10)), robot.drives, robot.floating)
     frames = carried(whole, robot.locked)
-    held = {body.name: _in_frame(frames, place) for body, place in zip(model.bodies, placed)}
+    places = {body.name: _in_frame(frames, place) for body, place in zip(model.bodies, placed)}
     compiler = model.document.compiler
     notes = []
     explicit = compiler.from_geoms == "true" or _adjusts(compiler)
     nominal = body_inertias(model)
-    for number, (name, values) in enumerate(zip(robot.links, phi), start=1 - robot.floating):
-        members = [body for body in model.bodies if held[body.name][0] == number]
-        notes += _patch_link(patch, model, name, values, members, held, nominal, explicit)
+    for number, values in enumerate(phi, start=1 - robot.floating):
+        members = [body for body in model.bodies if places[body.name][0] == number]
+        notes += _patch_link(patch, values, members, places, nominal, explicit)
     for joint, own in zip(robot.joints, attributes, strict=True):
         patch.set(_axis(model, joint.name), own)
-    parted = [note for body in model.bodies for note in _split(patch, body, robot, phi, held)]
+    parted = [note for body in model.bodies for note in _split(patch, body, robot, phi, places)]
     if parted:  # bodies are numbered otherwise from now on
         for body in model.bodies:
             patch.set(body.element, {"name": body.name} if "name" not in body.element.own else {})
@@ -286,11 +286,9 @@ def _axis(model: Model, name: str) -> Element:
 
 def _patch_link(
     patch: Patch,
-    model: Model,
-    name: str,
     phi: Array,
     members: Sequence[Body],
-    held: dict[str, Placed],
+    places: dict[str, Placed],
     nominal: dict[str, Array],
     explicit: bool,
 ) -> list[str]:
@@ -298,7 +296,9 @@ def _patch_link(
     if not members:
         return []  # the first joints of a body with several
     host, *others = members
-    rest = phi - sum((transform(nominal[b.name], *held[b.name][1:]) for b in others), np.zeros(10))
+    rest = phi - sum(
+        (transform(nominal[b.name], *places[b.name][1:]) for b in others), np.zeros(10)
+    )
     notes = []
     # a remainder of rounding errors alone is no body
     keeps = not others or (rest[0] > 1e-9 * phi[0] and is_consistent(rest))
@@ -313,7 +313,7 @@ def _patch_link(
     for body in others:
         if np.any(nominal[body.name]) and (explicit or not keeps):
             _write_inertial(patch, body, keeps * nominal[body.name])
-    _, rotation, translation = held[host.name]
+    _, rotation, translation = places[host.name]
     _write_inertial(patch, host, transform(rest, rotation.T, -rotation.T @ translation))
     return notes
 
@@ -379,7 +379,7 @@ def _write_gravity(patch: Patch, robot: Robot) -> list[str]:
 
 
 def _split(
-    patch: Patch, body: Body, robot: Robot, phi: Array, held: dict[str, Placed]
+    patch: Patch, body: Body, robot: Robot, phi: Array, places: dict[str, Placed]
 ) -> list[str]:
     """Bodies around one with several joints, where a joint but the last moves a mass.
 
@@ -389,7 +389,7 @@ def _split(
         When a joint stands in a frame.
     """
     links = dict(zip(robot.links, phi, strict=True))
-    own = held[body.name][0]
+    own = places[body.name][0]
     heavy = [
         k
         for k, axis in enumerate(body.axes[:-1])

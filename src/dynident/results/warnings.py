@@ -98,10 +98,10 @@ def disbelief_warnings(problem: Problem, found: Estimate) -> list[str]:
 def sensor_warnings(problem: Problem, theta: Array) -> list[str]:
     """Errors of force sensors that nothing tells from the bodies, or that are large."""
     idim, notes = problem.idim, []
-    if idim.held:
+    if idim.stated:
         notes.append(
-            f"{', '.join(idim.held)}: no motion of these logs can tell them from other parameters, "
-            "so they are held at what [[contact]] states; let the base turn"
+            f"{', '.join(idim.stated)}: no motion of these logs can tell them from other "
+            "parameters, so they are held at what [[contact]] states; let the base turn"
         )
     angles: dict[str, Array] = {}
     for value, column in zip(idim.sensor_values(theta), idim.sensor_columns, strict=True):

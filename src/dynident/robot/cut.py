@@ -35,15 +35,15 @@ class Cut:
         Of the joints beyond.
     inertia : ndarray, shape (10,)
         Of what the sensor holds and no joint beyond moves, in the sensor's frame.
-    held : frozenset of str
-        Links beyond.
+    links : frozenset of str
+        Those beyond.
     """
 
     path: Path
     seat: Contact
     numbers: tuple[int, ...]
     inertia: Array
-    held: frozenset[str]
+    links: frozenset[str]
 
 
 def cut(robot: Robot, frame: str, name: str | None = None) -> Cut:
@@ -63,7 +63,7 @@ def cut(robot: Robot, frame: str, name: str | None = None) -> Cut:
     links = {each.name: k for k, each in enumerate(model.frames) if each.name not in model.names}
     if frame not in links:
         raise InputError(f"{path}: there is no link {frame!r} to cut at{nearest(frame, links)}")
-    held = held_frames(model, links[frame])
+    hanging = frames_beyond(model, links[frame])
     placements = joint_placements(model, robot)
     moving = moving_joints(carriers)
     seat = model.frames[links[frame]]
@@ -72,12 +72,12 @@ def cut(robot: Robot, frame: str, name: str | None = None) -> Cut:
     chosen = [
         k
         for k, joint in enumerate(moving)
-        if joint != base and bool(held & {joint_frame(model, joint)})
+        if joint != base and bool(hanging & {joint_frame(model, joint)})
         and not (robot.floating and joint == 1)
     ]  # fmt: skip
     inside = {moving[k] for k in chosen}
     inertia = np.zeros(10)
-    for k in held:
+    for k in hanging:
         each = model.frames[k]
         if carriers[int(each.parentJoint)] not in inside:
             placed = root.inverse() * placements[int(each.parentJoint)] * each.placement
@@ -92,7 +92,7 @@ def cut(robot: Robot, frame: str, name: str | None = None) -> Cut:
     on = (placements[base].inverse() * root) if base in moving else root
     body = moving.index(base) + offset if base in moving else 0
     at = frozen(on.rotation), frozen(on.translation)
-    names = frozenset(model.frames[k].name for k in held)
+    names = frozenset(model.frames[k].name for k in hanging)
     return Cut(path, Contact(name or frame, frame, body, *at), numbers, frozen(inertia), names)
 
 
@@ -137,9 +137,9 @@ def beyond(robot: Robot, frame: str, name: str | None = None) -> Robot:
         nominal.append(robot.nominal[robot.body_index(number)])
     further = []
     for contact in robot.contacts:
-        if contact.frame in found.held and contact.body in order:
+        if contact.frame in found.links and contact.body in order:
             further.append(replace(contact, body=order[contact.body]))
-        elif contact.frame in found.held:
+        elif contact.frame in found.links:
             placed = on.inverse() * pin.SE3(contact.rotation, contact.translation)
             at = frozen(placed.rotation), frozen(placed.translation)
             further.append(replace(contact, body=0, rotation=at[0], translation=at[1]))
@@ -165,10 +165,10 @@ def joint_frame(model: pin.Model, joint: int) -> int:
     return int(model.getFrameId(model.names[joint]))
 
 
-def held_frames(model: pin.Model, root: int) -> set[int]:
+def frames_beyond(model: pin.Model, root: int) -> set[int]:
     """Frames that hang on one, itself among them."""
-    held = {root}
+    hanging = {root}
     for k in range(root + 1, len(model.frames)):
-        if int(model.frames[k].parentFrame) in held:
-            held.add(k)
-    return held
+        if int(model.frames[k].parentFrame) in hanging:
+            hanging.add(k)
+    return hanging

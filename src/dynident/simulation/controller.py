@@ -105,26 +105,6 @@ class Controller:
         return replace(self, gain=self.gain * _each("factor", factor, self.n))
 
 
-def output(controller: Controller, z: Array, w: Array) -> Array:
-    """Limited outputs ``sat(C z + D w)``, shape (n,), of states z (n, m) and `INPUTS` w (n, 5)."""
-    return np.clip(_linear(controller, z, w), -controller.limit, controller.limit)
-
-
-def next_state(controller: Controller, z: Array, w: Array) -> Array:
-    """``A z + B w + antiwindup (sat(u) - u)``, shape (n, m).
-
-    Next states of a sampled controller, rates of change of a continuous one's.
-    """
-    u = _linear(controller, z, w)
-    excess = np.clip(u, -controller.limit, controller.limit) - u
-    free = np.einsum("jik,jk->ji", controller.A, z) + np.einsum("jik,jk->ji", controller.B, w)
-    return np.asarray(free + controller.antiwindup * excess[:, None])
-
-
-def _linear(controller: Controller, z: Array, w: Array) -> Array:
-    return np.asarray((controller.C * z).sum(axis=1) + (controller.D * w).sum(axis=1))
-
-
 class Common(TypedDict, total=False):
     """Keywords that every maker in `CONTROLLERS` takes.
 

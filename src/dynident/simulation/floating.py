@@ -46,6 +46,7 @@ from dynident.simulation.contacts import (
     read_soles,
     step_on,
 )
+from dynident.simulation.integrators import GAMMA
 from dynident.simulation.kernel import fastest, settle
 from dynident.simulation.law import between, interpolate, linear_output
 from dynident.simulation.loop import Loop
@@ -67,7 +68,6 @@ from dynident.simulation.vectors import add_vector, copy_matrix, copy_vector
 
 FINEST = 4096
 """The shortest step is this share of the longest."""
-GAMMA = 1.0 - 1.0 / np.sqrt(2.0)
 FORCE, MOMENT = ("fx", "fy", "fz"), ("mx", "my", "mz")
 
 

@@ -268,8 +268,8 @@ def _identify_joint(
     keep = np.ones(samples, dtype=bool)
     keep[: max(*delays, *lags) + 1] = keep[-1:] = False
     # one sample either way, so that every alignment is judged on the same rows
-    held = np.abs(output) >= limit * (1.0 - 1e-6)
-    keep &= ~(held | np.roll(held, 1) | np.roll(held, -1))
+    saturated = np.abs(output) >= limit * (1.0 - 1e-6)
+    keep &= ~(saturated | np.roll(saturated, 1) | np.roll(saturated, -1))
     used = int(np.count_nonzero(keep))
     if used < FEWEST:
         raise InputError(

@@ -87,10 +87,10 @@ def next_state(A, B, antiwindup, w, z, v, raw, out):  # type: ignore[no-untyped-
 
 
 @inner
-def linear_tangent(C, D, v, raw, SQ, SV, SZ, first, Sraw):  # type: ignore[no-untyped-def]
+def linear_tangent(C, D, SQ, SV, SZ, first, Sraw):  # type: ignore[no-untyped-def]
     """Sensitivities of the unlimited output: of position, velocity and states."""
     columns = SQ.shape[1]
-    for j in range(len(v)):
+    for j in range(len(C)):
         kq, kd = D[j, 3], D[j, 4]
         for c in range(columns):
             Sraw[j, c] = kq * SQ[first + j, c] + kd * SV[first + j, c]
@@ -238,7 +238,7 @@ def decide(tree, law, inputs, s, k, part, begin, span, dq, z, SQ, SV, SZ, u):  #
         w[j, 3], w[j, 4] = s.measured[j], dq[first + j]
     linear_output(law.C, law.D, law.limit, w, z, v, raw)
     if columns:
-        linear_tangent(law.C, law.D, v, raw, SQ, SV, SZ, first, s.Sraw)
+        linear_tangent(law.C, law.D, SQ, SV, SZ, first, s.Sraw)
         own_tangent(law.parameter, law.D, s.late, s.Sraw)
     if law.compensation == PLAIN:
         plain_torque(law, v, raw, law.parameter, s.Sraw, u, s.Snow)

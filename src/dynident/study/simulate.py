@@ -156,8 +156,7 @@ def study_values(study: Study, idim: Idim) -> Array:
             )
         theta = stored.theta()
     else:
-        theta = np.zeros(len(idim.parameters))
-        theta[: idim.inertial] = robot.nominal.ravel()
+        theta = idim.join(robot.nominal)
         stated = {"Ia": "armature", "fv": "damping", "fc": "friction"}
         for index, parameter in enumerate(idim.parameters):
             if parameter.symbol in stated:

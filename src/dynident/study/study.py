@@ -22,6 +22,7 @@ from dynident.core.schema import (
     Spec,
     Vector3,
     files_in,
+    joined,
     one_of,
     read_toml,
     validated,
@@ -68,11 +69,6 @@ def in_order(rows: tuple[int, int]) -> tuple[int, int]:
 
 TRACKING: tuple[type[Options], ...] = (Tracking, Forgetting, Drift, Alarm)
 """Families of options of `dynident track`."""
-
-
-def joined(names: object) -> object:
-    """A list of names as one."""
-    return ",".join(map(str, names)) if isinstance(names, (list, tuple)) else names
 
 
 def each_known(friction: str) -> str:

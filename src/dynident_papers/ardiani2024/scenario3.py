@@ -325,7 +325,7 @@ class Centre:
         if theta is None:
             return Decision(words, None, reason=reason)
         base = self.problem.base
-        bodies = theta[: base.idim.inertial].reshape(-1, 10)
+        bodies, _ = base.idim.split(theta)
         distance = np.max(np.abs(base.matrix @ theta - self.beta) / self.std)
         eigenvalue = float(smallest_eigenvalue(bodies).min())
         return Decision(words, theta, eigenvalue, float(distance), iterations)

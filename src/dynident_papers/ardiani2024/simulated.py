@@ -132,7 +132,7 @@ class Scenario:
     rows : str
         Name in `dynident.regression.row_kinds.ROWS`.
     start : str
-        "cad", or a name in `dynident.estimators.iteration.STARTS`.
+        "cad", or a name in `dynident.estimators.closed_loop.STARTS`.
     """
 
     label: str
@@ -257,7 +257,7 @@ class Bench:
     @cached_property
     def robot(self) -> Robot:
         """The robot as estimators are given it: with CAD inertials, which priors believe."""
-        bodies = self.believed[: self.twin.idim.inertial].reshape(-1, 10)
+        bodies, _ = self.twin.idim.split(self.believed)
         return replace(self.twin.robot, nominal=frozen(bodies))
 
     @cached_property

@@ -42,7 +42,7 @@ DAMAGE = (
 MOST_COLUMNS = 1000
 """An array with more is a picture or a matrix, and no signals of joints."""
 TIME = ("time", "t")
-"""Arrays that say how many samples there are."""
+"""Names that a time column has by itself; such arrays say how many samples there are."""
 LONGEST = 200
 """Characters that a message quotes of a library's."""
 UNPACKED = 1 << 28
