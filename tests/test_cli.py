@@ -1628,6 +1628,17 @@ def test_constraints_in_the_loop(looped, monkeypatch, capfd, method):
     assert "fv1 > 0, fv1 = -2.5 cannot all hold" in capfd.readouterr().err
 
 
+def test_a_simulation_without_inertials_says_what_it_lacks(looped, monkeypatch, capfd):
+    place, study = looped
+    monkeypatch.chdir(place)
+    bare = re.sub(r"<inertial>.*?</inertial>", "", Path("arm.urdf").read_text(), flags=re.DOTALL)
+    Path("no_inertials.urdf").write_text(bare)
+    own = study[: study.index("[simulation.parameters]")].replace("arm.urdf", "no_inertials.urdf")
+    Path("n.toml").write_text(own + LOOP_LOG)
+    assert run(["simulate", "n.toml", "-o", "n.csv"]) == 2
+    assert "no_inertials.urdf: has no inertials; give [simulation]" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("consistency", ["base", "none"])
 def test_base_consistency_writes_no_model_and_says_how_to_get_one(place, capfd, consistency):
     folder = f"out-{consistency}"

@@ -10,6 +10,7 @@ import toy
 from scipy import signal
 
 from dynident.api import identify
+from dynident.consistency.constraints import LinkMass
 from dynident.core.errors import InputError
 from dynident.diagnosis.diagnoses import (
     DIAGNOSES,
@@ -664,7 +665,8 @@ def verdict_of(recording, held_out=(), method="pc-idim-ls"):
 
 
 def test_a_sound_result_is_trusted_and_says_nothing_against_itself(sound):
-    found = verdict_of(sound, [sound])
+    other = toy.log(toy.arm(N), seconds=10.0, noise=0.3, seed=3)[0]
+    found = verdict_of(sound, [replace(other, name="other", dq=None, ddq=None)])
     assert found.verdict.state == TRUSTED
     assert found.verdict.reasons == ()
     assert found.verdict.reserve == ""
@@ -729,6 +731,53 @@ def test_a_log_that_hardly_moves_is_doubtful(sound):
     found = verdict_of(replace(sound, q=q, tau=tau))
     assert f"the logs tell only {found.rank} of {found.base.count}" in found.verdict.words
     assert 2 * found.rank < found.base.count
+
+
+def test_the_log_that_was_fitted_tests_nothing_under_another_name(sound):
+    copy = replace(sound, name="copy")
+    found = verdict_of(sound, [copy])
+    assert "copy is held out, but has the samples of toy log: it tests nothing" in found.warnings
+    assert "give a held-out log" in found.verdict.reserve
+    robot = toy.arm(N)
+    logs = [prepare(log, 10.0) for log in (sound, copy)]
+    twice = identify(Problem(robot, logs), bootstrap=0, doctor=False)
+    assert any("copy has the samples of toy log: fitted twice" in each for each in twice.warnings)
+    assert "give a held-out log" in twice.verdict.reserve
+
+
+def test_a_log_in_which_nothing_moves_refutes(sound):
+    still = np.broadcast_to(sound.q[:1], sound.q.shape)
+    found = verdict_of(replace(sound, q=still, tau=np.broadcast_to(sound.tau[:1], still.shape)))
+    assert found.verdict.state == REFUTED
+    assert "nothing moves by more than 1 mrad" in found.verdict.words
+
+
+def test_hardly_more_rows_than_parameters_are_doubtful(sound):
+    samples = prepare(sound, 10.0, decimation=len(sound.q) // 8)
+    found = identify(Problem(toy.arm(N), samples), bootstrap=0)
+    assert found.verdict.state != TRUSTED
+    rows = sum(len(error) for error in found.estimate.residuals.error)
+    assert f"there are only {rows} rows for {found.base.count}" in found.verdict.words
+
+
+def test_what_is_known_wrongly_is_doubtful(sound):
+    problem = Problem(toy.arm(N), prepare(sound, 10.0))
+    link = problem.robot.links[-1]
+    heavy = LinkMass(link, value=2.0 * problem.robot.nominal[-1, 0])
+    found = identify(problem, constraints=[heavy], bootstrap=0)
+    assert found.verdict.state == DOUBTFUL
+    assert any("contradict the log" in r.words for r in found.verdict.reasons)
+
+
+def test_rough_positions_are_not_taken_for_a_slow_clock(sound):
+    """Without a filter, time that runs slower would make their noise less."""
+    rough = prepare(sound, 150.0)
+    assert max(rough.position_hz) >= 0.5 * sound.rate
+    found = identify(Problem(toy.arm(N), rough), bootstrap=0)
+    assert not [f for f in found.findings if f.rate is not None and f.rate < sound.rate]
+    assert found.verdict.state != TRUSTED
+    with pytest.raises(InputError, match="bandwidth of 500 Hz is at or above the Nyquist"):
+        prepare(sound, 500.0)
 
 
 @pytest.mark.parametrize(("factor", "state"), [(1000.0, DOUBTFUL), (4.0, TRUSTED)])

@@ -190,8 +190,18 @@ def test_a_twin_of_the_measured_arm_gives_its_drives_back():
     q = motion.measured + 2e-5 * rng.normal(size=motion.q.shape)
     other = di.Recording("twin", RATE, q, np.zeros_like(q), qref=log.qref, torque="none")
     problem = di.Problem(robot, di.prepare(other, bandwidth=10.0))
-    found = di.identify(problem, "cloe", simulation=simulation).estimate.fitted
+    told: list[tuple[str, float]] = []
+    found = di.identify(
+        problem,
+        "cloe",
+        simulation=simulation,
+        progress=lambda stage, share: told.append((stage, share)),
+    ).estimate.fitted
     assert found is not None
+    shares = [share for stage, share in told if stage == "estimate"]
+    assert len(shares) > 4
+    assert shares == sorted(shares)
+    assert shares[-1] < 1.0
     values = dict(zip(found.names, zip(found.values, found.std, strict=True), strict=True))
     assert abs(values["delay"][0] - DELAY) < 0.05 / RATE
     for j in range(n):

@@ -413,6 +413,7 @@ def test_a_simulation_is_not_written_over_what_it_reads(place, output):
     log = '[[log]]\nfiles = "a.csv"\n[simulation]\nresult = "r.json"'
     Path("x.toml").write_text(LOOP.replace("arm.urdf", "table.toml").replace("[simulation]", log))
     refused(["simulate", "x.toml", "-o", output], f"{output}: is an input")
+    refused(["simulate", "x.toml", "-o", "new.mat"], "new.mat: logs are written as text")
 
 
 def test_a_mended_study_is_not_written_over_its_log(place):

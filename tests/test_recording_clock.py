@@ -44,8 +44,12 @@ def test_rounded_stamps_are_no_jitter(rate, digits):
 def test_repeated_and_backward_stamps_are_refused():
     with pytest.raises(InputError, match=r"log.csv, row 5, .*time 0.2 repeats 0.2"):
         found([0.0, 0.1, 0.2, 0.2, 0.3])
-    with pytest.raises(InputError, match=r"row 4, .* and 1 more rows: .*goes back from 0.2"):
+    words = r"row 4, .* and 1 more rows: .*goes back from 0.2; is this the time\? check the columns"
+    with pytest.raises(InputError, match=words):
         found([0.0, 0.2, 0.1, 0.3, 0.2])
+    late = [*(0.1 * np.arange(30)), 0.0]
+    with pytest.raises(InputError, match=r"goes back from 2.9.*; set bad_rows = 'cut'"):
+        found(late)
     with pytest.raises(InputError, match="two time stamps, found 1"):
         found([0.0])
 

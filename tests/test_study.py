@@ -27,6 +27,7 @@ from dynident.core.errors import InputError
 from dynident.core.schema import files_in, validated
 from dynident.results.json import finite
 from dynident.study.constraints import build_constraints
+from dynident.study.run import run_study
 from dynident.study.study import LogSection, Study, anywhere, inputs_of, read_study
 
 STUDY = """[robot]
@@ -474,3 +475,8 @@ def test_every_file_that_a_study_names_stands_beside_it_and_is_an_input(tmp_path
     assert set(files_in(study)) == beside
     assert {str(file) for file in inputs_of(study)} == beside
     assert set(files_in(anywhere(study))) == beside
+
+
+def test_a_path_is_no_study_yet():
+    with pytest.raises(InputError, match=r"run_study .*Study, not str.*read_study"):
+        run_study("study.toml")  # type: ignore[arg-type]

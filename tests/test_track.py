@@ -264,7 +264,7 @@ def test_a_log_ends_near_its_batch_answer(desk):
     """As far as filters that differ let it: the torques of both agree."""
     found, follower = tracked()
     assert all(isinstance(each, Row) for each in found)
-    assert len(found) == 9
+    assert len(found) == 10
     robot = di.load_robot("arm.toml")
     problem = di.Problem(robot, di.prepare(di.read_log("run.csv", robot), 6.0))
     batch = ESTIMATORS["wls"](problem)
@@ -461,6 +461,16 @@ def slider():
     return f"q_{name},tau_{name}\n" + "0.0,0.0\n" * 5
 
 
+def test_the_end_of_a_log_is_written(desk):
+    study = read_study("study.toml")
+    study = study.model_copy(update={"track": study.track.model_copy(update={"every": 1000.0})})
+    written = []
+    follower = track(setting(study, study.log[0], None), None, written.append)
+    (last,) = written
+    assert last.samples == follower.taken == 4000
+    np.testing.assert_array_equal(last.beta, tracked()[1].tracker.beta)
+
+
 def test_what_is_missing_is_said(desk, capsys):
     assert "--start or --robot" in refusal(["track", "run.csv"], capsys)
     assert "sigma" in refusal(["track", "run.csv", "--robot", "arm.toml", "--follow"], capsys)
@@ -474,7 +484,7 @@ def test_what_is_missing_is_said(desk, capsys):
 
 def test_a_log_without_study_needs_a_robot_alone(desk, capsys):
     assert run(["track", "run.csv", "--robot", "arm.toml", "--bandwidth", "6", "--every", "5"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 4
+    assert len(capsys.readouterr().out.splitlines()) == 5  # the end of the log is the last
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,8 @@ from dynident.results.warnings import (
     lack_of_fit_warnings,
     passivity_warnings,
     poor_fit_warnings,
+    repeated,
+    repeated_warnings,
     sensor_warnings,
     unfitted_warnings,
 )
@@ -157,6 +159,7 @@ def identify(
         *problem.robot.warnings,
         *(note for log in logs for note in log.warnings),
         *borne,
+        *repeated_warnings(problem.samples, validation),
         *check_lowpass(lowpass_hz, logs),
         *unfitted_warnings(fitted),
         *(() if blind and found.fitted is not None else poor_fit_warnings(identification[0])),
@@ -194,7 +197,7 @@ def identify(
             position_reasons(found, simulated, held_out)
             if found.fitted is not None
             else reasons(problem, found, system, findings, identification, of_nominal, held_out),
-            len(logs),
+            len(logs) - len(repeated(logs)),
         ),
         findings=findings,
     )

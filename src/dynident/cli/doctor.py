@@ -63,7 +63,9 @@ def doctor(
         chosen = read_study(study)
     else:
         if robot is None or not log:
-            raise InputError("give a study, or --robot FILE and --log FILE; see doctor --help")
+            raise InputError(
+                "give a study, or --robot FILE and --log FILE; see dynident doctor --help"
+            )
         if fix is not None:
             raise InputError("--fix mends a study; give one instead of --robot and --log")
         chosen = flag_study(robot, log, [], keys_of_logs(rate, columns, units))

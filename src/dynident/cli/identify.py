@@ -102,7 +102,9 @@ def identify(
         chosen = read_study(study)
     else:
         if robot is None or not log:
-            raise InputError("give a study, or --robot FILE and --log FILE; see identify --help")
+            raise InputError(
+                "give a study, or --robot FILE and --log FILE; see dynident identify --help"
+            )
         keys = keys_of_logs(rate, columns, units)
         chosen = flag_study(robot, log, validate or [], keys, floating, contact or [])
     chosen = overridden(

@@ -28,6 +28,9 @@ def simulate(
     chosen = read_study(study, use=None)
     refuse_unwritable(output.parent)
     refuse_overwriting([output], [*inputs_of(chosen), study])
+    if output.suffix.lower() not in ("", ".csv", ".txt"):
+        named = output.with_suffix(".csv")
+        raise InputError(f"{output}: logs are written as text; name it {named}")
     with progress_on_stderr() as progress:
         with of_study(study):
             log = simulate_study(chosen, progress)

@@ -133,7 +133,7 @@ def settings_of(
         return result.study, result, None
     if robot is None:
         raise InputError(
-            "give a study, or with a log --study, --start or --robot; see track --help"
+            "give a study, or with a log --study, --start or --robot; see dynident track --help"
         )
     plain = validated(Study, {"robot": {"file": str(robot)}}, "command line")
     return plain, None, None

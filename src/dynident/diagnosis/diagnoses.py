@@ -452,10 +452,15 @@ SLOWEST_RATE, FASTEST_RATE = 5.0, 2e4
 
 
 def rates(case: Case) -> Iterator[Suspicion]:
-    """A time axis that is another: inertia and gravity do not go together."""
+    """A time axis that is another: inertia and gravity do not go together.
+
+    Of positions that no filter smooths none that is slower: it would only make their noise less.
+    """
+    log = case.snapshot.samples
+    rough = max(log.position_hz) >= 0.5 * log.rate
     for factor in (*RATES, *(1.0 / rate for rate in RATES)):
-        right = factor * case.snapshot.samples.rate
-        if not SLOWEST_RATE <= right <= FASTEST_RATE:
+        right = factor * log.rate
+        if not SLOWEST_RATE <= right <= FASTEST_RATE or (rough and factor < 1.0):
             continue
 
         def change(s: Snapshot, factor: float = factor) -> Snapshot:

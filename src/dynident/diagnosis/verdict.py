@@ -31,6 +31,10 @@ MOST_TIMES = 5.0
 """Times its drive's effort limit from which a torque is in another unit, or on another side."""
 TOLD = 0.5
 """Share of the combinations of parameters below which a log tells too little for a model."""
+ROWS_EACH = 2
+"""Rows for each combination of parameters below which errors are too small to tell anything."""
+LEAST_MOTION = 1e-3
+"""Motion of all joints below which a log tells nothing of a robot [rad or m]."""
 CONTRADICTED = 1.5
 """Error under the constraints over that without them from which the data refute them."""
 NUMBERS = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
@@ -158,6 +162,12 @@ def contradiction_reasons(error: float, free: float) -> list[Reason]:
             f"constraints {free:.0f} %"
         )
         return [Reason(REFUTED, words)]
+    if error > max(SMALL, GROWN * free):
+        words = (
+            f"constraints or prior contradict the log: error {error:.2g} %, without them "
+            f"{free:.2g} %"
+        )
+        return [Reason(DOUBTFUL, words)]
     return []
 
 
@@ -178,17 +188,47 @@ def negative_reasons(
     return [Reason(DOUBTFUL, f"{', '.join(found)}: clearly negative")] if found else []
 
 
-def excitation_reasons(rank: int, count: int) -> list[Reason]:
+def excitation_reasons(rank: int, count: int, rows: int, motion: float) -> list[Reason]:
     """Logs that leave most of the model to what was known before.
 
     Parameters
     ----------
     rank, count : int
         Combinations of parameters that the logs excite, and all of them.
+    rows : int
+        That were fitted.
+    motion : float
+        The farthest that anything moves [rad or m].
     """
-    if rank >= TOLD * count:
+    found = []
+    if motion < LEAST_MOTION:
+        words = f"nothing moves by more than {1e3 * LEAST_MOTION:g} mrad or mm"
+        found.append(Reason(REFUTED, words))
+    if rows < ROWS_EACH * count:
+        words = f"there are only {rows} rows for {count} combinations of parameters"
+        found.append(Reason(DOUBTFUL, words))
+    if rank < TOLD * count:
+        words = f"the logs tell only {rank} of {count} combinations of parameters"
+        found.append(Reason(DOUBTFUL, words))
+    return found
+
+
+def rough_reasons(logs: Sequence[str], rejected: bool) -> list[Reason]:
+    """Logs whose positions no filter smooths, where the data contradict what bodies can be.
+
+    Parameters
+    ----------
+    logs : sequence of str
+        Those whose positions' cutoff is at or above the Nyquist frequency.
+    rejected : bool
+        Whether the data contradict the active constraints.
+    """
+    if not logs or not rejected:
         return []
-    words = f"the logs tell only {rank} of {count} combinations of parameters"
+    words = (
+        f"{', '.join(logs)}: positions are not filtered, and the data contradict the constraints, "
+        "as noise in accelerations makes them; lower the bandwidth"
+    )
     return [Reason(DOUBTFUL, words)]
 
 

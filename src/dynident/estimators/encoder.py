@@ -21,6 +21,7 @@ from dynident.consistency.constraints import Constraint
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError, RolloutError
 from dynident.core.options import InPython, Options
+from dynident.core.progress import Progress, of_steps
 from dynident.core.schema import OneOf, joined
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.closed_loop import Simulation, auxiliary_model, stiffness_warnings
@@ -123,7 +124,11 @@ def fits_drives(problem: Problem, fitting: Fitting) -> bool:
 
 
 def drives_output_error(
-    problem: Problem, simulation: Simulation, fitting: Fitting, bars: ErrorBars
+    problem: Problem,
+    simulation: Simulation,
+    fitting: Fitting,
+    bars: ErrorBars,
+    progress: Progress,
 ) -> Estimate:
     """CLOE of the drives and the loop, the links as the robot file has them.
 
@@ -148,14 +153,14 @@ def drives_output_error(
     starts = starts_of(problem, simulation)
     x = np.concatenate([start_of(problem, simulation, own, first), starts.ravel()])
     unknowns = Unknowns(idim, own, np.ones(len(x)), first, len(starts))
-    found, free, unknowns = settled(problem, simulation, unknowns, fitting, x)
+    found, free, unknowns = settled(problem, simulation, unknowns, fitting, x, progress)
     doubts: tuple[str, ...] = ()
     if fitting.mount:
         rigid = found
         axes = tuple(fitting.mount.split(","))
         unknowns, bounds, x = on_mount(problem, simulation, unknowns, axes, found.x)
         fitting = replace(fitting, constraints=(*fitting.constraints, *bounds))
-        found, free, unknowns = settled(problem, simulation, unknowns, fitting, x)
+        found, free, unknowns = settled(problem, simulation, unknowns, fitting, x, progress)
         doubts = mount_doubts(rigid.here, found.here, axes)
     refuse_chatter(problem, simulation, unknowns, found.x)
     asked = replace(unknowns, unit=np.ones(unknowns.asked), runs=0)
@@ -164,7 +169,12 @@ def drives_output_error(
 
 
 def settled(
-    problem: Problem, simulation: Simulation, unknowns: Unknowns, fitting: Fitting, x: Array
+    problem: Problem,
+    simulation: Simulation,
+    unknowns: Unknowns,
+    fitting: Fitting,
+    x: Array,
+    progress: Progress,
 ) -> tuple[Minimum, Admitted, Unknowns]:
     """The minimum that is reached from x, and the unknowns in the units of the start.
 
@@ -183,11 +193,13 @@ def settled(
     free = admitted(unknowns, fitting.constraints)
     # readings at the starts are all but right: free from the first step they lead astray
     kept = held_readings(unknowns, x)
-    near = minimised(problem, simulation, unknowns, replace(free, cones=(*free.cones, *kept)), x,
-                     here)  # fmt: skip
+    strict = replace(free, cones=(*free.cones, *kept))
+    near = minimised(problem, simulation, unknowns, strict, x, here, progress)
     if not kept:
         return near, free, unknowns
-    found = minimised(problem, simulation, unknowns, free, near.x, near.here, near=True)
+    found = minimised(
+        problem, simulation, unknowns, free, near.x, near.here, progress, near.rollouts
+    )
     history = np.vstack([near.history, found.history[1:]])
     rollouts = near.rollouts + found.rollouts
     return replace(found, history=history, rollouts=rollouts), free, unknowns
@@ -283,11 +295,12 @@ def minimised(
     free: Admitted,
     x: Array,
     here: Linearised,
-    near: bool = False,
+    progress: Progress,
+    earlier: int = 0,
 ) -> Minimum:
     """Levenberg-Marquardt on ``sum_j ||e_j||^2 / sigma_j^2`` and the beliefs, under the cones.
 
-    From a start that is `near` the minimum no step need lower the error.
+    From a start to which `earlier` rollouts have led, no step need lower the error.
 
     Raises
     ------
@@ -312,6 +325,7 @@ def minimised(
             )
             new = solution.x * unknowns.unit
             rollouts += 1
+            progress("estimate", of_steps(earlier + rollouts))
             try:
                 trial = linearised(problem, simulation, unknowns, new)
             except RolloutError:
@@ -326,7 +340,7 @@ def minimised(
                 new, trial, close = x, here, True  # nothing but rounding and kinks is left
                 break
             damping = max(10.0 * damping, DAMPING)
-            if damping > LARGEST_DAMPING and (near or len(history) > 1):
+            if damping > LARGEST_DAMPING and (earlier or len(history) > 1):
                 new, trial, close = x, here, True  # a kink of the motion: no step lowers the error
                 break
             if damping > LARGEST_DAMPING:

@@ -14,6 +14,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError, RolloutError
+from dynident.core.progress import Progress, of_steps, silent
 from dynident.estimators.closed_loop import (
     Auxiliary,
     Simulation,
@@ -62,6 +63,7 @@ def cloe(
     simulation: Simulation,
     bars: ErrorBars = ErrorBars(),
     fitting: Fitting = Fitting(),
+    progress: Progress = silent,
 ) -> Estimate:
     """Closed-loop output error: the simulated positions fitted to the measured ones.
 
@@ -74,6 +76,8 @@ def cloe(
     simulation : Simulation
     bars : ErrorBars
     fitting : Fitting
+    progress : callable
+        See `Progress`.
 
     Raises
     ------
@@ -83,13 +87,13 @@ def cloe(
         When the loop cannot be simulated, chatters, or the iterations do not settle.
     """
     if fits_drives(problem, fitting):
-        return drives_output_error(problem, simulation, fitting, bars)
+        return drives_output_error(problem, simulation, fitting, bars, progress)
     if fitting.loop or fitting.mount or fitting.constraints:
         raise InputError(
             "loop, mount and constraints are of cloe with links = 'fixed'; pc-clie takes "
             "constraints on links"
         )
-    estimate = free_output_error(problem, simulation, POSITION, bars)
+    estimate = free_output_error(problem, simulation, POSITION, bars, progress)
     # the position hardly moves with a torque that chatters: its fit looks precise and is not
     chatter = stiffness_warnings(
         auxiliary_model(problem, simulation), problem.base.standard(estimate.beta)
@@ -101,7 +105,12 @@ def cloe(
     return replace(estimate, sigma=group_sigma(factors, estimate.beta, factors.ones))
 
 
-def clie(problem: Problem, simulation: Simulation, bars: ErrorBars = ErrorBars()) -> Estimate:
+def clie(
+    problem: Problem,
+    simulation: Simulation,
+    bars: ErrorBars = ErrorBars(),
+    progress: Progress = silent,
+) -> Estimate:
     """Closed-loop input error: the simulated torques fitted to the measured ones.
 
     Parameters and errors as `cloe`. In the place of torque that no log has is the law's, along
@@ -111,16 +120,20 @@ def clie(problem: Problem, simulation: Simulation, bars: ErrorBars = ErrorBars()
     ------
     InputError, ComputationError
     """
-    return free_output_error(problem, simulation, TORQUE, bars)
+    return free_output_error(problem, simulation, TORQUE, bars, progress)
 
 
 def free_output_error(
-    problem: Problem, simulation: Simulation, output: Output, bars: ErrorBars
+    problem: Problem,
+    simulation: Simulation,
+    output: Output,
+    bars: ErrorBars,
+    progress: Progress,
 ) -> Estimate:
     """CLOE and CLIE without constraints."""
     auxiliary = auxiliary_model(problem, simulation)
     start = start_values(problem, simulation.start)
-    found = output_error(auxiliary, start, output, Free(rcond=1e-12))
+    found = output_error(auxiliary, start, output, Free(rcond=1e-12), progress)
     moves = len(found.history) - 1
     last = Weighted(found.beta, found.sigma, found.sigma, moves, found.message)
     return replace(
@@ -152,7 +165,13 @@ class Linear:
     message: str
 
 
-def output_error(auxiliary: Auxiliary, start: Array, output: Output, inner: Inner) -> Linear:
+def output_error(
+    auxiliary: Auxiliary,
+    start: Array,
+    output: Output,
+    inner: Inner,
+    progress: Progress = silent,
+) -> Linear:
     """Levenberg-Marquardt on ``sum_j ||e_j||^2 / sigma_j^2`` with sigma_j renewed each step.
 
     Parameters
@@ -162,6 +181,7 @@ def output_error(auxiliary: Auxiliary, start: Array, output: Output, inner: Inne
     output : Output
     inner : Inner
         Minimises the damped linear problem over what is admitted.
+    progress : callable
 
     Raises
     ------
@@ -188,6 +208,7 @@ def output_error(auxiliary: Auxiliary, start: Array, output: Output, inner: Inne
                 penalty = inner.penalty
             cost = errors + penalty
             rollouts += 1
+            progress("estimate", of_steps(rollouts))
             try:
                 trial = linearised(auxiliary, new, output)
             except RolloutError:

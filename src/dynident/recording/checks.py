@@ -11,7 +11,7 @@ import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers, extremes
 from dynident.core.errors import InputError
-from dynident.recording.clock import counted
+from dynident.recording.clock import MOST_CUT, counted
 from dynident.recording.readers import Table
 from dynident.robot.model import Joint, Robot
 
@@ -27,8 +27,6 @@ LEAP = 1e3
 RARE = 0.01
 """The part of a log's samples that may stand alone so far out."""
 
-MOST_CUT = 0.1
-"""Where a larger part of the rows is bad, it is not the rows that are damaged."""
 
 FIRST = 3
 """Places that a note names."""

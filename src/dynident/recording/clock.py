@@ -16,6 +16,8 @@ from dynident.core.errors import InputError
 from dynident.core.options import Options
 from dynident.core.schema import Number
 
+MOST_CUT = 0.1
+"""Where a larger part of the rows is bad, it is not the rows that are damaged."""
 GAP = 2.5
 """A pause of more than so many periods is a gap; what is lost in a shorter one is filled in."""
 
@@ -274,9 +276,11 @@ def _refuse_backward(time: Array, place: Callable[[int], str]) -> None:
     at = int(wrong[0]) + 1
     what = "repeats" if steps[at - 1] == 0.0 else "goes back from"
     more = f" and {wrong.size - 1} more rows" if wrong.size > 1 else ""
+    mended = "set bad_rows = 'cut', or leave the time out and give a rate"
+    if wrong.size > MOST_CUT * len(time):
+        mended = "is this the time? check the columns, or leave it out and give a rate"
     raise InputError(
-        f"{place(at)}{more}: time {float(time[at])!r} {what} {float(time[at - 1])!r}; "
-        "set bad_rows = 'cut', or leave the time out and give a rate"
+        f"{place(at)}{more}: time {float(time[at])!r} {what} {float(time[at - 1])!r}; {mended}"
     )
 
 

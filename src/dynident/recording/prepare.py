@@ -442,6 +442,11 @@ def cutoffs_of(recording: Recording, wanted: Preparation) -> tuple[Cutoffs, list
             f"{name}: no joint bandwidth was given; {bandwidth:g} Hz is assumed (set bandwidth)"
         )
     band = per_joint(bandwidth, n, f"{name}: bandwidth")
+    if max(band) >= nyquist:
+        raise InputError(
+            f"{name}: a bandwidth of {max(band):g} Hz is at or above the Nyquist frequency of "
+            f"{nyquist:g} Hz; it is that of the joints' control, some Hz"
+        )
     found = Cutoffs(
         band,
         per_joint(

@@ -20,6 +20,7 @@ from dynident.dynamics.base import BaseParameters
 from dynident.estimators.closed_loop import Simulation
 from dynident.results.mjcf import is_mjcf, standard_mjcf
 from dynident.results.urdf import standard_urdf
+from dynident.results.words import entry
 
 BAND = (0.025, 0.975)
 """Quantiles between which 95 % of the draws lie."""
@@ -309,7 +310,7 @@ def draws_text(draws: Draws, logs: Sequence[Calibration]) -> str:
     lines = [
         f"draws       {len(draws)}, seed {draws.seed}, by {draws.way}",
         f"accepted    {share} % of the normal distribution is physically consistent",
-        f"certified   all; smallest pseudo-inertia eigenvalue {draws.margin:.2g}{least}",
+        *entry("certified", f"all; smallest pseudo-inertia eigenvalue {draws.margin:.2g}{least}"),
     ]
     for one in logs:
         width = max(len(name) for name in (*one.names, "overall"))

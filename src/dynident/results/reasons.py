@@ -20,6 +20,7 @@ from dynident.diagnosis.verdict import (
     held_out_reasons,
     limit_reasons,
     negative_reasons,
+    rough_reasons,
     sign_reasons,
     standstill_reasons,
 )
@@ -64,7 +65,14 @@ def reasons(
         limits = np.array([joint.effort for joint in problem.robot.joints])
         every += limit_reasons(log.name, peaks, limits)
         every += sign_reasons(log.name, problem.robot.joint_names, signs(problem.robot, log))
-    every += excitation_reasons(system.condition()[1], problem.base.count)
+    rows = sum(len(error) for error in found.residuals.error)
+    motion = max(
+        float(np.max(np.ptp(log.q[a:b], axis=0))) for log in problem.samples for a, b in log.runs
+    )
+    every += excitation_reasons(system.condition()[1], problem.base.count, rows, motion)
+    rough = [log.name for log in problem.samples if max(log.position_hz) >= 0.5 * log.rate]
+    held_back = found.restriction
+    every += rough_reasons(rough, bool(held_back and held_back.rejected and held_back.by_data))
     free = fitted_figure(problem.factors, system.solve())
     error = fitted[0].overall_percent
     # of a floating robot's joints the rows have what its contacts leave of the torques

@@ -37,6 +37,34 @@ def poor_fit_warnings(fitted: FitFigure) -> list[str]:
     ]
 
 
+def repeated(logs: Sequence[Samples]) -> list[tuple[Samples, Samples]]:
+    """Logs that have the samples of an earlier one, and that one."""
+    return [
+        (log, next(one for one in logs[:k] if same_samples(one, log)))
+        for k, log in enumerate(logs)
+        if any(same_samples(one, log) for one in logs[:k])
+    ]
+
+
+def same_samples(one: Samples, other: Samples) -> bool:
+    """Whether two logs are one, under whatever names."""
+    return np.array_equal(one.measured, other.measured) and np.array_equal(one.tau, other.tau)
+
+
+def repeated_warnings(fitted: Sequence[Samples], held_out: Sequence[Samples]) -> list[str]:
+    """Logs that are given twice, in words."""
+    twice = [
+        f"{log.name} has the samples of {first.name}: fitted twice, it makes error bars too small"
+        for log, first in repeated(fitted)
+    ]
+    known = [
+        f"{log.name} is held out, but has the samples of {first.name}: it tests nothing"
+        for log, first in repeated([*fitted, *held_out])
+        if any(log is each for each in held_out)
+    ]
+    return [*twice, *known]
+
+
 def unfitted_warnings(problem: Problem) -> list[str]:
     """Joints of which no row is fitted, but those whose equations no log states."""
     stated = np.any([stated_at_all(log) for log in problem.samples], axis=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dynident.api import EVERY_METHOD, identify
+from dynident.core.errors import expect
 from dynident.core.options import table
 from dynident.core.progress import Progress, Stopwatch, silent
 from dynident.core.threads import one_thread
@@ -31,6 +32,7 @@ def run_study(study: Study, progress: Progress = silent) -> Identification:
     ------
     InputError, ComputationError
     """
+    expect("run_study", study, Study, "dynident.read_study(path) makes one")
     watch = Stopwatch()
     chosen = study.identify
     options = chosen.options()

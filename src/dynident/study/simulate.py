@@ -156,6 +156,10 @@ def study_values(study: Study, idim: Idim) -> Array:
             )
         theta = stored.theta()
     else:
+        if not robot.has_nominal and not settings.parameters:
+            raise InputError(
+                f"{study.robot.file}: has no inertials; give [simulation] a result, or parameters"
+            )
         theta = idim.join(robot.nominal)
         stated = {"Ia": "armature", "fv": "damping", "fc": "friction"}
         for index, parameter in enumerate(idim.parameters):

@@ -167,7 +167,7 @@ class StoredResult:
         if document.standard is None:
             raise InputError(
                 f"{self.path}: holds base parameters only ({document.method}), which no model "
-                "file can hold; use --repair, or identify with pc-idim-ls"
+                "file can hold; write one with export --repair, or identify with pc-idim-ls"
             )
         rows = []
         for link in document.standard:

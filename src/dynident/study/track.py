@@ -219,6 +219,11 @@ class Follower:
             found.append(self.row(at))
         return found
 
+    def rest(self) -> list[Row]:
+        """The estimate at the end, where the last that was written is an earlier one."""
+        due = self.tracker.samples % self.each != 0
+        return [self.row(float(self._last[0]) - self.filter.lag)] if due else []
+
     def row(self, at: float) -> Row:
         """The estimate as it is."""
         tracker = self.tracker
@@ -375,6 +380,9 @@ def track(
                 write(each)
             if stopped():
                 break
+        if follower is not None and state is None:  # with a state the estimates go on
+            for last in follower.rest():
+                write(last)
     finally:
         if opened is not None:
             opened.close()
