@@ -772,7 +772,8 @@ def test_what_is_known_wrongly_is_doubtful(sound):
 def test_rough_positions_are_not_taken_for_a_slow_clock(sound):
     """Without a filter, time that runs slower would make their noise less."""
     rough = prepare(sound, 150.0)
-    assert max(rough.position_hz) >= 0.5 * sound.rate
+    assert rough.rough
+    assert not prepare(sound, 10.0).rough
     found = identify(Problem(toy.arm(N), rough), bootstrap=0)
     assert not [f for f in found.findings if f.rate is not None and f.rate < sound.rate]
     assert found.verdict.state != TRUSTED

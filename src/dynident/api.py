@@ -119,6 +119,7 @@ def identify(
         problem = problem.on([with_law(log, given[SIMULATION]) for log in problem.samples])
         validation = tuple(with_law(log, given[SIMULATION]) for log in validation)
     logs = (*problem.samples, *validation)
+    twins = repeated(logs)
     borne = [note for log in logs for note in check_bearing(problem.idim, log)]
     require_torque(problem)
 
@@ -159,7 +160,7 @@ def identify(
         *problem.robot.warnings,
         *(note for log in logs for note in log.warnings),
         *borne,
-        *repeated_warnings(problem.samples, validation),
+        *repeated_warnings(twins, validation),
         *check_lowpass(lowpass_hz, logs),
         *unfitted_warnings(fitted),
         *(() if blind and found.fitted is not None else poor_fit_warnings(identification[0])),
@@ -197,7 +198,7 @@ def identify(
             position_reasons(found, simulated, held_out)
             if found.fitted is not None
             else reasons(problem, found, system, findings, identification, of_nominal, held_out),
-            len(logs) - len(repeated(logs)),
+            len(logs) - len(twins),
         ),
         findings=findings,
     )

@@ -457,10 +457,9 @@ def rates(case: Case) -> Iterator[Suspicion]:
     Of positions that no filter smooths none that is slower: it would only make their noise less.
     """
     log = case.snapshot.samples
-    rough = max(log.position_hz) >= 0.5 * log.rate
     for factor in (*RATES, *(1.0 / rate for rate in RATES)):
         right = factor * log.rate
-        if not SLOWEST_RATE <= right <= FASTEST_RATE or (rough and factor < 1.0):
+        if not SLOWEST_RATE <= right <= FASTEST_RATE or (log.rough and factor < 1.0):
             continue
 
         def change(s: Snapshot, factor: float = factor) -> Snapshot:

@@ -275,6 +275,11 @@ class Samples:
         return replace(self, tau=tau)
 
     @property
+    def rough(self) -> bool:
+        """Whether the positions of some joint pass no filter: its cutoff is above all they hold."""
+        return max(self.position_hz) >= 0.5 * self.rate
+
+    @property
     def preparation(self) -> Preparation:
         """What made them, in numbers, for another recording: all but what is this motion's own.
 

@@ -70,7 +70,7 @@ def reasons(
         float(np.max(np.ptp(log.q[a:b], axis=0))) for log in problem.samples for a, b in log.runs
     )
     every += excitation_reasons(system.condition()[1], problem.base.count, rows, motion)
-    rough = [log.name for log in problem.samples if max(log.position_hz) >= 0.5 * log.rate]
+    rough = [log.name for log in problem.samples if log.rough]
     held_back = found.restriction
     every += rough_reasons(rough, bool(held_back and held_back.rejected and held_back.by_data))
     free = fitted_figure(problem.factors, system.solve())

@@ -39,11 +39,12 @@ def poor_fit_warnings(fitted: FitFigure) -> list[str]:
 
 def repeated(logs: Sequence[Samples]) -> list[tuple[Samples, Samples]]:
     """Logs that have the samples of an earlier one, and that one."""
-    return [
-        (log, next(one for one in logs[:k] if same_samples(one, log)))
-        for k, log in enumerate(logs)
-        if any(same_samples(one, log) for one in logs[:k])
-    ]
+    found = []
+    for k, log in enumerate(logs):
+        first = next((one for one in logs[:k] if same_samples(one, log)), None)
+        if first is not None:
+            found.append((log, first))
+    return found
 
 
 def same_samples(one: Samples, other: Samples) -> bool:
@@ -51,18 +52,20 @@ def same_samples(one: Samples, other: Samples) -> bool:
     return np.array_equal(one.measured, other.measured) and np.array_equal(one.tau, other.tau)
 
 
-def repeated_warnings(fitted: Sequence[Samples], held_out: Sequence[Samples]) -> list[str]:
-    """Logs that are given twice, in words."""
-    twice = [
-        f"{log.name} has the samples of {first.name}: fitted twice, it makes error bars too small"
-        for log, first in repeated(fitted)
-    ]
-    known = [
-        f"{log.name} is held out, but has the samples of {first.name}: it tests nothing"
-        for log, first in repeated([*fitted, *held_out])
-        if any(log is each for each in held_out)
-    ]
-    return [*twice, *known]
+def repeated_warnings(
+    twins: Sequence[tuple[Samples, Samples]], held_out: Sequence[Samples]
+) -> list[str]:
+    """Logs that are given twice, as `repeated` has them, in words."""
+    words = []
+    for log, first in twins:
+        tests = any(log is each for each in held_out)
+        role, harm = (
+            ("is held out, but has", "it tests nothing")
+            if tests
+            else ("has", "fitted twice, it makes error bars too small")
+        )
+        words.append(f"{log.name} {role} the samples of {first.name}: {harm}")
+    return words
 
 
 def unfitted_warnings(problem: Problem) -> list[str]:
