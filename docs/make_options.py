@@ -15,6 +15,7 @@ from dynident.api import EVERY_METHOD
 from dynident.cli.flags import Flag
 from dynident.cli.options import spelled
 from dynident.consistency.constraints import CONSTRAINTS
+from dynident.consistency.knowledge import Knowledge
 from dynident.core.makers import Maker, arguments
 from dynident.core.options import Option, table
 from dynident.core.schema import choices_of
@@ -324,9 +325,16 @@ def flag_rows() -> tuple[tuple[str, str, str], ...]:
     return tuple(flag_row(option, f"Of {of_methods(option)}: ") for option in options())
 
 
-def own_rows(families: Iterable[type]) -> tuple[tuple[str, str, str], ...]:
-    """The same of a command with families of its own; lists of lists are a study's alone."""
-    chosen = [o for o in table(families).values() if not o.in_python and o.name not in NESTED]
+def own_rows(families: Iterable[type], *names: str) -> tuple[tuple[str, str, str], ...]:
+    """The same of a command with families of its own, or with some options of them.
+
+    Lists of lists are a study's alone.
+    """
+    chosen = [
+        o
+        for o in table(families).values()
+        if not o.in_python and o.name not in NESTED and (not names or o.name in names)
+    ]
     return tuple(flag_row(option, "", default(option).strip("`")) for option in chosen)
 
 
@@ -398,6 +406,7 @@ def flags() -> str:
         "SELECT_FLAGS": own_rows([Selecting]),
         "TRACK_FLAGS": own_rows(TRACKING),
         "EXCITE_FLAGS": own_rows(EXCITATION),
+        "NEAREST_FLAGS": own_rows([Knowledge], "metric"),
     }
     for title, every in made.items():
         lines += ["", f"{title} = ("]

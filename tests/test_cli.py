@@ -118,6 +118,7 @@ def listing(place: Path) -> dict[str, int]:
 # joints that are not in the log
 
 
+@pytest.mark.long
 def test_a_joint_without_columns_may_be_locked(stocked, monkeypatch, capsys):
     monkeypatch.chdir(stocked)
     first, second = toy.arm(2).joint_names
@@ -778,6 +779,7 @@ def in_shell(redirection: str, *argv: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 def test_closed_streams_change_nothing_that_is_written(place):
     folder = Path("closed")
     argv = ["identify", *FLAGS, "-o", str(folder), "--no-report"]

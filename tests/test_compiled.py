@@ -50,6 +50,7 @@ def python(environment: dict[str, str], *argv: str) -> subprocess.CompletedProce
     )
 
 
+@pytest.mark.long
 def test_machine_code_is_kept_in_a_temporary_directory_where_no_other_can_be(
     barred: dict[str, str], tmp_path: Path
 ) -> None:

@@ -530,6 +530,7 @@ def example(noise=1.0, seed=0):
     return problem, k, float((problem.base.matrix @ truth_of())[k]), std
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("constraints", "moved"),
     [
@@ -560,6 +561,7 @@ def test_sensitivities_give_the_spread_of_a_monte_carlo(constraints, moved):
         assert np.min(claimed / free) < 0.75
 
 
+@pytest.mark.long
 def test_bootstrap_spreads_like_a_monte_carlo_on_the_boundary():
     """The true value lies on a bound: half of all estimates stick to it."""
     _, k, value, _ = example()

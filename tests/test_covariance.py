@@ -86,6 +86,7 @@ def test_series_add_up_to_the_score_of_the_estimate():
     np.testing.assert_allclose(same, plain, rtol=1e-8, atol=1e-8 * np.abs(plain).max())
 
 
+@pytest.mark.long
 def test_covariance_is_the_exact_one_of_an_autoregression():
     """Against the closed form sum_st X_s gamma(s - t) X_t^T of the fitted autoregression."""
     problem, _ = noisy_problem(rho=0.995, seed=3, runs=40, scale=(0.3, 0.3))

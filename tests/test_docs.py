@@ -275,7 +275,8 @@ def test_study_page_names_every_key() -> None:
 
 
 def test_options_page_and_flags_are_made_from_the_fields() -> None:
-    from dynident.cli.flags import EXCITE_FLAGS, FLAGS, SELECT_FLAGS, TRACK_FLAGS
+    from dynident.cli.flags import EXCITE_FLAGS, FLAGS, NEAREST_FLAGS, SELECT_FLAGS, TRACK_FLAGS
+    from dynident.consistency.knowledge import Knowledge
     from dynident.excitation.options import FAMILIES
     from dynident.excitation.selection import Selecting
     from dynident.study.loop import SimulationSection
@@ -287,6 +288,7 @@ def test_options_page_and_flags_are_made_from_the_fields() -> None:
     assert script.own_rows(FAMILIES) == EXCITE_FLAGS
     assert script.own_rows(TRACKING) == TRACK_FLAGS
     assert script.own_rows([Selecting]) == SELECT_FLAGS
+    assert script.own_rows([Knowledge], "metric") == NEAREST_FLAGS
     keys = {*IdentifySection.model_fields, *SimulationSection.model_fields}
     assert keys - {"method", "parameters", "result"} <= words("options.md")
 

@@ -210,6 +210,7 @@ def test_a_twin_of_the_measured_arm_gives_its_drives_back():
             assert abs(value - drives[j, k]) < 3.0 * std + 1e-3 * drives[j, k]
 
 
+@pytest.mark.long
 def test_a_twin_of_a_quadruped_gives_its_drives_delay_and_zeros_back():
     """Twelve joints of a Go2 that hangs: 49 parameters, encoders with biases."""
     robot = di.load_robot(str(urdf("go2")))
@@ -246,6 +247,7 @@ def test_a_twin_of_a_quadruped_gives_its_drives_delay_and_zeros_back():
             assert abs(value - drives[j, k]) < 4.0 * std
 
 
+@pytest.mark.long
 def test_intervals_of_encoder_fits_hold_the_truth(tmp_path):
     """The first reading errs as all others do, and the fit begins there."""
     robot, loop, theta = twin(tmp_path, 3.0, bias=None)

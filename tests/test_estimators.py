@@ -93,6 +93,7 @@ def coverage(runs):
     return {method: np.mean(held) for method, held in inside.items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", COVERED)
 def test_intervals_cover_under_unequal_noise(method):
     # the joints' noises differ tenfold: eq. (9) with equal weights would cover a few per cent

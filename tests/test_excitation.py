@@ -672,6 +672,7 @@ def test_a_second_trajectory_complements_the_first():
     assert np.all(second.prediction.std < first.prediction.std)
 
 
+@pytest.mark.long
 def test_polishing_makes_no_worse_and_is_proved_likewise():
     rough = excite(ROBOT, criterion="e", **{**QUICK, "starts": 1})
     polished = excite(ROBOT, criterion="e", polish=True, time=0.6, **{**QUICK, "starts": 1})

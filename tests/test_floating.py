@@ -101,7 +101,11 @@ def off(problem: Problem, theta: Array) -> float:
     [
         *(("solo12", ("trot",), kind) for kind in KINDS),
         ("anymal", ("walk",), "null-space"),
-        *(("talos", ("sway", "squat"), kind) for kind in KINDS if kind != "joints"),
+        *(
+            pytest.param("talos", ("sway", "squat"), kind, marks=pytest.mark.long)
+            for kind in KINDS
+            if kind != "joints"
+        ),
     ],
 )
 def test_every_kind_of_equations_gives_what_it_determines(tmp_path, name, motions, kind):
@@ -325,9 +329,9 @@ def test_a_constrained_answer_is_certified_and_knows_the_total_mass(tmp_path):
     ("name", "motion", "kind", "thorough"),
     [
         ("solo12", "trot", "full", True),
-        ("solo12", "sway", "joints", True),
-        ("solo12", "sway", "null-space", True),
-        ("anymal", "walk", "null-space", True),
+        pytest.param("solo12", "sway", "joints", True, marks=pytest.mark.long),
+        pytest.param("solo12", "sway", "null-space", True, marks=pytest.mark.long),
+        pytest.param("anymal", "walk", "null-space", True, marks=pytest.mark.long),
         ("solo12", "trot", "full", False),
         pytest.param("talos", "sway", "full", False, marks=pytest.mark.slow),
     ],
@@ -361,7 +365,9 @@ def test_forces_on_the_ground_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("stated", "words"),
     [
-        ({"imu_rpy": (0.0, 0.0, 0.0)}, r"imu_rpy = \[0.1, -0.2, 1.2\]"),
+        pytest.param(
+            {"imu_rpy": (0.0, 0.0, 0.0)}, r"imu_rpy = \[0.1, -0.2, 1.2\]", marks=pytest.mark.long
+        ),
         ({"imu_position": (0.0, 0.0, 0.0)}, r"imu_position = \[0.04\d*, -0.03\d*, 0.05\d*\]"),
     ],
 )

@@ -84,6 +84,7 @@ def test_blocks_in_which_no_contacts_last_are_refused() -> None:
         compare(read_study(STUDY), ["wls"], [TRUE], 5)
 
 
+@pytest.mark.long
 def test_friction_with_shapes_is_fitted_afloat() -> None:
     samples = prepare(made().recording.rows(0, 500), 10.0)
     problem = Problem(made().robot, [samples], "stribeck")
@@ -254,28 +255,34 @@ def in_kgf(w: dict[str, Array]) -> dict[str, Array]:
 
 FLIP = np.where(np.arange(12) == 4, -1.0, 1.0)
 LEGS = [3, 4, 5, 0, 1, 2, *range(6, 12)]
-LEGS_SWAPPED = "of FL_roll ... FL_knee and FR_roll ... FR_knee are in each other's columns"
+LEGS_SWAPPED = (
+    "of FL_roll ... FL_knee and FR_roll ... FR_knee are in each other's columns",
+    "[4, 5, 6, 1, 2, 3,",
+)
+FOOT_PULLS = ("wrench of FL has", "sign = -1")
+FEET = ("the wrenches of FL and HR are in each other's columns", "wrench_FL as those of HR")
 
 
 @pytest.mark.parametrize(
     ("which", "damage", "what", "mend"),
     [
-        (0, lambda log: torques(log, lambda t: FLIP * t), "the torque of FR_hip_pitch has the", ""),
         (1, lambda log: torques(log, lambda t: FLIP * t), "the torque of FR_hip_pitch has the", ""),
-        (0, lambda log: torques(log, lambda t: -t), "the torques of all joints have the", "-1"),
-        (0, lambda log: torques(log, lambda t: t[:, LEGS]), LEGS_SWAPPED, "[4, 5, 6, 1, 2, 3,"),
-        (1, lambda log: torques(log, lambda t: t[:, LEGS]), LEGS_SWAPPED, "[4, 5, 6, 1, 2, 3,"),
-        (0, lambda log: wrenches(log, lambda w: {"FL": -w["FL"]}), "wrench of FL has", "sign = -1"),
-        (
-            0,
-            lambda log: wrenches(log, lambda w: {"FL": w["HR"], "HR": w["FL"]}),
-            "the wrenches of FL and HR are in each other's columns", "wrench_FL as those of HR",
-        ),
         (0, lambda log: wrenches(log, in_kgf), "kgf", "in N"),
         (0, remounted, "inertial unit is turned", "imu_rpy = [0, 0, 1.5708]"),
-        (1, remounted, "inertial unit is turned", "imu_rpy = [0, 0, 1.5708]"),
+        *(
+            pytest.param(*case, marks=pytest.mark.long)
+            for case in (
+                (0, lambda log: torques(log, lambda t: FLIP * t), "of FR_hip_pitch has the", ""),
+                (0, lambda log: torques(log, lambda t: -t), "torques of all joints have the", "-1"),
+                (0, lambda log: torques(log, lambda t: t[:, LEGS]), *LEGS_SWAPPED),
+                (1, lambda log: torques(log, lambda t: t[:, LEGS]), *LEGS_SWAPPED),
+                (0, lambda log: wrenches(log, lambda w: {"FL": -w["FL"]}), *FOOT_PULLS),
+                (0, lambda log: wrenches(log, lambda w: {"FL": w["HR"], "HR": w["FL"]}), *FEET),
+                (1, remounted, "inertial unit is turned", "imu_rpy = [0, 0, 1.5708]"),
+            )
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_with_one_of_two_logs_is_named(which, damage, what, mend) -> None:
     damaged = [damage(log) if k == which else log for k, log in enumerate(logs())]
     ((name, said, mended),) = found(*damaged)
@@ -288,6 +295,7 @@ def number(words: str) -> float:
     return float(next(w for w in words.split() if w.lstrip("-").replace(".", "", 1).isdigit()))
 
 
+@pytest.mark.long
 def test_delays_and_zeros_are_measured() -> None:
     """At 100 Hz five samples are 50 ms."""
     sway, steps = logs()
@@ -345,6 +353,7 @@ def test_orders_are_those_of_limbs() -> None:
     assert all(np.isclose(np.linalg.det(R), 1.0) for R in turns())
 
 
+@pytest.mark.long
 def test_a_study_is_mended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = STUDY.read_text()
     for name in ("quadruped.urdf", "sway.csv", "steps.csv"):
@@ -364,7 +373,9 @@ def test_a_study_is_mended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "FR_hip_pitch has the other sign" in " ".join(out.split())
 
 
-@pytest.mark.parametrize(("turned", "kind"), [(0.6, "findings"), (1.45, "signs")])
+@pytest.mark.parametrize(
+    ("turned", "kind"), [pytest.param(0.6, "findings", marks=pytest.mark.long), (1.45, "signs")]
+)
 def test_what_no_reading_explains_is_asked_gravity(
     tmp_path: Path, turned: float, kind: str
 ) -> None:

@@ -391,6 +391,7 @@ def test_a_pipe_that_nobody_reads_is_no_traceback():
     assert (done.stdout, done.stderr) == ("", "")
 
 
+@pytest.mark.long
 def test_a_user_without_a_home_hears_nothing_of_fonts(place, tmp_path):
     """With closed streams, too: the page is whole, and stderr is that of the command."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("MPL", "XDG"))}

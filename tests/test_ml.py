@@ -170,6 +170,7 @@ def coverage(runs):
     }
 
 
+@pytest.mark.long
 def test_intervals_cover_where_those_of_least_squares_do_not():
     found = coverage(20)
     assert 0.90 < found["ml"][0] < 0.98
@@ -219,6 +220,7 @@ def test_joints_may_stand_for_longer_than_a_stretch_of_rows():
     assert np.all(np.isfinite(found.covariance.std))
 
 
+@pytest.mark.long
 def test_base_wrenches_have_noise_of_joints_and_of_measured_forces():
     made = floating.solo(seconds=1.6)
     clean, rng = made.recording, np.random.default_rng(3)

@@ -229,6 +229,7 @@ def test_without_noise_the_methods_come_to_the_truth(fit):
     np.testing.assert_allclose(found.beta, truth, atol=1e-3 * np.abs(truth).max())
 
 
+@pytest.mark.long
 def test_instruments_are_unbiased_in_the_loop_where_least_squares_is_not():
     ls, iv, _, ref = study("two joints", VISCOUS, FEW, *BOTH, WLS, IV, IV_DEFAULT, REF)
     assert zero_mean(iv)
@@ -250,6 +251,7 @@ def test_intervals_cover_in_a_few_runs():
         assert 0.89 < outcome.coverage < 0.99
 
 
+@pytest.mark.long
 def test_the_sign_of_a_noisy_velocity_biases_instruments_too_unless_slow_rows_are_dropped():
     moving = ("idim-iv", "moving")
     every, dropped = study("two joints", COULOMB, FEW, *BOTH, IV, moving)

@@ -39,7 +39,7 @@ def seen(found) -> np.ndarray:
 PLACES = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 
 
-@pytest.mark.parametrize("name", ["panda", "ur10"])
+@pytest.mark.parametrize("name", [pytest.param("panda", marks=pytest.mark.long), "ur10"])
 def test_a_kilogram_at_the_hand_is_weighed_and_placed(name):
     own = loads.arm(name)
     inside, off = [], []

@@ -170,6 +170,7 @@ def test_the_mean_has_the_motion_and_its_derivatives():
         np.testing.assert_allclose(inner(samples, label), truth, atol=1e-9 * abs(truth).max())
 
 
+@pytest.mark.long
 def test_the_noise_of_the_mean_is_what_the_periods_say():
     recording, _, _ = clean()
     truth = averaged(recording)
@@ -416,6 +417,7 @@ def draws(count, coloured, period=None, position=POSITION):
     return found, viscous().matrix @ clean(friction="viscous-offset")[2]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("coloured", [False, True])
 def test_means_identify_without_bias_and_with_honest_error_bars(coloured):
     fits, truth = draws(20, coloured, period=PERIOD)
@@ -444,6 +446,7 @@ def test_means_are_no_worse_than_filters():
     assert error[0] < 1.05 * error[1]
 
 
+@pytest.mark.long
 def test_means_are_better_where_positions_are_noisy():
     means, truth = draws(12, False, period=PERIOD, position=2e-2)
     filtered, _ = draws(12, False, position=2e-2)

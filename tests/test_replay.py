@@ -241,6 +241,7 @@ def test_a_urdf_without_its_meshes_is_a_stick_figure_that_names_them():
     assert drawn.pieces
 
 
+@pytest.mark.long
 def test_a_designed_trajectory_of_a_stick_figure_is_played_and_drawn():
     robot = load_robot(EXAMPLES / "tx40" / "tx40_dh.toml")
     found = excite(robot, acceleration=15.0, starts=1, iterations=2, time=5.0, collision=False)
@@ -386,6 +387,7 @@ def test_the_page_runs_in_a_browser(tmp_path):
 # ------------------------------------------------------------------------------ the picture
 
 
+@pytest.mark.long
 def test_the_picture_is_a_png_and_the_same_each_time():
     picture = still(ur5(), AROUND)
     assert picture.startswith(b"\x89PNG")

@@ -266,6 +266,7 @@ def test_an_exported_robot_replays_a_log_as_well_as_our_simulation(name, z1, cap
     assert found["rms_mrad"]["dynident"] == pytest.approx(free["rms_mrad"], rel=1e-6)
 
 
+@pytest.mark.long
 def test_friction_that_engines_lack_is_stood_for_and_said(z1, tmp_path, capfd):
     study = tmp_path / "study.toml"
     text = STUDY.format(z1=Z1, more='friction = "uneven"')

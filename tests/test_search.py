@@ -114,7 +114,7 @@ def test_means_and_spreads_are_what_eq_25_says(method):
     assert all(criterion(best + step) > criterion(best) for step in steps)
 
 
-@pytest.mark.parametrize("method", ["ga", "pf"])
+@pytest.mark.parametrize("method", ["ga", pytest.param("pf", marks=pytest.mark.long)])
 def test_a_seed_gives_the_same_whatever_the_threads(method):
     rows = problem(2)
     found = []
@@ -229,7 +229,7 @@ def curved():
     [
         ("nls", {}),
         ("ga", {"population": 12, "generations": 3}),
-        ("pf", {"particles": 12, "steps": 3}),
+        pytest.param("pf", {"particles": 12, "steps": 3}, marks=pytest.mark.long),
     ],
 )
 def test_shapes_are_searched_with_what_is_linear_eliminated(method, budget):
@@ -262,7 +262,9 @@ def rubbing(seconds=3.0):
 
 
 @pytest.mark.parametrize("method", ["ga", "pf"])
-@pytest.mark.parametrize("rubs", [False, True], ids=["linear", "shapes"])
+@pytest.mark.parametrize(
+    "rubs", [False, pytest.param(True, marks=pytest.mark.long)], ids=["linear", "shapes"]
+)
 def test_a_search_goes_on_from_its_state(method, rubs, tmp_path):
     rows = rubbing() if rubs else problem(2)
     file = str(tmp_path / "s.npz")

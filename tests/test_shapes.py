@@ -55,7 +55,9 @@ def deviations(fit, theta):
 
 
 @pytest.mark.parametrize("method", ["wls", "pc-idim-ls"])
-@pytest.mark.parametrize("name", ["stribeck", "sigmoid", "dahl"])
+@pytest.mark.parametrize(
+    "name", ["stribeck", pytest.param("sigmoid", marks=pytest.mark.long), "dahl"]
+)
 def test_shapes_and_linear_parameters_of_a_log_are_found(name, method):
     problem, true, theta = scene(name)
     fit = di.identify(problem, method, doctor=False)
@@ -139,7 +141,12 @@ def test_loads_are_those_of_the_bodies_that_are_found():
 
 
 @pytest.mark.parametrize(
-    ("name", "rotor"), [("load", None), ("load-square", False), ("stribeck-load", None)]
+    ("name", "rotor"),
+    [
+        ("load", None),
+        ("load-square", False),
+        pytest.param("stribeck-load", None, marks=pytest.mark.long),
+    ],
 )
 def test_loads_settle_in_a_few_rounds_within_error_bars(monkeypatch, name, rotor):
     """To a millionth of a sigma, where half of each step would leave a hundredth after seven."""
@@ -197,7 +204,10 @@ def test_errors_of_the_linearised_rows_are_those_of_the_torque(name):
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the measured logs are not beside the project")
 @pytest.mark.parametrize(
     ("name", "held_out"),
-    [pytest.param("load", 4.0, marks=pytest.mark.slow), ("load-square", 4.2)],
+    [
+        pytest.param("load", 4.0, marks=pytest.mark.slow),
+        pytest.param("load-square", 4.2, marks=pytest.mark.long),
+    ],
 )
 def test_friction_under_load_explains_a_kr300_better(name, held_out):
     """Held out on B while it moves: the default friction leaves 4.8 %."""
@@ -216,7 +226,11 @@ def test_friction_under_load_explains_a_kr300_better(name, held_out):
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the measured logs are not beside the project")
 @pytest.mark.parametrize(
-    "name", [pytest.param("load-square", marks=pytest.mark.slow), "directional-load"]
+    "name",
+    [
+        pytest.param("load-square", marks=pytest.mark.slow),
+        pytest.param("directional-load", marks=pytest.mark.long),
+    ],
 )
 def test_friction_under_load_settles_on_a_lwr4(name):
     """Axes whose loads change their direction at rest; the default friction leaves 5.15 %."""
@@ -265,7 +279,15 @@ def loop():
     return Problem(robot, prepare(log, bandwidth=15.0), "stribeck"), simulation, model, theta
 
 
-@pytest.mark.parametrize("method", ["cloe", "clie", "pc-didim", "idim-iv"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        pytest.param("cloe", marks=pytest.mark.long),
+        "clie",
+        pytest.param("pc-didim", marks=pytest.mark.long),
+        "idim-iv",
+    ],
+)
 def test_simulating_methods_find_shapes(loop, method):
     problem, simulation, model, theta = loop
     fit = di.identify(problem, method, simulation=simulation, doctor=False)

@@ -98,6 +98,7 @@ def test_it_never_leaves_what_can_exist_and_ends_where_the_cone_problem_ends():
     assert np.linalg.norm(R @ (own - point.beta)) < 0.1 * np.sqrt(base.count)
 
 
+@pytest.mark.long
 def test_a_long_run_does_not_drift():
     """Eighty thousand updates of a robot that repeats its motion."""
     base, sigma, theta, samples = stream(1, 4.0, noise=0.0)
@@ -167,6 +168,7 @@ def test_a_load_put_down_is_noticed():
     assert tracker.load is None
 
 
+@pytest.mark.long
 def test_false_alarms_are_as_rare_as_was_said():
     """White errors: 900 an hour for 4 minutes, and none at the usual one."""
     base, sigma, theta, (q, dq, ddq, _) = stream(2, 60.0)
@@ -186,7 +188,9 @@ def test_false_alarms_are_as_rare_as_was_said():
             assert count == 0
 
 
-@pytest.mark.parametrize("knowledge", [None, Knowledge(prior="none")])
+@pytest.mark.parametrize(
+    "knowledge", [None, pytest.param(Knowledge(prior="none"), marks=pytest.mark.long)]
+)
 def test_stopped_and_resumed_is_as_if_it_had_not_been(knowledge):
     base, sigma, _, _, half, samples = carrying(8.0)
     options = {"forgetting": Forgetting(memory=20.0), "drift": Drift(walk=1e-3)}

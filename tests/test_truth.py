@@ -200,6 +200,7 @@ def test_emps_pulses_are_simulated_with_their_force():
     assert rms[0] > 20.0 * rms[1]
 
 
+@pytest.mark.long
 def test_tx40_iv_with_a_reconstructed_reference_agrees_with_wls():
     study = read_study(EXAMPLES / "tx40" / "study.toml")
     robot = study_robot(study)
@@ -284,6 +285,7 @@ def test_tx40_falls_without_gaining_energy(tmp_path):
     falls(tx40("pc-idim-ls"), tmp_path / "tx40.urdf")
 
 
+@pytest.mark.long
 @needs_lwr4
 def test_lwr4_falls_without_gaining_energy(tmp_path):
     falls(lwr4((1,), 3, "pc-idim-ls"), tmp_path / "lwr4.urdf")

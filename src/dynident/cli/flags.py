@@ -91,8 +91,8 @@ FLAGS = (
     Flag(
         "metric",
         "word",
-        "Of nls, ga, pf, pc-*: of the prior; pullback unless told otherwise (pullback, "
-        "euclidean, weighted, entropic).",
+        "Of nls, ga, pf, pc-*: by which links' distances from the centre are measured; "
+        "pullback unless told otherwise (pullback, euclidean, weighted, entropic).",
     ),
     Flag(
         "prior_weight",
@@ -104,7 +104,8 @@ FLAGS = (
     Flag(
         "consistency",
         "word",
-        "Of nls, ga, pf, pc-*: what consistency means (pseudo-inertia, inertia, base, none).",
+        "Of nls, ga, pf, pc-*: what consistency means (pseudo-inertia, inertia, base, "
+        "none).",
     ),
     Flag(
         "parametrisation",
@@ -156,7 +157,8 @@ FLAGS = (
     Flag(
         "shape_std",
         "number",
-        "Of ekf: standard deviation of each shape parameter before the log, over its usual value.",
+        "Of ekf: standard deviation of each shape parameter before the log, over its "
+        "usual value.",
     ),
     Flag(
         "ranges",
@@ -279,7 +281,8 @@ TRACK_FLAGS = (
     Flag(
         "memory",
         "number",
-        "Time after which a sample weighs 1/e; nothing is forgotten unless it is given [s].",
+        "Time after which a sample weighs 1/e; nothing is forgotten unless it is given "
+        "[s].",
     ),
     Flag(
         "memory_friction",
@@ -313,7 +316,8 @@ TRACK_FLAGS = (
     Flag(
         "settle",
         "number",
-        "Time of motion in which the innovations' own level is learnt, without tests [s]; 3.0.",
+        "Time of motion in which the innovations' own level is learnt, without tests "
+        "[s]; 3.0.",
     ),
     Flag(
         "false_alarms",
@@ -394,7 +398,8 @@ EXCITE_FLAGS = (
     Flag(
         "base_wrench",
         "numbers",
-        "Three forces and three moments that the base, a table or a vehicle, bears [N, Nm].",
+        "Three forces and three moments that the base, a table or a vehicle, bears [N, "
+        "Nm].",
     ),
     Flag(
         "lower",
@@ -409,7 +414,8 @@ EXCITE_FLAGS = (
     Flag(
         "margin",
         "number",
-        "Share of the torques kept back because the nominal model may be wrong by it; 0.2.",
+        "Share of the torques kept back because the nominal model may be wrong by it; "
+        "0.2.",
     ),
     Flag(
         "share",
@@ -516,5 +522,14 @@ EXCITE_FLAGS = (
         "polish",
         "switch",
         "Polish by CMA-ES afterwards, for criteria with kinks (needs the package cma).",
+    ),
+)
+
+NEAREST_FLAGS = (
+    Flag(
+        "metric",
+        "word",
+        "By which links' distances from the centre are measured; pullback unless told "
+        "otherwise (pullback, euclidean, weighted, entropic).",
     ),
 )

@@ -84,10 +84,6 @@ LowpassOption = Annotated[
     float | None,
     typer.Option("--lowpass", callback=positive, help="Low-pass of the all-samples errors [Hz]."),
 ]
-MetricOption = Annotated[
-    str | None,
-    typer.Option("--metric", help="Distance: pullback (default), euclidean, weighted or entropic."),
-]
 FrictionOption = Annotated[
     str | None,
     typer.Option(

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dynident.cli.options import FrictionOption, JsonFlag, MetricOption, app, positive
+from dynident.cli.flags import NEAREST_FLAGS
+from dynident.cli.options import FrictionOption, JsonFlag, app, positive, with_flags
 
 if TYPE_CHECKING:
-    from dynident.consistency.constraints import Constraint
+    from dynident.consistency.knowledge import Knowledge
     from dynident.robot.model import Robot
 
 
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
     short_help="Find consistent inertials nearest to a robot file's.",
     epilog="Example: dynident repair arm.urdf --urdf arm_consistent.urdf",
 )
+@with_flags(NEAREST_FLAGS)
 def repair(
     robot: Annotated[Path, typer.Argument(metavar="ROBOT", help="URDF, MJCF or robot TOML.")],
     urdf: Annotated[
         Path | None, typer.Option("--urdf", help="The URDF to write; only a report without.")
     ] = None,
-    metric: MetricOption = None,
     mass: Annotated[
         float | None,
         typer.Option("--mass", callback=positive, help="Total mass of the moving links [kg]."),
@@ -34,9 +35,12 @@ def repair(
     ] = None,
     friction: FrictionOption = None,
     json: JsonFlag = False,
+    *,
+    options: dict[str, Any],
 ) -> None:
     """Find the physically consistent inertials nearest to a robot file's, or a table's."""
     from dynident.consistency.constraints import TotalMass
+    from dynident.consistency.knowledge import Knowledge
     from dynident.core.errors import InputError
     from dynident.core.files import refuse_overwriting, write_files
     from dynident.results.json import finite, to_json
@@ -47,11 +51,11 @@ def repair(
     model = load_robot(robot)
     if urdf is not None:
         refuse_overwriting([urdf], (robot, model.source or robot, table or robot))
-    constraints = () if mass is None else (TotalMass(mass),)
+    knowledge = Knowledge(constraints=() if mass is None else (TotalMass(mass),), **options)
     if table is None:
-        document, notes, data, text = repaired_file(model, metric, constraints)
+        document, notes, data, text = repaired_file(model, knowledge)
     else:
-        document, notes, data, text = repaired_table(model, table, friction, metric, constraints)
+        document, notes, data, text = repaired_table(model, table, friction, knowledge)
     if urdf is not None:
         write_files({urdf: document})
     typer.echo(to_json(finite(data)) if json else text, nl=not json)
@@ -65,27 +69,21 @@ Answer = tuple[bytes, tuple[str, ...], dict[str, Any], str]
 """A URDF with notes on it, and what to print, as data and as text."""
 
 
-def repaired_file(model: Robot, metric: str | None, constraints: tuple[Constraint, ...]) -> Answer:
+def repaired_file(model: Robot, knowledge: Knowledge) -> Answer:
     """A robot file with the consistent inertials nearest to its own."""
     from dynident.consistency.knowledge import METRIC
     from dynident.consistency.nearest import nearest_consistent
     from dynident.results.repair import repair_dict, repair_table
     from dynident.results.urdf import model_urdf
 
-    chosen = METRIC if metric is None else metric
-    found = nearest_consistent(model, metric=chosen, constraints=constraints)
+    found = nearest_consistent(
+        model, metric=knowledge.metric or METRIC, constraints=knowledge.constraints
+    )
     return (*model_urdf(model, found.phi), repair_dict(model, found), repair_table(model, found))
 
 
-def repaired_table(
-    model: Robot,
-    table: Path,
-    friction: str | None,
-    metric: str | None,
-    constraints: tuple[Constraint, ...],
-) -> Answer:
+def repaired_table(model: Robot, table: Path, friction: str | None, knowledge: Knowledge) -> Answer:
     """A robot file with the consistent parameters nearest to a table of base parameters."""
-    from dynident.consistency.knowledge import Knowledge
     from dynident.consistency.nearest import nearest_to_base
     from dynident.dynamics.base import base_parameters
     from dynident.dynamics.base_table import read_base_table
@@ -95,7 +93,7 @@ def repaired_table(
 
     base = base_parameters(build_idim(model, friction or "coulomb-viscous"))
     beta, std = read_base_table(table, base)
-    point = nearest_to_base(base, beta, std, Knowledge(metric=metric, constraints=constraints))
+    point = nearest_to_base(base, beta, std, knowledge)
     assert point.theta is not None
     return (
         *standard_urdf(base.idim, point.theta),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from dynident.cli.options import JsonFlag, LowpassOption, MetricOption, app
+from dynident.cli.flags import NEAREST_FLAGS
+from dynident.cli.options import JsonFlag, LowpassOption, app, with_flags
 
 
 @app.command(
@@ -48,6 +49,7 @@ def validate(
 @app.command(
     epilog="Example: dynident export out/result.json --urdf arm.urdf --mjcf arm_identified.xml"
 )
+@with_flags(NEAREST_FLAGS)
 def export(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     urdf: Annotated[Path | None, typer.Option("--urdf", help="The URDF to write.")] = None,
@@ -59,7 +61,8 @@ def export(
         bool,
         typer.Option("--repair", help="The nearest consistent links, of a result without them."),
     ] = False,
-    metric: MetricOption = None,
+    *,
+    options: dict[str, Any],
 ) -> None:
     """Write a stored result as a robot model, or as code."""
     from dynident.consistency.knowledge import Knowledge
@@ -69,7 +72,7 @@ def export(
     from dynident.results.mjcf import files_of
     from dynident.study.stored import read_result, stored_mjcf, stored_urdf
 
-    if metric is not None and not repair:
+    if options and not repair:
         raise InputError("--metric is of --repair")
     outputs = [path for path in (urdf, mjcf, c) if path is not None]
     if not outputs:
@@ -83,7 +86,7 @@ def export(
 
     stored = read_result(result)
     refuse_overwriting(outputs, (result, stored.study.robot.file, *files_of(stored.idim.robot)))
-    knowledge = Knowledge(metric=metric) if repair else None
+    knowledge = Knowledge(**options) if repair else None
     notes: tuple[str, ...] = ()
     documents: dict[Path, bytes] = {}
     if urdf is not None:

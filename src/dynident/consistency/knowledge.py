@@ -40,7 +40,10 @@ class Knowledge(Options):
         Centre | None,
         "centre of the prior: the robot file's inertials (`nominal`, where it has any) or `none`",
     ] = None
-    metric: Annotated[MetricName | None, "of the prior; `pullback` unless told otherwise"] = None
+    metric: Annotated[
+        MetricName | None,
+        "by which links' distances from the centre are measured; `pullback` unless told otherwise",
+    ] = None
     prior_weight: Annotated[
         Weight | None,
         "of the squared distance from the centre: 1, unless told otherwise, believes each link "
