@@ -424,7 +424,7 @@ def flag_lines(name: str, kind: str, words: str) -> list[str]:
 def wrapped(text: str) -> list[str]:
     """A string literal over lines of at most 100 columns."""
     parts, rest = [], text
-    while len(rest) > 80:
+    while len(rest) > (80 if parts else 89):
         cut = rest.rfind(" ", 0, 80) + 1
         parts.append(rest[:cut])
         rest = rest[cut:]

@@ -1773,7 +1773,7 @@ def test_repair_needs_a_mass_that_can_be(refused, value):
 
 def test_repair_refuses_what_it_cannot_do(refused, place):
     assert "'pullback'" in refused(["repair", "arm.urdf", "--metric", "pulback"])
-    assert "metric ''" in refused(["repair", "arm.urdf", "--metric", ""])
+    assert "metric is ''" in refused(["repair", "arm.urdf", "--metric", ""])
     path = spoiled_urdf()
     for name in (path, f"../{place.name}/{path}"):
         assert f"{name}: is an input" in refused(["repair", path, "--urdf", name])

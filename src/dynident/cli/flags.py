@@ -104,8 +104,7 @@ FLAGS = (
     Flag(
         "consistency",
         "word",
-        "Of nls, ga, pf, pc-*: what consistency means (pseudo-inertia, inertia, base, "
-        "none).",
+        "Of nls, ga, pf, pc-*: what consistency means (pseudo-inertia, inertia, base, none).",
     ),
     Flag(
         "parametrisation",
@@ -157,8 +156,7 @@ FLAGS = (
     Flag(
         "shape_std",
         "number",
-        "Of ekf: standard deviation of each shape parameter before the log, over its "
-        "usual value.",
+        "Of ekf: standard deviation of each shape parameter before the log, over its usual value.",
     ),
     Flag(
         "ranges",
@@ -281,8 +279,7 @@ TRACK_FLAGS = (
     Flag(
         "memory",
         "number",
-        "Time after which a sample weighs 1/e; nothing is forgotten unless it is given "
-        "[s].",
+        "Time after which a sample weighs 1/e; nothing is forgotten unless it is given [s].",
     ),
     Flag(
         "memory_friction",
@@ -316,8 +313,7 @@ TRACK_FLAGS = (
     Flag(
         "settle",
         "number",
-        "Time of motion in which the innovations' own level is learnt, without tests "
-        "[s]; 3.0.",
+        "Time of motion in which the innovations' own level is learnt, without tests [s]; 3.0.",
     ),
     Flag(
         "false_alarms",
@@ -398,8 +394,7 @@ EXCITE_FLAGS = (
     Flag(
         "base_wrench",
         "numbers",
-        "Three forces and three moments that the base, a table or a vehicle, bears [N, "
-        "Nm].",
+        "Three forces and three moments that the base, a table or a vehicle, bears [N, Nm].",
     ),
     Flag(
         "lower",
@@ -414,8 +409,7 @@ EXCITE_FLAGS = (
     Flag(
         "margin",
         "number",
-        "Share of the torques kept back because the nominal model may be wrong by it; "
-        "0.2.",
+        "Share of the torques kept back because the nominal model may be wrong by it; 0.2.",
     ),
     Flag(
         "share",

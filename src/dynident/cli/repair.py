@@ -71,13 +71,12 @@ Answer = tuple[bytes, tuple[str, ...], dict[str, Any], str]
 
 def repaired_file(model: Robot, knowledge: Knowledge) -> Answer:
     """A robot file with the consistent inertials nearest to its own."""
-    from dynident.consistency.knowledge import METRIC
     from dynident.consistency.nearest import nearest_consistent
     from dynident.results.repair import repair_dict, repair_table
     from dynident.results.urdf import model_urdf
 
     found = nearest_consistent(
-        model, metric=knowledge.metric or METRIC, constraints=knowledge.constraints
+        model, metric=knowledge.chosen_metric, constraints=knowledge.constraints
     )
     return (*model_urdf(model, found.phi), repair_dict(model, found), repair_table(model, found))
 

@@ -57,6 +57,11 @@ class Knowledge(Options):
         Parametrisation, "how the consistent set is searched: under its cones, or by log-Cholesky"
     ] = "cones"
 
+    @property
+    def chosen_metric(self) -> str:
+        """By name, the usual one where none is given."""
+        return METRIC if self.metric is None else self.metric
+
     def of(self, robot: Robot) -> Prior:
         """The prior of a robot.
 
@@ -65,7 +70,7 @@ class Knowledge(Options):
         InputError
             For a file without inertials, and a metric or a weight of no prior.
         """
-        metric = METRIC if self.metric is None else self.metric
+        metric = self.chosen_metric
         self._check_parametrisation(metric)
         weight = WEIGHT if self.prior_weight is None else self.prior_weight
         if isinstance(weight, str):
