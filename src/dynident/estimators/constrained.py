@@ -27,6 +27,7 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.weight import HELD_OUT, chosen_weight
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
+from dynident.core.progress import Progress, silent
 from dynident.estimators.closed_loop import Auxiliary, Simulation, auxiliary_model
 from dynident.estimators.covariance import (
     ErrorBars,
@@ -303,6 +304,7 @@ def pc_clie(
     knowledge: Knowledge = Knowledge(),
     bootstrap: Bootstrap = Bootstrap(),
     bars: ErrorBars = ErrorBars(),
+    progress: Progress = silent,
 ) -> Estimate:
     """Constrained closed-loop input error, each step a cone problem.
 
@@ -314,7 +316,7 @@ def pc_clie(
     """
     given = setting(problem, knowledge, bootstrap, bars)
     inner, auxiliary = given.inner(), auxiliary_model(problem, simulation)
-    ended = output_error(auxiliary, constrained_start(given, auxiliary), TORQUE, inner)
+    ended = output_error(auxiliary, constrained_start(given, auxiliary), TORQUE, inner, progress)
     factors = ended.linear.factors
     # constraints that the data contradict make errors larger, and no noise
     sigma = error_sigma(ended.linear, factors.weighted(ended.sigma).solve())

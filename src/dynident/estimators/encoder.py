@@ -21,11 +21,12 @@ from dynident.consistency.constraints import Constraint
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError, RolloutError
 from dynident.core.options import InPython, Options
-from dynident.core.progress import Progress, of_steps
+from dynident.core.progress import Progress
 from dynident.core.schema import OneOf, joined
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.closed_loop import Simulation, auxiliary_model, stiffness_warnings
 from dynident.estimators.covariance import ErrorBars, Scores, Spread, named, spread_of
+from dynident.estimators.damped import Local, Pace, levenberg_marquardt
 from dynident.estimators.encoder_errors import (
     INSTANTS_HZ,
     Linearised,
@@ -48,6 +49,7 @@ from dynident.estimators.estimate import Estimate, Fitted, Shape
 from dynident.estimators.iteration import explained, nominal_values
 from dynident.recording.filters import DecimationFilter
 from dynident.recording.prepare import Samples
+from dynident.regression.factors import System
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import GivenRows, RowGroup, Rows, torque_groups
 from dynident.regression.statistics import residuals
@@ -56,14 +58,18 @@ from dynident.simulation.controller import QREF
 from dynident.simulation.mount import AXES, known_axes
 from dynident.simulation.rollout import LoopColumn
 
-ITERATIONS = 60
 CONVERGED, SEEN = 1e-4, 0.1
 """Largest change of the last step, as a share and in standard deviations."""
-STALLED = 1e-6
-"""Relative decrease of the criterion below which a step is the last."""
-UNSEEN = 0.01
-"""Decrease below which it is, too: a tenth of a standard deviation, squared."""
-DAMPING, LARGEST_DAMPING = 1e-2, 1e8
+PACE = Pace(
+    damping=1e-2,
+    largest=1e8,
+    stalled=1e-6,
+    stuck="no step from the start lowers the error of the positions; check the gains, the columns "
+    "of the targets and the robot's joints",
+    unsettled="fix or bound what the log does not tell ([[constraint]]), or fit less of the loop",
+    unseen=0.01,  # a tenth of a standard deviation, squared
+    stays=True,
+)
 START = 1e-2
 """Drives' parameters that have to be positive start from so much at least, in SI units."""
 MOST_STARTS = 60
@@ -288,6 +294,36 @@ class Minimum:
     rollouts: int
 
 
+class Under:
+    """The linear problem of a step, under cones on scaled unknowns and with beliefs.
+
+    Parameters
+    ----------
+    free : Admitted
+    unit : ndarray, shape (unknowns,)
+    """
+
+    def __init__(self, free: Admitted, unit: Array) -> None:
+        self._free, self._unit = free, unit
+        self._solution: ConeSolution | None = None
+
+    def __call__(self, system: System) -> Array:
+        """The answer."""
+        self._solution = solve_cone_problem(system.A, system.b, self._free.cones)
+        return self._solution.x
+
+    @property
+    def solution(self) -> ConeSolution:
+        """The last answer."""
+        assert self._solution is not None
+        return self._solution
+
+    @property
+    def penalty(self) -> float:
+        """What beliefs add to the criterion."""
+        return self._free.penalty(self.solution.x * self._unit)
+
+
 def minimised(
     problem: Problem,
     simulation: Simulation,
@@ -298,7 +334,7 @@ def minimised(
     progress: Progress,
     earlier: int = 0,
 ) -> Minimum:
-    """Levenberg-Marquardt on ``sum_j ||e_j||^2 / sigma_j^2`` and the beliefs, under the cones.
+    """The least ``sum_j ||e_j||^2 / sigma_j^2`` and beliefs, under the cones, from a start.
 
     From a start to which `earlier` rollouts have led, no step need lower the error.
 
@@ -306,57 +342,29 @@ def minimised(
     ------
     ComputationError
     """
-    damping, rollouts, history = DAMPING, 1, [x]
-    for _ in range(ITERATIONS):
-        sigma = here.sigma()
-        rows = np.vstack([
-            here.system(sigma), np.column_stack([free.rows, free.target - free.rows @ x]),
-        ])  # fmt: skip
-        R: Array = np.asarray(np.linalg.qr(rows, mode="r"))
-        A, b = R[:, :-1] * unknowns.unit, R[:, -1]
-        cost = float(np.sum(here.squares() / sigma**2)) + free.penalty(x)
-        norms = np.maximum(np.linalg.norm(A, axis=0), 1e-9)
-        std = unknowns.unit * np.sqrt(np.sum(np.linalg.pinv(A, rcond=1e-9) ** 2, axis=1))
-        z = x / unknowns.unit
-        while True:
-            damp = np.sqrt(damping) * norms
-            solution = solve_cone_problem(
-                np.vstack([A, np.diag(damp)]), np.concatenate([b + A @ z, damp * z]), free.cones
-            )
-            new = solution.x * unknowns.unit
-            rollouts += 1
-            progress("estimate", of_steps(earlier + rollouts))
-            try:
-                trial = linearised(problem, simulation, unknowns, new)
-            except RolloutError:
-                decrease = -np.inf
-            else:
-                decrease = cost - float(np.sum(trial.squares() / sigma**2)) - free.penalty(new)
-            close = bool(np.all(np.abs(new - x) < np.maximum(SEEN * std, CONVERGED * np.abs(new))))
-            least = max(STALLED * cost, UNSEEN)
-            if decrease > 0.0 or (close and decrease > -least):
-                break
-            if damping > 1.0 and abs(decrease) < least:
-                new, trial, close = x, here, True  # nothing but rounding and kinks is left
-                break
-            damping = max(10.0 * damping, DAMPING)
-            if damping > LARGEST_DAMPING and (earlier or len(history) > 1):
-                new, trial, close = x, here, True  # a kink of the motion: no step lowers the error
-                break
-            if damping > LARGEST_DAMPING:
-                raise ComputationError(
-                    "no step from the start lowers the error of the positions; check the gains, "
-                    "the columns of the targets and the robot's joints"
-                )
-        damping = max(0.1 * damping, 1e-9)
-        x, here = new, trial
-        history.append(x)
-        if close or decrease < least:
-            return Minimum(x, here, solution, np.array(history), rollouts)
-    raise ComputationError(
-        f"the output error did not settle in {ITERATIONS} steps; fix or bound what the log does "
-        "not tell ([[constraint]]), or fit less of the loop"
-    )
+    unit = unknowns.unit
+    inner = Under(free, unit)
+
+    def local(at: Linearised, z: Array) -> Local[Linearised]:
+        """The problem of a step, of scaled unknowns."""
+        sigma = at.sigma()
+        believed = np.column_stack([free.rows, free.target - free.rows @ (z * unit)])
+        R = np.asarray(np.linalg.qr(np.vstack([at.system(sigma), believed]), mode="r"))
+        A, b = R[:, :-1] * unit, R[:, -1]
+        std = np.sqrt(np.sum(np.linalg.pinv(A, rcond=1e-9) ** 2, axis=1))
+        return Local(
+            System(A, b + A @ z, 0.0),
+            lambda other, _: float(np.sum(other.squares() / sigma**2)),
+            lambda new: bool(
+                np.all(np.abs(new - z) < np.maximum(SEEN * std, CONVERGED * np.abs(new)))
+            ),
+        )
+
+    ended = levenberg_marquardt(
+        lambda z: linearised(problem, simulation, unknowns, z * unit), local, inner, x / unit,
+        here, PACE, paid=free.penalty(x), progress=progress, earlier=earlier,
+    )  # fmt: skip
+    return Minimum(ended.x * unit, ended.here, inner.solution, ended.history * unit, ended.rollouts)
 
 
 def refuse_chatter(problem: Problem, simulation: Simulation, unknowns: Unknowns, x: Array) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError, RolloutError
-from dynident.core.progress import Progress, of_steps, silent
+from dynident.core.progress import Progress, silent
 from dynident.estimators.closed_loop import (
     Auxiliary,
     Simulation,
@@ -22,6 +22,7 @@ from dynident.estimators.closed_loop import (
     stiffness_warnings,
 )
 from dynident.estimators.covariance import ErrorBars
+from dynident.estimators.damped import Local, Pace, levenberg_marquardt
 from dynident.estimators.didim import direct_inverse
 from dynident.estimators.encoder import Fitting, drives_output_error, fits_drives
 from dynident.estimators.estimate import Estimate
@@ -37,14 +38,12 @@ from dynident.estimators.iteration import (
 )
 from dynident.estimators.least_squares import Weighted, finish
 from dynident.regression.decimate import GroupDecimator
-from dynident.regression.factors import System
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import RowGroup, Rows, split_rows, torque_groups
 from dynident.regression.weighted import group_sigma, literature_std
 from dynident.robot.model import Robot
 from dynident.simulation.rollout import Stretch
 
-ITERATIONS = 60
 APPROACH = 3
 """Pseudo-linear steps from a start that has not seen the log."""
 DAMPING = 1e-3
@@ -172,7 +171,7 @@ def output_error(
     inner: Inner,
     progress: Progress = silent,
 ) -> Linear:
-    """Levenberg-Marquardt on ``sum_j ||e_j||^2 / sigma_j^2`` with sigma_j renewed each step.
+    """The least ``sum_j ||e_j||^2 / sigma_j^2`` of a simulated output from a start.
 
     Parameters
     ----------
@@ -187,55 +186,38 @@ def output_error(
     ------
     ComputationError
     """
-    simulation = auxiliary.simulation
-    beta, damping, rollouts = start, DAMPING, 1
-    history = [beta]
+    given = auxiliary.simulation.start
     try:
-        if simulation.start != "least-squares":
-            beta = approached(auxiliary, beta, inner)
+        beta = start if given == "least-squares" else approached(auxiliary, start, inner)
         linear = linearised(auxiliary, beta, output)
     except RolloutError as error:
-        raise explained(error, 1, simulation.start) from error
-    penalty = np.inf  # of the start nothing is known yet
-    for _ in range(ITERATIONS):
-        factors = linear.factors
-        sigma = error_sigma(linear, beta)
-        system = factors.weighted(sigma)
-        errors = float(np.sum(factors.squared_residuals(beta) / sigma**2))
-        while True:
-            new = inner(damped(system, beta, damping))
-            if not np.isfinite(penalty):
-                penalty = inner.penalty
-            cost = errors + penalty
-            rollouts += 1
-            progress("estimate", of_steps(rollouts))
-            try:
-                trial = linearised(auxiliary, new, output)
-            except RolloutError:
-                decrease = -np.inf
-            else:
-                after = float(np.sum(trial.factors.squared_residuals(new) / sigma**2))
-                decrease = cost - after - inner.penalty
-            close = settled(new, beta, literature_std(system), CONVERGED)
-            if decrease > 0.0 or (close and decrease > -STALLED * cost):
-                break
-            damping = max(10.0 * damping, DAMPING)
-            if damping > LARGEST_DAMPING:
-                raise ComputationError(
-                    f"no step from the start {simulation.start!r} lowers the error; try another "
-                    "start, or idim-iv first"
-                )
-        damping = 0.1 * damping if damping > 1e-9 else 0.0
-        beta, linear, penalty = new, trial, inner.penalty
-        history.append(beta)
-        if close or decrease < STALLED * cost:
-            sigma = error_sigma(linear, beta)
-            message = f"settled in {len(history) - 1} steps, {rollouts} rollouts"
-            if simulation.start != "least-squares":
-                message += f" after {APPROACH} pseudo-linear steps"
-            return Linear(linear, beta, sigma, np.array(history), message)
-    raise ComputationError(
-        f"the output error did not settle in {ITERATIONS} steps; try another start"
+        raise explained(error, 1, given) from error
+    pace = Pace(
+        *(DAMPING, LARGEST_DAMPING, STALLED),
+        f"no step from the start {given!r} lowers the error; try another start, or idim-iv first",
+        "try another start",
+    )
+    ended = levenberg_marquardt(
+        lambda at: linearised(auxiliary, at, output), local, inner, beta, linear, pace,
+        progress=progress,
+    )  # fmt: skip
+    message = f"settled in {len(ended.history) - 1} steps, {ended.rollouts} rollouts"
+    history = ended.history
+    if given != "least-squares":
+        message += f" after {APPROACH} pseudo-linear steps"
+        history[0] = start
+    return Linear(ended.here, ended.x, error_sigma(ended.here, ended.x), history, message)
+
+
+def local(linear: Regression, beta: Array) -> Local[Regression]:
+    """The problem of a step from beta."""
+    sigma = error_sigma(linear, beta)
+    system = linear.factors.weighted(sigma)
+    std = literature_std(system)
+    return Local(
+        system,
+        lambda other, at: float(np.sum(other.factors.squared_residuals(at) / sigma**2)),
+        lambda new: settled(new, beta, std, CONVERGED),
     )
 
 
@@ -261,16 +243,6 @@ def error_sigma(linear: Regression, beta: Array) -> Array:
     squares = linear.factors.squared_residuals(beta)
     sigma = np.sqrt(squares / np.maximum(linear.factors.counts, 1.0))
     return np.asarray(np.maximum(sigma, 1e-9 * max(float(sigma.max()), 1e-300)))
-
-
-def damped(system: System, beta: Array, damping: float) -> System:
-    """A system with rows ``sqrt(damping) diag(A^T A)^(1/2) (new - beta)`` added."""
-    norms = np.linalg.norm(system.A, axis=0)
-    norms = np.maximum(norms, 1e-12 * max(float(norms.max()), 1e-300))
-    rows = np.sqrt(damping) * norms
-    return System(
-        np.vstack([system.A, np.diag(rows)]), np.concatenate([system.b, rows * beta]), system.rest
-    )
 
 
 def linearised(auxiliary: Auxiliary, beta: Array, output: Output) -> Regression:

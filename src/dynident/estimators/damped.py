@@ -1,0 +1,167 @@
+"""Levenberg-Marquardt over simulations: the iteration of all that fit a simulated output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError, RolloutError
+from dynident.core.progress import Progress, of_steps, silent
+from dynident.estimators.inner import Inner
+from dynident.regression.factors import System
+
+ITERATIONS = 60
+LEAST_DAMPING = 1e-9
+
+T = TypeVar("T")
+"""A simulated output, linearised about the unknowns that gave it."""
+
+
+@dataclass(frozen=True)
+class Local(Generic[T]):
+    """The problem of one step: errors with the weights that they have where it begins.
+
+    Attributes
+    ----------
+    system : System
+        ``[Psi | e + Psi x]``, weighted.
+    errors : callable
+        ``sum_j ||e_j||^2 / sigma_j^2`` of another output, at the unknowns that gave it.
+    near : callable
+        Whether unknowns are so near that a step to them is the last.
+    """
+
+    system: System
+    errors: Callable[[T, Array], float]
+    near: Callable[[Array], bool]
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How an iteration begins and ends.
+
+    Attributes
+    ----------
+    damping, largest : float
+        Of the first step, and beyond which none lowers the criterion.
+    stalled : float
+        Relative decrease of the criterion below which a step is the last.
+    stuck, unsettled : str
+        What is said where no step lowers it, and of iterations without an end.
+    unseen : float
+        Decrease below which a step is the last, too.
+    stays : bool
+        Whether it may end where no step lowers it: rounding and kinks of a motion may be all
+        that is left, if there has been a step or `earlier` ones.
+    """
+
+    damping: float
+    largest: float
+    stalled: float
+    stuck: str
+    unsettled: str
+    unseen: float = 0.0
+    stays: bool = False
+
+
+@dataclass(frozen=True)
+class Reached(Generic[T]):
+    """Where an iteration ended.
+
+    Attributes
+    ----------
+    x : ndarray, shape (unknowns,)
+    here : T
+    history : ndarray, shape (steps + 1, unknowns)
+    rollouts : int
+    """
+
+    x: Array
+    here: T
+    history: Array
+    rollouts: int
+
+
+def levenberg_marquardt(
+    linearised: Callable[[Array], T],
+    local: Callable[[T, Array], Local[T]],
+    inner: Inner,
+    x: Array,
+    here: T,
+    pace: Pace,
+    *,
+    paid: float | None = None,
+    progress: Progress = silent,
+    earlier: int = 0,
+) -> Reached[T]:
+    """The minimum of an output error with weights that are renewed each step.
+
+    Parameters
+    ----------
+    linearised : callable
+        The output about unknowns; raises `RolloutError` where they cannot be simulated.
+    local : callable
+        The problem of a step from an output and its unknowns.
+    inner : Inner
+        Minimises the damped linear problem over what is admitted.
+    x : ndarray, shape (unknowns,)
+    here : T
+        The output about x.
+    pace : Pace
+    paid : float, optional
+        What x pays beside its errors; what the first answer pays, unless it is known.
+    progress : callable
+    earlier : int
+        Rollouts that have led to x.
+
+    Raises
+    ------
+    ComputationError
+    """
+    damping, rollouts, history = pace.damping, 1, [x]
+    for _ in range(ITERATIONS):
+        step = local(here, x)
+        errors = step.errors(here, x)
+        while True:
+            new = inner(damped(step.system, x, damping))
+            paid = inner.penalty if paid is None else paid
+            cost, rollouts = errors + paid, rollouts + 1
+            progress("estimate", of_steps(earlier + rollouts))
+            try:
+                trial = linearised(new)
+            except RolloutError:
+                decrease = -np.inf
+            else:
+                decrease = cost - step.errors(trial, new) - inner.penalty
+            last, least = step.near(new), max(pace.stalled * cost, pace.unseen)
+            if decrease > 0.0 or (last and decrease > -least):
+                break
+            rests = pace.stays and damping > 1.0 and abs(decrease) < least
+            damping = max(10.0 * damping, pace.damping)
+            rests = rests or (pace.stays and damping > pace.largest and earlier + len(history) > 1)
+            if rests:
+                new, trial, last = x, here, True
+                break
+            if damping > pace.largest:
+                raise ComputationError(pace.stuck)
+        damping = max(0.1 * damping, LEAST_DAMPING)
+        x, here, paid = new, trial, inner.penalty
+        history.append(x)
+        if last or decrease < least:
+            return Reached(x, here, np.array(history), rollouts)
+    raise ComputationError(
+        f"the output error did not settle in {ITERATIONS} steps; {pace.unsettled}"
+    )
+
+
+def damped(system: System, x: Array, damping: float) -> System:
+    """A system with rows ``sqrt(damping) diag(A^T A)^(1/2) (new - x)`` added."""
+    norms = np.linalg.norm(system.A, axis=0)
+    rows = np.sqrt(damping) * np.maximum(norms, 1e-9 * max(float(norms.max()), 1e-300))
+    return System(
+        np.vstack([system.A, np.diag(rows)]), np.concatenate([system.b, rows * x]), system.rest
+    )
