@@ -48,7 +48,7 @@ ROOMS: dict[str, set[str]] = {
         "estimators", "excitation", "diagnosis",
     },
     "api": {
-        "core", "recording", "dynamics", "regression", "consistency", "estimators", "diagnosis",
+        "core", "recording", "dynamics", "regression", "estimators", "diagnosis",
         "results",
     },
     "study": {

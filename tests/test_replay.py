@@ -30,17 +30,18 @@ from dynident.excitation.trajectories import Trajectory, fourier
 from dynident.results.raster import fill
 from dynident.results.replay import MOST_FRAMES, apart, frame_times, replay_page, still
 from dynident.results.scene import (
+    SIDES,
     STEADY,
     clustered,
     corner_normals,
     hull,
     nearest,
     poses,
-    revolved,
     rod,
     scene,
     wall,
 )
+from dynident.robot.geometry import circles
 from dynident.robot.load import load_robot
 from dynident.robot.model import Robot
 
@@ -175,7 +176,7 @@ def test_equal_corners_are_joined_and_no_triangle_comes_twice():
 
 
 def test_normals_are_smooth_where_the_surface_is_and_keep_its_edges():
-    points, faces = hull(revolved(np.ones(2), np.array([-0.5, 0.5])))
+    points, faces = hull(circles(np.ones(2), np.array([-0.5, 0.5]), SIDES))
     normals = corner_normals(points, faces)
     flat = np.abs(normals[:, :, 2]) > 0.5
     assert np.array_equal(flat.all(axis=1), flat.any(axis=1))

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from dynident.consistency.bootstrap import Bootstrap
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError, expect
 from dynident.core.options import Options, chosen, table
@@ -31,7 +30,14 @@ from dynident.estimators.closed_loop import (
     stiffness_warnings,
     with_law,
 )
-from dynident.estimators.options import SIMULATION, check_options, estimate, families, names_of
+from dynident.estimators.options import (
+    SIMULATION,
+    check_options,
+    estimate,
+    families,
+    names_of,
+    without_replicates,
+)
 from dynident.estimators.ranges import Region
 from dynident.estimators.shape_search import EXACT, begun
 from dynident.estimators.shapes import with_shapes
@@ -327,11 +333,10 @@ def nonlinear(
         problem, words = begun(problem, method, given, progress)
         linear = EXACT.get(method, method)
     own = {key: value for key, value in given.items() if key in names_of(linear)}
-    plainly = {"bootstrap": 0} if Bootstrap in families(linear).values() else {}
     problem, found = with_shapes(
         problem,
         lambda here: estimate(rows(here), linear, **own),
-        lambda here: estimate(rows(here), linear, **{**own, **plainly}),
+        lambda here: estimate(rows(here), linear, **{**own, **without_replicates(linear)}),
         progress,
     )
     return problem, replace(found, message=f"{words}; {found.message}") if words else found

@@ -59,6 +59,11 @@ def methods_with(name: str) -> tuple[str, ...]:
     return tuple(method for method in ESTIMATORS if name in names_of(method))
 
 
+def without_replicates(method: str) -> dict[str, int]:
+    """Options that spare a method its bootstrap, where only its estimate is asked for."""
+    return {"bootstrap": 0} if "bootstrap" in names_of(method) else {}
+
+
 def check_options(method: str, given: Mapping[str, object]) -> None:
     """Refuse unknown methods, options that a method does not have, and missing controllers.
 

@@ -15,6 +15,7 @@ from dynident.excitation.clearance import Clearance
 from dynident.excitation.obstacles import Obstacle
 from dynident.robot.geometry import (
     around,
+    circles,
     joint_placements,
     keep_geometry,
     moving_joints,
@@ -222,7 +223,7 @@ def rod(a: Array, b: Array, radius: float) -> Array:
     """Points of a capsule between two places."""
     latitude = np.pi / 12.0 * np.arange(-5, 6)
     poles = radius * np.array([[0.0, 0.0, -1.0], [0.0, 0.0, 1.0]])
-    ball = np.vstack([revolved(radius * np.cos(latitude), radius * np.sin(latitude)), poles])
+    ball = np.vstack([circles(radius * np.cos(latitude), radius * np.sin(latitude), SIDES), poles])
     return np.vstack([ball + a, ball + b])
 
 
@@ -231,7 +232,7 @@ def drum(a: Array, b: Array, radius: float) -> Array:
     axis = (b - a) / np.linalg.norm(b - a)
     u = beside(axis)
     frame = np.column_stack([u, np.cross(axis, u)])
-    circle = revolved(np.array([radius]), np.zeros(1))[:, :2] @ frame.T
+    circle = circles(np.array([radius]), np.zeros(1), SIDES)[:, :2] @ frame.T
     return np.vstack([circle + a, circle + b])
 
 
@@ -261,20 +262,14 @@ def triangles(shape: Shape, name: str, most: int) -> tuple[Array, Integers]:
         faces = np.array([[c[0], c[1], c[2]] for c in corners], dtype=int).reshape(-1, 3)
         return thinned(np.array(shape.vertices()), faces, most)
     if kind == "Cylinder":
-        return hull(revolved(np.full(2, shape.radius), shape.halfLength * np.array([-1.0, 1.0])))
+        return hull(
+            circles(np.full(2, shape.radius), shape.halfLength * np.array([-1.0, 1.0]), SIDES)
+        )
     if kind in ("Sphere", "Capsule"):
         half = shape.halfLength if kind == "Capsule" else 0.0
         tip = np.array([0.0, 0.0, half])
         return hull(rod(-tip, tip, shape.radius))
     return hull(around(shape, name))
-
-
-def revolved(radii: Array, heights: Array) -> Array:
-    """Points on circles about z, shape (circles * SIDES, 3)."""
-    turns = 2.0 * np.pi * np.arange(SIDES) / SIDES
-    circle = np.column_stack([np.cos(turns), np.sin(turns)])
-    rings = [np.column_stack([r * circle, np.full(SIDES, z)]) for r, z in zip(radii, heights)]
-    return np.vstack(rings)
 
 
 def hull(points: Array) -> tuple[Array, Integers]:

@@ -387,10 +387,16 @@ def revolved(radii: Array, heights: Array) -> Array:
     ndarray, shape (corners * SIDES, 3)
         Polygons whose sides touch the circles of the profile's corners from outside.
     """
-    turns = 2.0 * np.pi * np.arange(SIDES) / SIDES
-    circle = np.column_stack([np.cos(turns), np.sin(turns)]) / np.cos(np.pi / SIDES)
-    rings = [np.column_stack([r * circle, np.full(SIDES, z)]) for r, z in zip(radii, heights)]
-    return np.vstack(rings)
+    return circles(radii / np.cos(np.pi / SIDES), heights, SIDES)
+
+
+def circles(radii: Array, heights: Array, points: int) -> Array:
+    """Points on circles about z, shape (circles * points, 3)."""
+    turns = 2.0 * np.pi * np.arange(points) / points
+    circle = np.column_stack([np.cos(turns), np.sin(turns)])
+    return np.vstack(
+        [np.column_stack([r * circle, np.full(points, z)]) for r, z in zip(radii, heights)]
+    )
 
 
 SHAPES: dict[str, Callable[..., Array]] = {

@@ -17,7 +17,7 @@ from dynident.core.progress import Progress, Stopwatch, silent
 from dynident.core.text import nearest, one_line
 from dynident.core.threads import one_thread
 from dynident.estimators import ESTIMATORS
-from dynident.estimators.options import SIMULATION, names_of
+from dynident.estimators.options import SIMULATION, names_of, without_replicates
 from dynident.friction.models import FRICTIONS
 from dynident.recording.filters import edge
 from dynident.recording.prepare import Samples
@@ -240,7 +240,7 @@ def candidate(
         return result
 
     whole = fitted(problem, validation=held_out)
-    plainly = {"bootstrap": 0} if "bootstrap" in names_of(method) else {}
+    plainly = without_replicates(method)
     sums = [
         squares(whole if held_out else fitted(problem.on(own), **plainly), others, kinds)
         for own, others in folds
