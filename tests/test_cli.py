@@ -217,6 +217,11 @@ def test_numbers_have_to_be_positive_and_finite(refused, option, value):
     assert "not a positive number" in reason
 
 
+def test_what_is_no_number_is_told_with_its_value(refused):
+    assert "--bandwidth is 'ten' but should be" in refused(["identify", *ARM, "--bandwidth", "ten"])
+    assert "--bootstrap is '1.5' but" in refused(["identify", *ARM, "--bootstrap", "1.5"])
+
+
 @pytest.mark.parametrize(
     ("value", "words"),
     [("0", "greater than 0"), ("-1", "greater than 0"), ("nan", "finite number")],

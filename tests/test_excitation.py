@@ -752,7 +752,12 @@ def test_warnings_say_what_is_not_watched():
     assert slow.design.certificate.ok
     count = slow.prediction.base.count
     assert re.search(rf"tells nothing of \d+ of {count} parameters", " ".join(slow.warnings))
-    assert not any("tells nothing" in each for each in plain().warnings)
+    assert not any("motion" in each for each in plain().warnings)
+    short = excite(ROBOT, sigma=30.0, **{**QUICK, "duration": 1.0, "iterations": 10, "starts": 1})
+    known = np.count_nonzero(short.prediction.nominal)
+    (word,) = (each for each in short.warnings if "uncertain" in each)
+    assert word.startswith(f"of {known} parameters that the robot file has, the motion leaves ")
+    assert "(duration, periods)" in word
     with pytest.raises(InputError, match=r"nothing is known of its shape.*--no-collision"):
         excite(ROBOT, **{**QUICK, "collision": True})
 

@@ -112,7 +112,7 @@ def run(argv: list[str] | None = None) -> int:
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "dynident"
-        return complain(f"{error.format_message().rstrip('.')}; see {command} --help", 2)
+        return complain(f"{worded(error)}; see {command} --help", 2)
     except OSError as error:
         return complain(f"{error.filename or 'output'}: {error.strerror}", 2)
     except MemoryError:
@@ -122,6 +122,20 @@ def run(argv: list[str] | None = None) -> int:
     if code == INTERRUPTED:
         return complain("interrupted", INTERRUPTED)
     return code if isinstance(code, int) else 0
+
+
+def worded(error: typer.TyperException) -> str:
+    """What the parser says, with the value that it could not read."""
+    said = error.format_message().rstrip(".")
+    if not isinstance(error, typer.BadParameter) or error.__cause__ is None:
+        return said
+    from pydantic import ValidationError  # a tenth of a second that --help does not need
+
+    from dynident.core.schema import in_words
+
+    if error.param is None or not isinstance(error.__cause__, ValidationError):
+        return said
+    return f"{error.param.opts[-1]} {in_words(error.__cause__.errors())}"
 
 
 def complain(reason: object, code: int) -> int:

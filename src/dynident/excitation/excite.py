@@ -27,7 +27,7 @@ from dynident.excitation.information import Experiment, Motion, motion_of
 from dynident.excitation.limits import Limits, Nominal, limits_of, loaded
 from dynident.excitation.obstacles import Obstacle
 from dynident.excitation.options import FAMILIES, Aim, Bounds, Shape
-from dynident.excitation.prediction import Prediction, predict, with_friction
+from dynident.excitation.prediction import WEAK, Prediction, predict, with_friction
 from dynident.excitation.sensor import build_sensor
 from dynident.excitation.trajectories import Family, Trajectory
 from dynident.robot.model import Robot
@@ -258,14 +258,19 @@ def predicted(
 
 
 def untold(prediction: Prediction, where: str) -> list[str]:
-    """A warning where a motion tells nothing of some parameters."""
+    """A warning where a motion tells nothing of some parameters, or little of most."""
     missed = [
         name
         for name, std in zip(prediction.names, prediction.std, strict=True)
         if not np.isfinite(std)
     ]
     if not missed:
-        return []
+        known, weak = int(np.count_nonzero(prediction.nominal)), len(prediction.weak)
+        return [
+            f"of {known} parameters{where} that the robot file has, the motion leaves {weak} "
+            f"uncertain by more than {100.0 * WEAK:g} %: make it longer (duration, periods), or "
+            "allow it more speed and acceleration"
+        ] * (2 * weak > known)
     return [
         f"the motion tells nothing of {len(missed)} of {len(prediction.names)} parameters{where} "
         f"({', '.join(missed[:5])}{' ...' * (len(missed) > 5)}): search longer, or allow it more "
