@@ -180,10 +180,12 @@ def test_under_the_wrong_controller_pc_didim_is_four_times_as_wrong_as_pc_iv(fou
 
 
 def test_every_constrained_answer_is_certified_and_agrees_with_the_data(found):
-    for fits in found.compared.values():
+    lost = {scenario.label for scenario in LOST}
+    for label, fits in found.compared.items():
         for (method, name), fit in fits.items():
             assert fit.worst < 1e-7
-            if fit.restriction is not None:
+            # where instruments are lost, the bias of IV is what constraints may contradict
+            if fit.restriction is not None and label not in lost:
                 assert not fit.restriction.rejected, (method, name)
             if name == "(27)":
                 assert set(fit.active) <= {"Izz4R > 0", "Izz5R > 0"}
@@ -388,7 +390,8 @@ def test_constraints_keep_the_robot_simulable_and_the_bias_in():
         fit = estimated.estimate_method(problem, simulation, "pc-idim-iv", KNOWLEDGE[name])
         assert fit.beta is not None, fit.failure
         assert held_out_error(robot, fit.beta) > 10.0
-        assert fit.restriction.p_value > 0.05
+        # a prior is moved by the bias; without one the constraints do not agree with it
+        assert fit.restriction.rejected == (name == "(19)")
 
 
 # ---- the pieces

@@ -450,7 +450,8 @@ def cutoffs_of(recording: Recording, wanted: Preparation) -> tuple[Cutoffs, list
     if max(band) >= nyquist:
         raise InputError(
             f"{name}: a bandwidth of {max(band):g} Hz is at or above the Nyquist frequency of "
-            f"{nyquist:g} Hz; it is that of the joints' control, some Hz"
+            f"{nyquist:g} Hz; it is that of the joints' control, some Hz. Or is the log's time in "
+            f"ms, or in minutes, and its rate not {rate:g} Hz?"
         )
     found = Cutoffs(
         band,
