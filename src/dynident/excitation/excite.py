@@ -264,17 +264,19 @@ def untold(prediction: Prediction, where: str) -> list[str]:
         for name, std in zip(prediction.names, prediction.std, strict=True)
         if not np.isfinite(std)
     ]
-    if not missed:
-        known, weak = int(np.count_nonzero(prediction.nominal)), len(prediction.weak)
+    if missed:
         return [
-            f"of {known} parameters{where} that the robot file has, the motion leaves {weak} "
-            f"uncertain by more than {100.0 * WEAK:g} %: make it longer (duration, periods), or "
+            f"the motion tells nothing of {len(missed)} of {len(prediction.names)} parameters"
+            f"{where} ({', '.join(missed[:5])}{' ...' * (len(missed) > 5)}): search longer, or "
             "allow it more speed and acceleration"
-        ] * (2 * weak > known)
+        ]
+    known, weak = int(np.count_nonzero(prediction.nominal)), len(prediction.weak)
+    if 2 * weak <= known:
+        return []
     return [
-        f"the motion tells nothing of {len(missed)} of {len(prediction.names)} parameters{where} "
-        f"({', '.join(missed[:5])}{' ...' * (len(missed) > 5)}): search longer, or allow it more "
-        "speed and acceleration"
+        f"of {known} parameters{where} that the robot file has, the motion leaves {weak} "
+        f"uncertain by more than {100.0 * WEAK:g} %: make it longer (duration, periods), or "
+        "allow it more speed and acceleration"
     ]
 
 
