@@ -26,11 +26,11 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 LONGEST = (
-    *("floating_commands", "shapes", "cli", "reproduce_ardiani", "floating", "diagnosis"),
-    *("search", "excitation", "constrained", "truth", "periods", "encoder", "payload"),
-    *("floating_logs", "estimators", "replay_engines", "reproduce_brunot", "track"),
-    *("reproduce_zhang", "montecarlo", "report", "hostile", "friction", "simulation"),
-    *("selection", "tracker", "c_code", "regions", "ml", "draws", "compiled", "replay"),
+    *("reproduce_ardiani", "cli", "diagnosis", "floating_logs", "excitation", "shapes"),
+    *("floating_commands", "floating", "constrained", "truth", "estimators", "search"),
+    *("simulation", "encoder", "replay_engines", "report", "payload", "reproduce_zhang"),
+    *("reproduce_brunot", "periods", "friction", "regions", "conic", "c_code", "recursive"),
+    *("draws", "routes", "track", "montecarlo", "selection", "reference", "legged", "gains"),
 )
 """Modules that take the longest, in that order."""
 

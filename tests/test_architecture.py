@@ -85,17 +85,28 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
 
-def imports(path: Path) -> Iterator[str]:
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """Every statement of a module, whatever it stands in."""
+    blocks = ("body", "orelse", "handlers", "finalbody", "cases")
+    for block in blocks:
+        for node in getattr(tree, block, ()):
+            yield node
+            yield from statements(node)
+
+
+@cache
+def imports(path: Path) -> list[str]:
     """Modules of ours that a file imports, anywhere and for whatever purpose."""
-    known = known_modules()
-    for node in ast.walk(parsed(path)):
+    known, found = known_modules(), []
+    for node in statements(parsed(path)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in known)
+            found += [alias.name for alias in node.names if alias.name in known]
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
                 if inner in known or node.module in known:
-                    yield inner if inner in known else node.module
+                    found.append(inner if inner in known else node.module)
+    return found
 
 
 def test_there_are_few_rooms():

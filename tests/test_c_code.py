@@ -15,6 +15,7 @@ from robots import relative, states
 from test_dynamics import CASES, load
 from test_result import result as identified
 from test_whole import consistent
+from thin import first
 
 import dynident as di
 from dynident.cli import run
@@ -58,7 +59,13 @@ def compare(idim: Idim, theta: Array, folder: Path, width: float | None = None) 
 
 
 @compiled
-@pytest.mark.parametrize("case", [case for case in CASES if case != "tiago"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        *(case for case in CASES if case not in ("tiago", "talos")),
+        pytest.param("talos", marks=pytest.mark.long),
+    ],
+)
 def test_c_is_our_own_inverse_dynamics(case, tmp_path):
     robot, _ = load(case, tmp_path)
     idim = build_idim(robot)
@@ -66,7 +73,7 @@ def test_c_is_our_own_inverse_dynamics(case, tmp_path):
 
 
 @compiled
-@pytest.mark.parametrize("width", [None, 0.1])
+@pytest.mark.parametrize("width", first([None, 0.1]))
 @pytest.mark.parametrize(
     "friction", [name for name, model in FRICTIONS.items() if not model.needs and not model.state]
 )

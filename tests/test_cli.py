@@ -18,6 +18,7 @@ import pinocchio as pin
 import pytest
 import toy
 from tables import write_table
+from thin import first
 
 import dynident as di
 from dynident.cli import run
@@ -1606,7 +1607,7 @@ def looped(tmp_path_factory) -> tuple[Path, str]:
     return place, text[:start] + text[end:] + LOOP_LOG
 
 
-@pytest.mark.parametrize("method", ["pc-idim-iv", "pc-didim", "pc-clie"])
+@pytest.mark.parametrize("method", first(["pc-idim-iv", "pc-didim", "pc-clie"]))
 def test_constraints_in_the_loop(looped, monkeypatch, capfd, method):
     place, study = looped
     monkeypatch.chdir(place)
@@ -1977,6 +1978,7 @@ def test_the_doctor_mends_nothing_where_nothing_is_wrong(place, capfd):
     assert not (place / "same.toml").exists()
 
 
+@pytest.mark.long
 def test_the_doctor_mends_the_rate_of_a_log_and_the_mounting_of_the_robot(place, capfd):
     rows = np.loadtxt("a.csv", delimiter=",", skiprows=1)[:, 1:]
     names = Path("a.csv").read_text().partition("\n")[0].split(",")[1:]

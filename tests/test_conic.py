@@ -546,6 +546,7 @@ def judge(found, count):
     assert found.priced > 0.6 * count
 
 
+@pytest.mark.long
 def test_random_arms_in_heavy_noise():
     judge(survey(range(25)), 25)
 

@@ -464,6 +464,7 @@ def test_kappa_counts_slow_errors_where_the_motion_is():
     assert np.mean(average) > 1.5 * np.mean(errs)
 
 
+@pytest.mark.long
 def test_held_out_blocks_choose_a_weight_that_the_file_deserves():
     """A right file earns a larger weight than one that is wrong by far."""
     theta = truth_of()
@@ -607,6 +608,7 @@ def test_bootstrap_is_that_of_its_seed_and_only_where_something_is_active():
             ESTIMATORS["pc-idim-ls"](problem, held, bootstrap=Bootstrap(count))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", LOOPED)
 def test_bootstrap_of_methods_that_simulate(loop, method):
     """Bounds three sigma off hold in most replicates; all other parameters are smooth."""

@@ -99,6 +99,7 @@ def test_continuous_pid_on_a_step_and_a_ramp():
     np.testing.assert_allclose(ramp, 4.0 * t + 1.0 + 4.0 * t * (t - h), atol=1e-9)
 
 
+@pytest.mark.long
 def test_sampled_pid_is_forward_euler_and_meets_the_continuous_one():
     qref = np.sin(np.arange(100.0))
     out = respond(pid(4.0, 8.0, rate=50.0), rows(1, 100, qref=qref))[:, 0]
@@ -140,6 +141,7 @@ def closed_loop(controller, seconds=25.0, h=5e-3, target=1.0):
     return np.array(qs), np.array(us)
 
 
+@pytest.mark.long
 def test_back_calculation_keeps_the_integral_from_winding_up():
     gains = {"kp": 8.0, "ki": 10.0, "kd": 4.0, "limit": 1.0, "rate": 200.0}
     with_it, u = closed_loop(pid(**gains))

@@ -140,6 +140,7 @@ def test_every_covariance_is_positive_and_free_of_chunks(name, monkeypatch):
     np.testing.assert_allclose(np.sqrt(np.diag(matrix())), std, rtol=0.02)
 
 
+@pytest.mark.long
 def test_intervals_cover_where_errors_are_correlated():
     """Bartlett's kernel covers 90 % here, errors taken as white 70 %."""
     inside = {"hac": 0, "sandwich": 0}

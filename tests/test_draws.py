@@ -12,6 +12,7 @@ import pytest
 import toy
 from tables import write_table
 from test_encoder import DELAY, KD, KP, RATE, log_of, twin
+from thin import first
 
 import dynident as di
 from dynident.cli import run
@@ -51,6 +52,7 @@ def files(tmp_path: Path, noise: float = 1.0) -> Path:
     return tmp_path / "out" / "result.json"
 
 
+@pytest.mark.long
 def test_hit_and_run_draws_what_rejection_draws():
     """A normal distribution in three directions within a half-space and a definite matrix."""
     basis = np.zeros((3, 2, 2))
@@ -101,7 +103,7 @@ def test_normal_numbers_between_bounds_follow_the_tail():
     np.testing.assert_allclose(between(-high, -low, rng).max(), -30.0, atol=1e-3)
 
 
-@pytest.mark.parametrize("method", ["pc-idim-ls", "wls"])
+@pytest.mark.parametrize("method", first(["pc-idim-ls", "wls"]))
 def test_draws_are_consistent_and_vary_as_the_covariance_says(method):
     fit, _ = identified(method=method)
     draws = di.sample(fit, 600, seed=3)
@@ -229,6 +231,7 @@ def test_results_without_a_covariance_and_unknown_formats_are_refused(tmp_path, 
     assert "has no covariance_matrix of its" in words[-1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("links", ["fixed", "prior"])
 def test_drives_and_loop_of_encoder_logs_are_drawn_together(tmp_path, links):
     robot, loop, theta = twin(tmp_path, 4.0)
@@ -256,6 +259,7 @@ def test_drives_and_loop_of_encoder_logs_are_drawn_together(tmp_path, links):
         assert np.all((z.std(axis=0) > 0.8) & (z.std(axis=0) < 1.2))
 
 
+@pytest.mark.long
 def test_positions_inside_the_band_of_an_encoder_result(tmp_path, capsys):
     _, loop, theta = twin(tmp_path, 4.0)
     log = log_of(replace(loop, bias=np.zeros(3)), theta, noise=2e-4)

@@ -172,6 +172,7 @@ def test_the_twins_drives_delay_and_biases_are_found(tmp_path):
         assert abs(value - BIAS[j]) < max(2e-4, 3.0 * std)
 
 
+@pytest.mark.long
 def test_a_twin_of_the_measured_arm_gives_its_drives_back():
     """Seven joints of `examples/z1` along the measured targets, drives and delay as told."""
     robot = di.load_robot(str(Z1 / "z1.urdf"))
@@ -281,6 +282,7 @@ def test_held_out_errors_of_free_simulation_come_first(tmp_path):
     assert first.torque == "none"
 
 
+@pytest.mark.long
 def test_friction_that_changes_along_a_turn_is_noticed(tmp_path):
     robot, loop, _ = twin(tmp_path, 4.0)
     drives = np.hstack([DRIVES, np.zeros((3, 2))])
@@ -299,6 +301,7 @@ def test_friction_that_changes_along_a_turn_is_noticed(tmp_path):
     assert found.values[found.names.index("fcs2")] == pytest.approx(0.6, abs=0.1)
 
 
+@pytest.mark.long
 def test_a_study_that_says_nothing_of_friction_gets_it_along_a_turn(tmp_path, capsys):
     robot, loop, _ = twin(tmp_path, 4.0)
     drives = np.hstack([DRIVES, np.zeros((3, 2))])

@@ -216,6 +216,7 @@ def wheel(folder: Path, fc: float, step: float) -> Model:
     return Model(idim, idim.join(robot.nominal, np.array([own[p.symbol] for p in idim.drives])))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fc", [0.5, 20.0, 400.0])
 @pytest.mark.parametrize("step", [1e-4, 2e-3])
 def test_friction_loss_creeps_as_the_identified_sign_does(fc, step, tmp_path):

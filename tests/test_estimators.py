@@ -44,7 +44,12 @@ def exact_problem(robot, noise=0.0, seed=0, friction="coulomb-viscous", bandwidt
     return Problem(robot, toy.on_its_motion(recording, bandwidth), friction), theta
 
 
-RECOVERED = [(m, r) for m in FROM_ROWS for r in ROBOTS if m not in ("ga", "pf") or "2" in r]
+RECOVERED = [
+    pytest.param(m, r, marks=[pytest.mark.long] if m == "pf" or "6" in r else [])
+    for m in FROM_ROWS
+    for r in ROBOTS
+    if m not in ("ga", "pf") or "2" in r
+]
 """What searches make of other robots is in test_search.py."""
 
 

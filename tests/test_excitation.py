@@ -293,6 +293,7 @@ def test_the_wrench_on_the_base_is_that_of_another_program_and_is_kept(panda):
         np.testing.assert_allclose(np.einsum("tij,tj->ti", slope, along), difference, atol=2e-5)
 
 
+@pytest.mark.long
 def test_a_base_that_bears_little_is_spared():
     free = excite(ROBOT, **QUICK)
     wrench = (2.5, 4.0, 90.0, 4.0, 9.0, 1.2)
@@ -547,6 +548,7 @@ def test_every_family_leads_to_a_trajectory_that_is_proved_to_keep_its_limits(ki
     assert np.all(np.isfinite(found.prediction.std))
 
 
+@pytest.mark.long
 def test_the_answer_depends_on_the_seed_alone():
     first, second = plain(), excite(ROBOT, **QUICK)
     np.testing.assert_array_equal(first.trajectory.C, second.trajectory.C)
@@ -560,6 +562,7 @@ def searched(task, trajectory):
     return Trajectory(task.family, z.reshape(trajectory.C.shape))
 
 
+@pytest.mark.long
 def test_every_criterion_is_searched_by_its_own_measure():
     """Which valley a search ends in is chance; that it goes down by its own measure is not."""
     task = plain().design.task
@@ -573,6 +576,7 @@ def test_every_criterion_is_searched_by_its_own_measure():
     assert own.value(searched(own, other)) < own.value(other) - 0.02
 
 
+@pytest.mark.long
 def test_wanted_parameters_become_better_known():
     name = plain().prediction.names[0]
     own = excite(ROBOT, criterion="std", wanted=(name,), **QUICK)
@@ -648,6 +652,7 @@ def test_a_task_is_read_from_a_log_or_a_trajectory(tmp_path, capfd):
         assert message in err
 
 
+@pytest.mark.long
 def test_what_is_known_already_is_not_asked_again():
     base = base_parameters(build_idim(ROBOT))
     first = plain()
@@ -706,6 +711,7 @@ def test_a_trajectory_begins_where_it_is_asked_to():
     np.testing.assert_allclose(found.trajectory.at(np.array([0.0]))[0], [0.5, -0.5], atol=2e-4)
 
 
+@pytest.mark.long
 def test_knots_of_splines_may_be_searched():
     fixed = excite(ROBOT, trajectory="spline", **{**QUICK, "starts": 1})
     free = excite(ROBOT, trajectory="spline", free_knots=True, **{**QUICK, "starts": 3})
@@ -839,6 +845,7 @@ def test_a_load_on_a_sensor_is_what_it_holds(panda):
     np.testing.assert_allclose(first, 2.0 * rotation.T @ (centre - translation), atol=1e-12)
 
 
+@pytest.mark.long
 def test_a_motion_for_a_sensor_tells_more_of_what_it_holds():
     robot = load_robot(urdf("ur5"))
     options = {**QUICK, "harmonics": 3, "iterations": 25, "starts": 1}

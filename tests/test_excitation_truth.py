@@ -82,6 +82,7 @@ def test_predicted_information_is_that_of_the_samples() -> None:
     np.testing.assert_allclose(std, found.prediction.std, rtol=0.02)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("encoder", [0.0, 1e-5])
 def test_estimates_spread_as_predicted(encoder: float) -> None:
     found = first()

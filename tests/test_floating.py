@@ -13,6 +13,7 @@ import pinocchio as pin
 import pytest
 from floating import solo
 from robots import pin_model, urdf
+from thin import first
 
 import dynident as di
 from dynident.consistency.constraints import CONSISTENCY
@@ -127,6 +128,7 @@ def test_what_a_log_states_is_found_from_its_columns(tmp_path):
         assert [each.equations for each in problem.base.observed] == [kind]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("signal", ["contact_", "speed"])
 def test_contacts_bear_by_their_column_or_by_their_speed(tmp_path, signal):
     log = made("solo12", "sway", 4.0)
@@ -142,13 +144,13 @@ def test_contacts_bear_by_their_column_or_by_their_speed(tmp_path, signal):
 @pytest.mark.parametrize(
     ("name", "motion", "frame", "floating"),
     [
-        ("talos", "sway", "wrist_left_ft_link", True),
+        pytest.param("talos", "sway", "wrist_left_ft_link", True, marks=pytest.mark.long),
         ("talos", "sway", "arm_right_3_link", True),
         ("ur5", "swing", "forearm_link", False),
         ("ur5", "carried", "forearm_link", True),
     ],
 )
-@pytest.mark.parametrize("kind", ["full", "base"])
+@pytest.mark.parametrize("kind", first(["base", "full"]))
 def test_a_limb_beyond_a_sensor_is_a_floating_robot(tmp_path, name, motion, frame, floating, kind):
     log = made(name, motion, LENGTH[name])
     cut = next(each for each in log.cuts if each.frame == frame)
@@ -194,6 +196,7 @@ def test_a_plate_under_an_arm_is_held_where_its_bias_is_a_weight(tmp_path):
     assert any("so they are held at what [[contact]] states" in note for note in fit.warnings)
 
 
+@pytest.mark.long
 def test_logs_with_other_joints_locked_make_one_fit(tmp_path):
     one = made("solo12", "sway", 2.0, 1, (("FL_HAA", 0.05), ("FR_HAA", -0.05)))
     two = made("solo12", "sway", 2.0, 2, (("HL_KFE", 1.6), ("HR_KFE", 1.6)))
@@ -219,6 +222,7 @@ def test_kinds_of_equations_mix_in_one_fit(tmp_path):
     assert off(mixed, log.theta) < 1e-6
 
 
+@pytest.mark.long
 def test_an_arm_on_a_force_plate_says_the_same_by_its_joints_and_by_its_base(tmp_path):
     """Both kinds from one noisy log agree within their intervals."""
     log = legged.noisy(made("ur5", "swing", 5.0), 3)
@@ -362,12 +366,11 @@ def test_forces_on_the_ground_are_refused(tmp_path):
         di.identify(problem)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("stated", "words"),
     [
-        pytest.param(
-            {"imu_rpy": (0.0, 0.0, 0.0)}, r"imu_rpy = \[0.1, -0.2, 1.2\]", marks=pytest.mark.long
-        ),
+        ({"imu_rpy": (0.0, 0.0, 0.0)}, r"imu_rpy = \[0.1, -0.2, 1.2\]"),
         ({"imu_position": (0.0, 0.0, 0.0)}, r"imu_position = \[0.04\d*, -0.03\d*, 0.05\d*\]"),
     ],
 )
@@ -386,6 +389,7 @@ def test_a_unit_that_is_mounted_otherwise_than_said_is_told_where_it_is(tmp_path
         di.identify(problem)
 
 
+@pytest.mark.long
 def test_the_notes_semidefinite_program_with_contact_forces_has_our_criterion(monkeypatch):
     """``[u - |rho_2|^2, (rho_1 - R_1 B x)^T; ., 1] >= 0`` over ``[L, S(l)^T; S(l), m 1] >= 0``.
 

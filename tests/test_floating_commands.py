@@ -70,6 +70,7 @@ def fitted(study: Study) -> Problem:
 # compare
 
 
+@pytest.mark.long
 def test_the_friction_behind_a_floating_log_is_recommended() -> None:
     found = compared()
     assert found.choice.friction == TRUE
@@ -93,6 +94,7 @@ def test_friction_with_shapes_is_fitted_afloat() -> None:
     assert fit.estimate.shape is not None
 
 
+@pytest.mark.long
 def test_combinations_that_are_free_of_one_set_are_one_kind_of_rows() -> None:
     found = compared()
     assert found.kinds[:6] == tuple(f"base {part}" for part in ("fx", "fy", "fz", "mx", "my", "mz"))
@@ -109,6 +111,7 @@ def test_combinations_that_are_free_of_one_set_are_one_kind_of_rows() -> None:
     assert np.sum(found.candidates[0].rows) == fitted(read_study(STUDY)).factors.rows
 
 
+@pytest.mark.long
 def test_a_comparison_of_a_floating_robot_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(html, "friction_figure", lambda *_: "")  # of joints alone
     found = compared()
@@ -131,6 +134,7 @@ def chosen() -> Selection:
     return select_study(read_study(STUDY))
 
 
+@pytest.mark.long
 def test_the_chosen_rows_alone_are_fitted(tmp_path: Path) -> None:
     """Those of the base's wrench and of combinations, too."""
     found, study = chosen(), read_study(STUDY)
@@ -155,6 +159,7 @@ def test_the_base_carries_the_whole_robot() -> None:
     assert "nan" not in text
 
 
+@pytest.mark.long
 def test_the_same_motion_is_a_repeat_where_its_rows_are_of_the_same_equations() -> None:
     often = Selecting(block=0.5, gain=1e-6)
     robot = made().robot
@@ -267,11 +272,11 @@ FEET = ("the wrenches of FL and HR are in each other's columns", "wrench_FL as t
     ("which", "damage", "what", "mend"),
     [
         (1, lambda log: torques(log, lambda t: FLIP * t), "the torque of FR_hip_pitch has the", ""),
-        (0, lambda log: wrenches(log, in_kgf), "kgf", "in N"),
-        (0, remounted, "inertial unit is turned", "imu_rpy = [0, 0, 1.5708]"),
         *(
             pytest.param(*case, marks=pytest.mark.long)
             for case in (
+                (0, lambda log: wrenches(log, in_kgf), "kgf", "in N"),
+                (0, remounted, "inertial unit is turned", "imu_rpy = [0, 0, 1.5708]"),
                 (0, lambda log: torques(log, lambda t: FLIP * t), "of FR_hip_pitch has the", ""),
                 (0, lambda log: torques(log, lambda t: -t), "torques of all joints have the", "-1"),
                 (0, lambda log: torques(log, lambda t: t[:, LEGS]), *LEGS_SWAPPED),
@@ -314,6 +319,7 @@ def test_delays_and_zeros_are_measured() -> None:
     assert "offset = [0, 0, 0, 0, 0, -0.1" in mended or "offset = [0, 0, 0, 0, 0, -0.09" in mended
 
 
+@pytest.mark.long
 def test_axes_of_wrenches_are_told() -> None:
     sway, _ = logs()
     problem = Problem(study_robot(read_study(STUDY)), [sway])
@@ -455,6 +461,7 @@ def shortly(folder: Path, change: Callable[[str], str], noise: bool = True) -> S
     return simulate_study(read_study(path, use=None))
 
 
+@pytest.mark.long
 def test_noise_has_the_size_that_the_study_says(tmp_path: Path) -> None:
     """The motion is the same: no controller sees it."""
     seen = shortly(tmp_path, lambda text: text).recording
@@ -477,6 +484,7 @@ def test_noise_has_the_size_that_the_study_says(tmp_path: Path) -> None:
     assert np.array_equal(seen.qref, true.qref)
 
 
+@pytest.mark.long
 def test_a_contact_is_logged_as_it_is_said_to_be(tmp_path: Path) -> None:
     """Another sign, other axes and a bias of its sensor: the same force on the joints."""
     keys = 'kind = "point"\nsign = -1\naxes = "world"\nbias = [1.0, -2.0, 3.0]\nrpy = [0.2, 0.1, 0]'
@@ -529,6 +537,7 @@ def test_what_cannot_be_simulated_is_refused_in_one_line(
     assert not (tmp_path / "run.csv").exists()
 
 
+@pytest.mark.long
 def test_soles_bear_moments(tmp_path: Path) -> None:
     found = shortly(
         tmp_path,
@@ -557,6 +566,7 @@ def test_ground_and_noise_of_a_base_are_of_floating_robots(tmp_path: Path) -> No
             simulate_study(read_study(path, use=None))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", ["compare", "select"])
 def test_commands_take_floating_studies(capsys: pytest.CaptureFixture[str], command: str) -> None:
     more = ["--frictions", "viscous", "--methods", "ols", "--blocks", "2"]

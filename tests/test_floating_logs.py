@@ -527,6 +527,7 @@ def test_columns_of_no_contact_are_noted(tmp_path: Path, whole: Columns) -> None
     assert any("columns of hand, which is no [[contact]]" in note for note in found.warnings)
 
 
+@pytest.mark.long
 def test_feet_that_slide_are_noted(tmp_path: Path, whole: Columns) -> None:
     found = fitted(tmp_path, whole)
     assert any("FL, FR, HL, HR bear at up to 0." in note for note in found.warnings)
@@ -554,6 +555,7 @@ def test_a_base_that_never_turns_is_noted(tmp_path: Path, made: Made) -> None:
     assert any("the base turns by 0 degrees" in note for note in found.warnings)
 
 
+@pytest.mark.long
 def test_a_unit_that_is_a_little_askew_is_noted(tmp_path: Path, whole: Columns) -> None:
     columns = without(with_imu(whole), "base_p", "base_v", "base_w", "base_a", "base_d")
     askew = MOUNTED.replace("0.3, -0.2, 1.5", "0.3, -0.15, 1.5")

@@ -155,6 +155,7 @@ def test_accelerations_are_those_of_mujoco_under_the_same_forces():
     assert relative(R @ classical, data.qacc[:3]) < 1e-9
 
 
+@pytest.mark.long
 def test_a_drop_on_the_feet_is_that_of_mujoco_with_the_same_ground():
     mujoco = pytest.importorskip("mujoco")
     from legged import mujoco_robot, true_robot
@@ -230,6 +231,7 @@ def test_free_flight_keeps_momentum_and_energy():
     assert np.ptp(energy) < 1e-5 * np.ptp([d[2] * mass * 9.81 for d in fallen])
 
 
+@pytest.mark.long
 def test_an_elastic_ground_gives_back_what_it_took(box):
     q0 = np.array([0.0, 0.0, 0.25, 0.05, 0.1, 0.0, np.sqrt(1.0 - 0.0125), 0.1])
     loop, theta, feet = boxed(box, 1.0, 30.0, 0.0, q0=q0, substeps=40)
@@ -327,6 +329,7 @@ def test_a_box_on_a_slope_slides_where_friction_is_too_small(box, friction, slid
         assert abs(speed[-1]) < 1.1 * 0.002 * share / np.sqrt(1.0 - share**2)
 
 
+@pytest.mark.long
 def test_steps_are_of_second_order():
     loop, theta = solo(0.4)
     rng = np.random.default_rng(2)

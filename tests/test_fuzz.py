@@ -22,6 +22,7 @@ import pytest
 import scipy.io
 from bags import State, write_bag
 from hostile import signals, sound, stock
+from thin import first
 
 SHORT, LONG = 2, 250
 """Groups of cases that run always, and by night."""
@@ -295,7 +296,7 @@ def tried(kind: str, group: int) -> None:
             raise
 
 
-@pytest.mark.parametrize("group", range(SHORT))
+@pytest.mark.parametrize("group", first(range(SHORT)))
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_some_spoiled_files(stocked, monkeypatch, kind, group):

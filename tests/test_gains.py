@@ -105,6 +105,7 @@ def test_a_coarser_log_of_emps_biases_least_squares_only(emps, count):
 # ---------------------------------------------------------------- simulated logs
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lag", [1, 2, 4])
 def test_cascade_with_saturation_and_a_quantised_encoder(lag):
     """What the controller saw is what was logged: the gains are exact, saturation or not."""
@@ -155,6 +156,7 @@ def test_standard_errors_cover_the_truth():
     np.testing.assert_allclose(np.std(spread, axis=0), found.kv_std, rtol=0.5)
 
 
+@pytest.mark.long
 def test_pd_with_and_without_its_velocity_reference():
     kp, kd = 40.0 * KV, np.array([300.0, 40.0, 60.0])
     for given in (True, False):

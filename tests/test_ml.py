@@ -108,6 +108,7 @@ def test_derivatives_of_the_rows_and_of_their_variance_are_those_of_differences(
         np.testing.assert_allclose(ahead - behind, 2.0 * slope, atol=1e-6 * np.abs(slope).max())
 
 
+@pytest.mark.long
 def test_the_propagated_variance_is_that_of_prepared_noisy_positions():
     robot, friction = toy.arm(3), "viscous"
     clean, theta = toy.log(robot, seconds=12.0, friction=friction)
@@ -135,6 +136,7 @@ def test_the_propagated_variance_is_that_of_prepared_noisy_positions():
             assert np.corrcoef(squares[g], variance)[0, 1] > 0.2
 
 
+@pytest.mark.long
 def test_scores_of_the_truth_have_no_mean_where_those_of_least_squares_have():
     robot = toy.arm(2)
     ours, theirs = [], []

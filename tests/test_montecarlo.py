@@ -237,6 +237,7 @@ def test_instruments_are_unbiased_in_the_loop_where_least_squares_is_not():
     assert clearly_biased(ls)
 
 
+@pytest.mark.long
 def test_instruments_are_unbiased_where_all_noise_comes_through_the_loop():
     ls, iv = study("two joints", VISCOUS, FEW, *THROUGH_THE_LOOP, WLS, IV)
     # errors of sampling and filtering are a share of these small ones
@@ -244,6 +245,7 @@ def test_instruments_are_unbiased_where_all_noise_comes_through_the_loop():
     assert ls.t > 30.0
 
 
+@pytest.mark.long
 def test_intervals_cover_in_a_few_runs():
     _, *iv = study("two joints", VISCOUS, FEW, *BOTH, WLS, IV, IV_DEFAULT, REF)
     for outcome in (*iv, *study("two joints", VISCOUS, FEW, *LOGGED, WLS)):

@@ -102,6 +102,7 @@ def test_a_mount_is_a_spring_that_bears_the_weight_where_targets_begin(tmp_path)
     )
 
 
+@pytest.mark.long
 def test_stiffness_and_damping_of_a_stand_are_found_and_errors_fall_to_the_noise(tmp_path, capsys):
     _, loop, theta = twin(tmp_path, 3.0, bias=None)
     stand = Mount(("pitch",), STAND.values[1:])
@@ -143,6 +144,7 @@ def test_stiffness_and_damping_of_a_stand_are_found_and_errors_fall_to_the_noise
     assert np.sqrt(np.mean((rigid - last.q) ** 2)) > 1e-3
 
 
+@pytest.mark.long
 def test_a_base_that_does_not_give_way_is_said_to(tmp_path):
     robot, loop, theta = twin(tmp_path, 2.0, bias=None)
     problem = di.Problem(robot, di.prepare(log_of(loop, theta), bandwidth=10.0))

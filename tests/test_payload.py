@@ -108,6 +108,7 @@ def ur10_found():
     return di.payload(fit, own.logs(0)[1])
 
 
+@pytest.mark.long
 def test_a_load_that_moves_is_said_to():
     late = np.arange(len(ur10()[0].motions[1][0])) > 0.5 * len(ur10()[0].motions[1][0])
     slid = moved(np.array(CENTRE) + 0.05 * late[:, None] * [1.0, 0.0, 0.0])
@@ -119,6 +120,7 @@ def test_a_load_that_moves_is_said_to():
     assert ur10_found().load.moved is None
 
 
+@pytest.mark.long
 def test_a_load_that_gravity_moves_is_said_to():
     base = ur10()[0]
     down = -along(base.robot, base.motions[1][0])[:, 2, :]  # in the hand's frame
@@ -147,6 +149,7 @@ def along(robot: di.Robot, q: np.ndarray) -> np.ndarray:
     return total
 
 
+@pytest.mark.long
 def test_without_a_load_none_is_seen():
     own = loads.arm("ur10", np.zeros(10))
     found = di.payload(ur10()[1], own.logs(3)[1])

@@ -188,6 +188,7 @@ def test_the_noise_of_the_mean_is_what_the_periods_say():
     assert np.sqrt(np.mean(told, axis=0))[1] == pytest.approx(TORQUE / np.sqrt(8), rel=0.15)
 
 
+@pytest.mark.long
 def test_the_noise_of_each_harmonic_is_what_the_periods_say():
     recording, _, _ = clean()
     true, told = averaged(recording).averaging.tau.mean(axis=0), []
@@ -435,6 +436,7 @@ def test_means_identify_without_bias_and_with_honest_error_bars(coloured):
     assert np.mean(chances < 0.05) < 0.2
 
 
+@pytest.mark.long
 def test_means_are_no_worse_than_filters():
     means, truth = draws(25, False, period=PERIOD)
     filtered, _ = draws(25, False)

@@ -85,6 +85,7 @@ def test_a_damaged_log_identifies_as_the_undamaged_one(logs):
     assert held_out(fitted(log), other) < 0.5
 
 
+@pytest.mark.long
 def test_the_wrong_clock_is_worse_than_the_one_that_was_chosen(logs):
     _, damaged, _ = logs
 

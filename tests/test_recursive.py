@@ -9,6 +9,7 @@ import pytest
 import toy
 from frictions import registered, values  # noqa: F401
 from robots import EXAMPLES, SHARED
+from thin import first
 
 from dynident.core.errors import ComputationError, InputError
 from dynident.dynamics.idim import build_idim
@@ -251,7 +252,7 @@ def test_what_is_refused():
 
 
 @pytest.mark.usefixtures("registered")
-@pytest.mark.parametrize("coupled", [False, True])
+@pytest.mark.parametrize("coupled", first([True, False]))
 def test_the_extended_filter_finds_shapes_and_keeps_their_bounds(coupled):
     robot = toy.arm(2, coupled=coupled)
     idim = build_idim(robot, "stribeck")
@@ -282,6 +283,7 @@ def test_the_extended_filter_finds_shapes_and_keeps_their_bounds(coupled):
     assert held.shape.values[0] == 0.13
 
 
+@pytest.mark.long
 def test_the_extended_filter_forgets():
     robot = toy.arm(2)
     idim = build_idim(robot, "stribeck")

@@ -63,6 +63,7 @@ def test_a_floating_robot_is_recovered_without_noise(kind):
     assert not found.warnings
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "seconds"), [("full", 2.0), ("null-space", 4.0)])
 def test_noise_of_the_joints_positions_biases_a_floating_robot_less(kind, seconds):
     errors = {"wls": [], "ref-iv": []}
@@ -75,6 +76,7 @@ def test_noise_of_the_joints_positions_biases_a_floating_robot_less(kind, second
     assert bias["ref-iv"] < 0.3 * bias["wls"]
 
 
+@pytest.mark.long
 def test_a_reference_that_tells_little_of_a_combination_is_said_to():
     few = ESTIMATORS["ref-iv"](noisy("null-space", 0)[0])
     (warning,) = few.warnings
@@ -160,6 +162,7 @@ def shaky(log: Recording) -> Recording:
     )
 
 
+@pytest.mark.long
 def test_noise_of_a_base_that_has_a_reference_is_no_bias():
     """One draw: the bias is four times the scatter, which instruments of the joints alone leave."""
     log = walked("full")

@@ -362,6 +362,7 @@ def test_names_are_escaped():
     assert "<!--" not in text
 
 
+@pytest.mark.long
 def test_the_page_runs_in_a_browser(tmp_path):
     browser = shutil.which("chromium") or shutil.which("chromium-browser")
     if browser is None:

@@ -190,6 +190,7 @@ def test_names_are_escaped_and_drawn_whatever_they_hold():
     assert [s.text for s in root.xpath("//details/summary")] == titles
 
 
+@pytest.mark.long
 def test_large_figures_become_images(monkeypatch):
     monkeypatch.setattr("dynident.results.plots.LARGEST", 1000)
     series = result().series(200)[0]
@@ -199,6 +200,7 @@ def test_large_figures_become_images(monkeypatch):
     assert figures[0] == figures[1]
 
 
+@pytest.mark.long
 def test_joints_are_drawn_as_if_each_had_axes_of_its_own():
     found = result()
     series = found.series(100)[0]
@@ -293,6 +295,7 @@ def held(lower: float, consistency: str = "pseudo-inertia") -> Identification:
     return identify(problem, consistency=consistency, constraints=[bound])
 
 
+@pytest.mark.long
 def test_restrictions_are_in_the_summary_and_on_the_page():
     free = identify(Problem(held(9.0).robot, held(9.0).samples))
     k = free.base.names.index("fv2")

@@ -52,8 +52,13 @@ from dynident_papers.experiment import top_speeds, twin_inertia
 from dynident_papers.published import ARDIANI
 from dynident_papers.report import WIDTH
 
+FORMS = [
+    pytest.param("reduced", marks=pytest.mark.long),
+    pytest.param("full", marks=pytest.mark.slow),
+]
 
-@pytest.fixture(scope="module", params=["reduced", pytest.param("full", marks=pytest.mark.slow)])
+
+@pytest.fixture(scope="module", params=FORMS)
 def made(request):
     reduced = request.param == "reduced"
     found = estimated.estimate_all(reduced=reduced)
@@ -85,6 +90,21 @@ def held_out(found, scenario, method):
 
 
 # ---- what the paper says
+
+
+def test_the_wrong_controller_misleads_didim_and_not_instruments():
+    """The shortest form, of one scenario: a reduced and a full one follow."""
+    robot = build_bench(2000.0, integrator="ode1")
+    outcome = estimated.estimate_scenario(robot, CONTROLLER, ("idim-iv", "didim", "pc-idim-iv"))
+    for fit in outcome.fits.values():
+        assert fit.beta is not None, fit.failure
+    error = {m: weighted_error(robot, fit.beta) for m, fit in outcome.fits.items()}
+    assert error["didim"] > 3.0 * error["idim-iv"]
+    assert error["pc-idim-iv"] == pytest.approx(error["idim-iv"], rel=0.03)
+    assert outcome.fits["idim-iv"].sigmas(robot.truth) < 1.5
+    assert outcome.fits["pc-idim-iv"].worst < 1e-7
+    assert outcome.identity.rejected
+    assert outcome.shift > 5.0
 
 
 def test_sixty_parameters_and_a_condition_near_200(found):

@@ -50,7 +50,13 @@ def twin():
     return load_twin()
 
 
-@pytest.fixture(scope="module", params=["reduced", pytest.param("full", marks=pytest.mark.slow)])
+FORMS = [
+    pytest.param("reduced", marks=pytest.mark.long),
+    pytest.param("full", marks=pytest.mark.slow),
+]
+
+
+@pytest.fixture(scope="module", params=FORMS)
 def found(request):
     return estimated.estimate_all(reduced=request.param == "reduced")
 
@@ -62,6 +68,20 @@ def values(found, kind, method):
 
 
 # ---- what the paper says
+
+
+def test_positions_hold_far_less_than_torques_and_all_find_the_same(twin):
+    """The shortest form, of one log: a reduced and a full one follow."""
+    case = simulate(twin, estimated.MAIN, estimated.REDUCED)
+    cloe, clie, didim = (
+        estimated.estimate_case(case, "decimated", m) for m in ("cloe", "clie", "didim")
+    )
+    for answer in (cloe, clie, didim):
+        assert not isinstance(answer, str), answer
+        assert np.mean(answer.inside) > 0.9
+    assert np.max(cloe.estimate.singular_values) < 1e-3 * np.max(clie.estimate.singular_values)
+    assert np.all(np.abs(clie.value - didim.value) < 3.0 * np.minimum(clie.std, didim.std))
+    assert np.all(np.abs(cloe.value - clie.value) < 4.0 * (cloe.std + clie.std))
 
 
 def test_every_method_settles_from_rotors_alone(found):

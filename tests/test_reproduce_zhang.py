@@ -22,7 +22,15 @@ from dynident_papers.published import (
 )
 from dynident_papers.report import WIDTH
 from dynident_papers.zhang2018 import report
-from dynident_papers.zhang2018.estimated import Results, estimate_all, letter, link_row
+from dynident_papers.zhang2018.estimated import (
+    Results,
+    errors,
+    estimate_all,
+    letter,
+    link_row,
+    problem,
+    solver,
+)
 from dynident_papers.zhang2018.instance import METHOD, MODELS, QUICK, fit_all
 from dynident_papers.zhang2018.simulated import (
     COULOMB,
@@ -77,6 +85,21 @@ def test_trajectories_are_the_best_of_those_that_are_tried():
     np.testing.assert_allclose(noise.std(axis=0), NOISE, rtol=0.1)
 
 
+def test_a_belief_and_constraints_tell_what_a_motion_does_not():
+    """The shortest form, of one log: that of all methods follows."""
+    arm = load_arm()
+    reference = trajectory(arm, 4)
+    own = problem(arm.believed, noisy(arm, reference, seed=1))
+    ols, bounded = (
+        errors(arm, reference, own, solver(own, m), False) for m in ("ols", "pc-idim-ls")
+    )
+    assert ols.inertial > 10.0
+    assert max(ols.friction, bounded.friction) < 0.02
+    assert bounded.overall < ols.overall / 20.0
+    assert arm.idim.is_consistent(bounded.theta)
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("method", BASE)
 def test_base_methods_are_right_on_friction_and_far_off_on_inertia(method):
     clean, noisy = results().clean[method], results().noisy[method]
@@ -87,6 +110,7 @@ def test_base_methods_are_right_on_friction_and_far_off_on_inertia(method):
     assert clean.torque < 1e-6
 
 
+@pytest.mark.long
 def test_constraints_and_a_belief_give_the_standard_parameters():
     clean, noisy = results().clean["pc-idim-ls"], results().noisy["pc-idim-ls"]
     assert clean.inertial < 0.2
@@ -95,6 +119,7 @@ def test_constraints_and_a_belief_give_the_standard_parameters():
     assert results().arm.idim.is_consistent(noisy.theta)
 
 
+@pytest.mark.long
 def test_nonlinear_friction_is_found_with_its_shape():
     truth = np.array([COULOMB, STATIC, SPEED, VISCOUS])
     for method in ("ekf", "forgetting", "wls", "pc-idim-ls"):
@@ -107,6 +132,7 @@ def test_nonlinear_friction_is_found_with_its_shape():
     assert inertial["pc-idim-ls"] < 0.2
 
 
+@pytest.mark.long
 def test_instruments_do_not_mind_noisy_positions():
     found = results().positions
     change = {m: found[m, False].overall / found[m, True].overall - 1.0 for m in ("ols", "iv")}
@@ -115,6 +141,7 @@ def test_instruments_do_not_mind_noisy_positions():
     assert found["iv", False].friction < 0.2 * found["ols", False].friction
 
 
+@pytest.mark.long
 def test_the_survey_s_models_on_a_measured_log():
     assert set(MODELS.values()) == set(ZHANG_MODELS)
     usual, root = (results().instance.fitted[name, METHOD] for name in QUICK)
@@ -124,6 +151,7 @@ def test_the_survey_s_models_on_a_measured_log():
     assert abs(root.mean) < 1e-6 < abs(usual.mean)
 
 
+@pytest.mark.long
 def test_without_the_measured_log_the_report_says_so(tmp_path):
     missing = fit_all(reduced=True, folder=tmp_path)
     assert not missing.fitted
@@ -132,6 +160,7 @@ def test_without_the_measured_log_the_report_says_so(tmp_path):
     assert "Table 12, friction" not in text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("k", [0, 1])
 def test_forgetting_tracks_closer(k):
     tracked = results().tracked[k]
@@ -146,6 +175,7 @@ def test_levels_are_those_of_the_survey():
     assert [letter("e_T", v) for v in (0.005, 0.05, 0.5)] == ["A", "B", "C"]
 
 
+@pytest.mark.long
 def test_the_report_fits_its_page_and_has_both_bodies():
     text = report(results()).text()
     assert max(len(line) for line in text.split("\n")) <= WIDTH

@@ -11,6 +11,7 @@ import pytest
 import toy
 from robots import EXAMPLES
 from scipy.linalg import null_space
+from thin import first
 
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.space import standard_space
@@ -201,6 +202,7 @@ def test_corrections_do_not_move_a_feasible_estimate(name):
     assert not consistent(problem, minimum_norm(problem))
 
 
+@pytest.mark.long
 def test_corrections_are_consistent_and_nearest_each_in_its_distance():
     problem = infeasible()
     given = weighed(problem)
@@ -299,7 +301,7 @@ def tx40() -> Problem:
     return Problem(robot, study_samples(study.log[0], robot, study.prepare))
 
 
-@pytest.mark.parametrize("name", ROUTES)
+@pytest.mark.parametrize("name", first(ROUTES, 5))
 def test_every_route_runs_on_the_tx40_log(name):
     problem = tx40()
     theta = ROUTES[name](problem)

@@ -9,6 +9,7 @@ import pytest
 import toy
 import typer
 from frictions import values
+from thin import first
 from threadpoolctl import threadpool_limits
 
 from dynident.api import identify
@@ -51,7 +52,7 @@ def away(found, exact):
 
 
 @pytest.mark.parametrize("method", SEARCHES)
-@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("n", first([1, 3]))
 def test_without_constraints_it_is_weighted_least_squares(method, n):
     exact = estimate(problem(n), "wls", covariance="sandwich")
     found = estimate(problem(n), method, consistency="none", covariance="sandwich")
@@ -60,8 +61,8 @@ def test_without_constraints_it_is_weighted_least_squares(method, n):
     assert found.theta is None
 
 
-@pytest.mark.parametrize("method", SEARCHES)
-@pytest.mark.parametrize("prior", ["nominal", "none"])
+@pytest.mark.parametrize("method", first(SEARCHES, 2))
+@pytest.mark.parametrize("prior", first(["nominal", "none"]))
 def test_the_answer_is_consistent_and_that_of_the_cone_problem(method, prior):
     rows = problem(3)
     exact = estimate(rows, "pc-idim-ls", prior=prior, bootstrap=0)
@@ -92,6 +93,7 @@ def test_constraints_and_ranges_hold(method):
     assert 4.0 - 1e-6 < masses.sum() < 5.0 + 1e-6
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", SEARCHES)
 def test_means_and_spreads_are_what_eq_25_says(method):
     rows = problem(2)
@@ -129,7 +131,10 @@ def test_a_seed_gives_the_same_whatever_the_threads(method):
 
 @pytest.mark.parametrize(
     ("method", "budget", "unit"),
-    [("ga", "generations", "generations of 300"), ("pf", "steps", "steps of 500 particles")],
+    [
+        ("ga", "generations", "generations of 300"),
+        pytest.param("pf", "steps", "steps of 500 particles", marks=pytest.mark.long),
+    ],
 )
 def test_it_says_why_it_ended_and_how_far_from_the_optimum(method, budget, unit):
     ended = whole(method)
@@ -141,6 +146,7 @@ def test_it_says_why_it_ended_and_how_far_from_the_optimum(method, budget, unit)
     assert note.endswith("nls finds that")
 
 
+@pytest.mark.long
 def test_what_the_log_leaves_open_is_within_its_range():
     robot = toy.arm(2)
     log = toy.log(robot, noise=0.1)[0]
@@ -193,6 +199,7 @@ def test_ranges_that_admit_nothing_are_refused_with_what_is_in_conflict():
         )  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", SEARCHES)
 def test_ranges_that_many_parameters_rest_at_hold(method):
     rows = problem(3)
@@ -228,7 +235,7 @@ def curved():
     ("method", "budget"),
     [
         ("nls", {}),
-        ("ga", {"population": 12, "generations": 3}),
+        pytest.param("ga", {"population": 12, "generations": 3}, marks=pytest.mark.long),
         pytest.param("pf", {"particles": 12, "steps": 3}, marks=pytest.mark.long),
     ],
 )

@@ -11,6 +11,7 @@ import toy
 from frictions import values
 from scipy.optimize import least_squares
 from tables import write_table
+from thin import first
 
 import dynident as di
 from dynident.core.errors import InputError
@@ -80,6 +81,7 @@ def test_without_noise_they_are_exact():
     np.testing.assert_allclose(fit.estimate.beta, fit.base.matrix @ theta, rtol=0.02, atol=0.02)
 
 
+@pytest.mark.long
 def test_variable_projection_ends_where_a_general_search_does():
     """The projected problem minimised by scipy over the same rows, from nearby."""
     problem, _, _ = scene("stribeck", seconds=12.0)
@@ -144,7 +146,7 @@ def test_loads_are_those_of_the_bodies_that_are_found():
     ("name", "rotor"),
     [
         ("load", None),
-        ("load-square", False),
+        pytest.param("load-square", False, marks=pytest.mark.long),
         pytest.param("stribeck-load", None, marks=pytest.mark.long),
     ],
 )
@@ -279,15 +281,7 @@ def loop():
     return Problem(robot, prepare(log, bandwidth=15.0), "stribeck"), simulation, model, theta
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        pytest.param("cloe", marks=pytest.mark.long),
-        "clie",
-        pytest.param("pc-didim", marks=pytest.mark.long),
-        "idim-iv",
-    ],
-)
+@pytest.mark.parametrize("method", first(["idim-iv", "cloe", "clie", "pc-didim"]))
 def test_simulating_methods_find_shapes(loop, method):
     problem, simulation, model, theta = loop
     fit = di.identify(problem, method, simulation=simulation, doctor=False)
@@ -315,6 +309,7 @@ def test_elimination_is_refused():
         di.identify(problem, "wls", essential="ratio", doctor=False)
 
 
+@pytest.mark.long
 def test_every_model_of_the_library_is_identified():
     """A few seconds of each: that it runs, fits and reports its shapes."""
     for name, model in FRICTIONS.items():
@@ -356,7 +351,7 @@ def warm_log(tmp_path, columns, unit=0.0):
     return path, robot, idim, theta
 
 
-@pytest.mark.parametrize("unit", ["degC", "K"])
+@pytest.mark.parametrize("unit", first(["degC", "K"]))
 @pytest.mark.parametrize(
     "columns", [["temp_joint_1", "temp_joint_2"], ["temp"], ["warm_a", "warm_b"]]
 )

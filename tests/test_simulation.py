@@ -377,6 +377,7 @@ def test_sampled_pd_is_held_between_samples(name, integrator):
     assert gap(columns(rollout(loop, theta)), simulated(loop, theta)) < bound
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "settings"),
     [

@@ -275,6 +275,7 @@ def test_a_log_ends_near_its_batch_answer(desk):
     assert follower.taken == 4000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("consistent", [False, True])
 @pytest.mark.parametrize("kind", ["log", "pipe"])
 def test_stopped_and_resumed_is_as_if_it_had_not_been(desk, kind, consistent):
@@ -487,6 +488,7 @@ def test_a_log_without_study_needs_a_robot_alone(desk, capsys):
     assert len(capsys.readouterr().out.splitlines()) == 5  # the end of the log is the last
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
 )

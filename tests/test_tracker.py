@@ -135,6 +135,7 @@ def carrying(seconds=24.0, seed=0, mass=1.0):
     return base, sigma, theta, _, half, (q, dq, ddq, tau)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_a_load_picked_up_is_noticed_and_weighed(seed):
     base, sigma, _, _, half, samples = carrying(seed=seed)

@@ -281,6 +281,7 @@ def falls(fit: Identification, path: Path) -> None:
     assert last < fastest
 
 
+@pytest.mark.long
 def test_tx40_falls_without_gaining_energy(tmp_path):
     falls(tx40("pc-idim-ls"), tmp_path / "tx40.urdf")
 

@@ -11,6 +11,7 @@ import pinocchio as pin
 import pytest
 from floating import FEET, Made, solo
 from legged_files import columns_of, contacts, study, written
+from thin import first
 
 import dynident as di
 from dynident.cli import run
@@ -116,6 +117,7 @@ def test_a_sensor_that_is_askew_is_found_to_the_first_order(axes):
         assert abs(found[name] - value) < 5e-5 * (size if "0" in name else 1.0)
 
 
+@pytest.mark.long
 def test_a_large_turn_is_restated_from_the_warning():
     turned = pin.exp3(np.array([0.1, 0.2, -0.1]))
     own = dict(made().recording.wrenches)
@@ -202,7 +204,7 @@ def test_error_bars_of_biases_hold_and_every_form_tells_them(noisy, monkeypatch)
     assert fit.model_urdf()[0].startswith(b"<?xml")
 
 
-@pytest.mark.parametrize("method", ["wls", "pc-idim-ls"])
+@pytest.mark.parametrize("method", first(["pc-idim-ls", "wls"]))
 def test_a_stored_result_takes_biases_from_other_logs(tmp_path, capsys, method):
     recording = biased(made().recording, BIAS)
     columns = columns_of(replace(made(), recording=recording))
