@@ -169,6 +169,7 @@ def by_mujoco(case: Case) -> Score:
     """
     import mujoco
     from mujoco import sysid
+    from mujoco.sysid import ParameterDict  # which it has with its extra alone
 
     _, first, last = parts(case)
     spec = mujoco.MjSpec.from_file(str(case.robot))
@@ -198,7 +199,7 @@ def by_mujoco(case: Case) -> Score:
 
         return write
 
-    parameters = sysid.ParameterDict()
+    parameters = ParameterDict()
     ranges = {"armature": (0.05, 1e-4, 1.0), "damping": (1.0, 1e-3, 20.0),
               "frictionloss": (1.0, 1e-3, 20.0)}  # fmt: skip
     for name in joints:

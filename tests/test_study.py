@@ -438,6 +438,35 @@ def test_files_are_relative_to_the_study_and_absolute_ones_stay(tmp_path, monkey
     assert study.log[0].files == ("deep/a.csv", "deep/../b.csv", elsewhere)
 
 
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        (["run.csv", "other.csv"], [None, None]),
+        (["a/run.csv", "b/run.csv", "c.csv"], ["a/run.csv", "b/run.csv", None]),
+        (["run.csv", "b/run.csv"], ["run.csv", "b/run.csv"]),
+        (["x/a/run.csv", "y/a/run.csv"], ["x/a/run.csv", "y/a/run.csv"]),
+        (["1/a/run.csv", "2/b/run.csv"], ["a/run.csv", "b/run.csv"]),
+        (["run.csv", "run.csv"], [None, None]),  # other rows of one file
+        (
+            [["a/q.csv", "a/tau.csv"], ["b/q.csv", "b/tau.csv"]],
+            ["a/q.csv+a/tau.csv", "b/q.csv+b/tau.csv"],
+        ),
+    ],
+)
+def test_logs_of_one_name_are_told_apart_by_their_folders(files, names):
+    study = Study.model_validate(
+        {"robot": {"file": "arm.urdf"}, "log": [{"files": each} for each in files]}
+    )
+    assert [log.name for log in study.log] == names
+    given = Study.model_validate(
+        {
+            "robot": {"file": "arm.urdf"},
+            "log": [{"files": each, "name": f"log {k}"} for k, each in enumerate(files)],
+        }
+    )
+    assert [log.name for log in given.log] == [f"log {k}" for k in range(len(files))]
+
+
 def test_a_study_survives_the_way_through_json(tmp_path):
     text = STUDY.replace('"a.csv"', '"a.csv"\nrows = [0, 900]\ncolumns = { q = [2, "q_2"] }')
     (tmp_path / "s.toml").write_text(text)

@@ -217,6 +217,25 @@ else:
     SelectSection = option_section("SelectSection", Spec, table([Selecting]))
 
 
+def told_apart(logs: tuple[LogSection, ...]) -> tuple[LogSection, ...]:
+    """Logs whose files have the same names, under names with the folders that tell them apart."""
+
+    def label(log: LogSection, depth: int) -> str:
+        return log.name or "+".join("/".join(Path(f).parts[-depth:]) for f in log.files)
+
+    found = list(logs)
+    for k, log in enumerate(logs):
+        own = label(log, 1)
+        same = {o.files: o for o in logs if label(o, 1) == own and o.files != log.files}.values()
+        if log.name is not None or not same:
+            continue
+        deepest = max(len(Path(f).parts) for f in log.files)
+        depths = (d for d in range(2, deepest) if all(label(o, d) != label(log, d) for o in same))
+        name = label(log, next(depths, deepest))
+        found[k] = log.model_copy(update={"name": name})
+    return tuple(found)
+
+
 class Study(Spec):
     """A whole study; unknown keys are refused with the nearest valid one.
 
@@ -251,7 +270,7 @@ class Study(Spec):
     """
 
     robot: RobotSection
-    log: tuple[LogSection, ...] = ()
+    log: Annotated[tuple[LogSection, ...], AfterValidator(told_apart)] = ()
     contact: tuple[ContactSpec, ...] = ()
     prepare: PrepareSection = PrepareSection()
     identify: IdentifySection = IdentifySection()
