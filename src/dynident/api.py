@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -139,19 +139,8 @@ def identify(
         found = replace(found, tests=(*found.tests, fit.test))
 
     progress("validation", 0.0)
-    lowpass_hz, score = scoring.lowpass_hz, scoring.score
-    if lowpass_hz is None:
-        lowpass_hz = max(f.cutoff for log in problem.samples for f in log.filters)
-    base = problem.base
-    theta = base.standard(found.beta) if found.theta is None else found.theta
-    simulation = fitted_loop(given[SIMULATION], found) if SIMULATION in given else None
-    identification, of_nominal = model_figures(problem, theta, lowpass_hz, score)
-    simulated, stiff = loop_figures(problem, simulation, found, theta)
-    loop = free_loop(simulation, found)
-    held_out = tuple(
-        held_out_figures(log.name, problem.on(log), loop, theta, lowpass_hz, score)
-        for log in validation
-    )
+    theta = problem.base.standard(found.beta) if found.theta is None else found.theta
+    figures = measure(problem, validation, given.get(SIMULATION), found, theta, scoring)
     watch.lap("validation")
 
     findings: tuple[Finding, ...] = ()
@@ -167,12 +156,12 @@ def identify(
         *(note for log in logs for note in log.warnings),
         *borne,
         *repeated_warnings(twins, validation),
-        *check_lowpass(lowpass_hz, logs),
+        *check_lowpass(figures.lowpass_hz, logs),
         *unfitted_warnings(fitted),
-        *(() if blind and found.fitted is not None else poor_fit_warnings(identification[0])),
+        *(() if blind and found.fitted is not None else poor_fit_warnings(figures.model[0])),
         *found.warnings,
         *([] if fit is None else lack_of_fit_warnings(fit, factors.names)),
-        *stiff,
+        *figures.stiff,
         *(() if found.fitted is not None else excitation_warnings(fitted, system, found)),
         *disbelief_warnings(problem, found),
         *sensor_warnings(problem, theta),
@@ -180,30 +169,32 @@ def identify(
     ]
     return Identification(
         method=method,
-        base=base,
+        base=problem.base,
         estimate=found,
         samples=problem.samples,
         held_out=tuple(validation),
-        lowpass_hz=lowpass_hz,
-        identification=identification,
-        nominal=of_nominal,
-        validation=held_out,
-        simulated=simulated,
+        lowpass_hz=figures.lowpass_hz,
+        identification=figures.model,
+        nominal=figures.nominal,
+        validation=figures.held_out,
+        simulated=figures.simulated,
         condition_number=condition,
         rank=rank,
         settings={
             **model_settings(problem, method, {**common, "rows": kind.rows}, given, found),
-            "lowpass_hz": lowpass_hz,
-            "score": score,
-            "logs": [log_settings(log, lowpass_hz) for log in problem.samples],
-            "validation": [log_settings(log, lowpass_hz) for log in validation],
+            "lowpass_hz": figures.lowpass_hz,
+            "score": scoring.score,
+            "logs": [log_settings(log, figures.lowpass_hz) for log in problem.samples],
+            "validation": [log_settings(log, figures.lowpass_hz) for log in validation],
         },
         warnings=tuple(dict.fromkeys(warnings)),
         timings=watch.total(),
         verdict=verdict(
-            position_reasons(found, simulated, held_out)
+            position_reasons(found, figures.simulated, figures.held_out)
             if found.fitted is not None
-            else reasons(problem, found, system, findings, identification, of_nominal, held_out),
+            else reasons(
+                problem, found, system, findings, figures.model, figures.nominal, figures.held_out
+            ),
             len(logs) - len(twins),
         ),
         findings=findings,
@@ -254,6 +245,72 @@ def fit_model(
     if found.shape is not None:
         problem = problem.shaped(found.shape.values)
     return problem, rows(problem) if problem.idim.nonlinear else fitted, found
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Errors of a model on the logs that were fitted, in the loop, and on others.
+
+    Attributes
+    ----------
+    lowpass_hz : float
+        Of the all-samples figures [Hz].
+    model, nominal : tuple of FitFigure
+        See `model_figures`.
+    simulated : tuple of SimulatedFigure
+        Of the motions that the model makes in the loop; empty of methods that do not simulate it.
+    held_out : tuple of ValidationFigures
+    stiff : list of str
+        What is to be said of these motions.
+    """
+
+    lowpass_hz: float
+    model: tuple[FitFigure, ...]
+    nominal: tuple[FitFigure, ...]
+    simulated: tuple[SimulatedFigure, ...]
+    held_out: tuple[ValidationFigures, ...]
+    stiff: list[str]
+
+
+def measure(
+    problem: Problem,
+    validation: Sequence[Samples],
+    simulation: Simulation | None,
+    found: Estimate,
+    theta: Array,
+    scoring: Scoring,
+) -> Measured:
+    """Measure an estimate.
+
+    Parameters
+    ----------
+    problem : Problem
+    validation : sequence of Samples
+        Held-out logs.
+    simulation : Simulation or None
+        The loop of methods that simulate it.
+    found : Estimate
+    theta : ndarray
+        Standard parameters.
+    scoring : Scoring
+
+    Raises
+    ------
+    InputError, ComputationError
+        When the low-pass leaves nothing of a log, or the loop cannot be simulated.
+    """
+    lowpass_hz = scoring.lowpass_hz
+    if lowpass_hz is None:
+        lowpass_hz = max(f.cutoff for log in problem.samples for f in log.filters)
+    model, nominal = model_figures(problem, theta, lowpass_hz, scoring.score)
+    loop = None if simulation is None else fitted_loop(simulation, found)
+    simulated, stiff = loop_figures(problem, loop, found, theta)
+    free = free_loop(loop, found)
+    held_out = tuple(
+        held_out_figures(log.name, problem.on(log), free, theta, lowpass_hz, scoring.score)
+        for log in validation
+    )
+    return Measured(lowpass_hz, model, nominal, simulated, held_out, stiff)
 
 
 def loop_figures(
