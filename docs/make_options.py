@@ -7,30 +7,34 @@ from __future__ import annotations
 
 import json
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from dynident.api import EVERY_METHOD
 from dynident.cli.flags import Flag
-from dynident.cli.options import spelled
+from dynident.cli.options import declared, spelled
 from dynident.consistency.constraints import CONSTRAINTS
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.makers import Maker, arguments
 from dynident.core.options import Option, table
 from dynident.core.schema import choices_of
-from dynident.estimators import ESTIMATORS
+from dynident.estimators import DEFAULT_METHOD, ESTIMATORS
 from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.options import every_option, methods_with
 from dynident.excitation.obstacles import OBSTACLES
 from dynident.excitation.options import FAMILIES as EXCITATION
 from dynident.excitation.selection import Selecting
+from dynident.friction.models import DEFAULT_FRICTION
 from dynident.recording.clock import Clocking
 from dynident.recording.floating import Floating
 from dynident.recording.mend import Mending
-from dynident.recording.prepare import Preparation
+from dynident.recording.prepare import BANDWIDTH, Preparation
 from dynident.simulation.controller import CONTROLLERS
+from dynident.study.compare import METHODS
 from dynident.study.loop import JOINTS, MADE
+from dynident.study.payload import FAMILIES as PAYLOAD
+from dynident.study.sample import Drawing
 from dynident.study.study import TRACKING
 
 HERE = Path(__file__).resolve().parent
@@ -122,13 +126,17 @@ EXPLAINED = {
     "links": "sim-to-real.md#what-is-fitted",
     "loop": "sim-to-real.md#what-is-fitted",
     "mount": "sim-to-real.md#a-stand-that-gives-way",
+    "gains": "payload.md#gains-of-the-drives",
 }
 """Where the guide says more of an option."""
 
 
+OF_METHODS = ("seed",)
+"""Options of which the guide says more as far as they are of methods."""
 NESTED = ("avoid", "ignore")
 """Options of excite that are lists of lists."""
 HEAD = ("key", "what it says", "values", "default")
+WITH_FLAGS = (HEAD[0], "flag", *HEAD[1:])
 
 
 def bases(kind: Any) -> set[Any]:
@@ -197,6 +205,11 @@ def named(option: Option) -> str:
     """Its name, with where the guide says more."""
     link = EXPLAINED.get(option.name)
     return f"[`{option.name}`]({link})" if link else f"`{option.name}`"
+
+
+def called(option: Option) -> str:
+    """The same of an option of a command."""
+    return f"`{option.name}`" if option.name in OF_METHODS else named(option)
 
 
 def values(option: Option) -> str:
@@ -287,13 +300,25 @@ def page() -> str:
         "Keys of `[excitation]` in a study, flags of [`dynident excite`](excitation.md) and",
         "keywords of {py:func}`dynident.excite`.",
         "",
-        *rows((HEAD[0], "flag", *HEAD[1:]), excitation_rows()),
+        *rows(WITH_FLAGS, with_flags(EXCITATION)),
         "",
         "## Selection",
         "",
         "Keys of `[select]` in a study, and flags, of [`dynident select`](selection.md).",
         "",
         *rows(HEAD, of_family(Selecting)),
+        "",
+        "## Loads",
+        "",
+        "Flags of [`dynident payload`](payload.md), and keywords of {py:func}`dynident.payload`.",
+        "",
+        *rows(WITH_FLAGS, with_flags(PAYLOAD)),
+        "",
+        "## Draws",
+        "",
+        "Flags of [`dynident sample`](sample.md), and keywords of {py:func}`dynident.sample`.",
+        "",
+        *rows(WITH_FLAGS, with_flags([Drawing])),
         "",
         "## Kinds",
         "",
@@ -325,7 +350,7 @@ def flag_rows() -> tuple[tuple[str, str, str], ...]:
     return tuple(flag_row(option, f"Of {of_methods(option)}: ") for option in options())
 
 
-def own_rows(families: Iterable[type], *names: str) -> tuple[tuple[str, str, str], ...]:
+def own_rows(families: Sequence[type], *names: str) -> tuple[tuple[str, str, str], ...]:
     """The same of a command with families of its own, or with some options of them.
 
     Lists of lists are a study's alone.
@@ -338,12 +363,13 @@ def own_rows(families: Iterable[type], *names: str) -> tuple[tuple[str, str, str
     return tuple(flag_row(option, "", default(option).strip("`")) for option in chosen)
 
 
-def excitation_rows() -> list[tuple[str, ...]]:
-    """The rows of the options of excite, with their flags."""
-    flags = {row[0]: spelled(Flag(*row)).replace("/", "`, `") for row in own_rows(EXCITATION)}
+def with_flags(families: Sequence[type]) -> list[tuple[str, ...]]:
+    """The rows of a command's options, with their flags."""
+    known = (Flag(*row) for row in own_rows(families))
+    flags = {flag.name: "`, `".join(declared(flag)).replace("/", "`, `") for flag in known}
     return [
-        (named(o), f"`{flags[o.name]}`" if o.name in flags else "", o.words, values(o), default(o))
-        for o in table(EXCITATION).values()
+        (called(o), f"`{flags[o.name]}`" if o.name in flags else "", o.words, values(o), default(o))
+        for o in table(families).values()
         if not o.in_python
     ]
 
@@ -380,6 +406,16 @@ def spelled_flags() -> list[str]:
     return [spelled(Flag(*row)).replace("/", "`, `") for row in flag_rows()]
 
 
+def defaults() -> dict[str, str]:
+    """What is taken where a flag that is no option is not given, for its help."""
+    return {
+        "friction": DEFAULT_FRICTION,
+        "bandwidth": f"{BANDWIDTH:g}",
+        "method": DEFAULT_METHOD,
+        "methods": ",".join(METHODS),
+    }
+
+
 def flags() -> str:
     """The flags as a module, so that --help needs to load nothing else."""
     lines = [
@@ -401,12 +437,17 @@ def flags() -> str:
         "    words: str",
         "",
     ]
+    lines += ["", "DEFAULTS = {"]
+    lines += [f"    {json.dumps(name)}: {json.dumps(value)}," for name, value in defaults().items()]
+    lines += ["}", '"""What is taken where a flag that is no option is not given, for its help."""']
     made = {
         "FLAGS": flag_rows(),
         "SELECT_FLAGS": own_rows([Selecting]),
         "TRACK_FLAGS": own_rows(TRACKING),
         "EXCITE_FLAGS": own_rows(EXCITATION),
         "NEAREST_FLAGS": own_rows([Knowledge], "metric"),
+        "PAYLOAD_FLAGS": own_rows(PAYLOAD),
+        "SAMPLE_FLAGS": own_rows([Drawing]),
     }
     for title, every in made.items():
         lines += ["", f"{title} = ("]

@@ -85,13 +85,14 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
 
-def statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """Every statement of a module, whatever it stands in."""
+def statements(tree: ast.AST, own: bool = False) -> Iterator[ast.AST]:
+    """Every statement of a module, whatever it stands in; or those of a function alone."""
     blocks = ("body", "orelse", "handlers", "finalbody", "cases")
     for block in blocks:
         for node in getattr(tree, block, ()):
             yield node
-            yield from statements(node)
+            if not (own and isinstance(node, ast.FunctionDef | ast.ClassDef)):
+                yield from statements(node, own)
 
 
 @cache
@@ -113,6 +114,10 @@ def test_there_are_few_rooms():
     rooms = {room_of(module_name(path)) for path in MODULES} - {"", "__main__", "dynident_papers"}
     assert rooms == set(ROOMS) - {"dynident_papers"}
     assert len(rooms - {"api"}) <= 15  # folders, and the front door
+    for room in rooms - {"api"}:
+        init = SOURCE / "dynident" / room / "__init__.py"
+        assert init.is_file(), room
+        assert ast.get_docstring(parsed(init)), room
 
 
 def test_the_rooms_stand_in_the_order_in_which_they_build_on_each_other():
@@ -197,6 +202,38 @@ def test_public_names_are_documented():
                 if inspect.isfunction(member) and not attribute.startswith("_")
                 if not member.__doc__
             ]
+    assert not missing
+
+
+def public_functions(path: Path) -> Iterator[ast.FunctionDef]:
+    """Functions of a module and methods of its public classes, commands left out."""
+    for holder in ast.iter_child_nodes(parsed(path)):
+        public = isinstance(holder, ast.ClassDef) and not holder.name.startswith("_")
+        for node in holder.body if public else [holder]:
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                made = [ast.unparse(one) for one in node.decorator_list]
+                if not any(one.startswith("app.command(") for one in made):
+                    yield node
+
+
+def raised(function: ast.FunctionDef) -> Iterator[str]:
+    """What a function's own body raises by name."""
+    for node in statements(function, own=True):
+        if isinstance(node, ast.Raise) and node.exc is not None:
+            yield ast.unparse(node.exc).partition("(")[0]
+
+
+def test_public_functions_say_what_they_raise():
+    told = {"InputError", "ComputationError"}
+    missing = []
+    for path in MODULES:
+        if room_of(module_name(path)) == "dynident_papers":
+            continue
+        for node in public_functions(path):
+            words = ast.get_docstring(node) or ""
+            says = words.startswith("Refuse") or "\n\nRaises\n------\n" in words
+            if told & set(raised(node)) and not says:
+                missing.append(f"{module_name(path)}.{node.name}, line {node.lineno}")
     assert not missing
 
 

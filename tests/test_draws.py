@@ -143,8 +143,10 @@ def test_the_same_seed_draws_the_same_and_another_does_not():
     first, again, other = (di.sample(fit, 20, seed=s) for s in (4, 4, 5))
     np.testing.assert_array_equal(first.theta, again.theta)
     assert np.abs(first.theta - other.theta).max() > 1e-3
-    with pytest.raises(InputError, match="0 draws: give a number from 1"):
+    with pytest.raises(InputError, match="n is 0 but should be greater than or equal to 1"):
         di.sample(fit, 0)
+    with pytest.raises(InputError, match="seed is -1 but should be greater than or equal to 0"):
+        di.sample(fit, 20, seed=-1)
 
 
 def test_a_draw_that_is_not_consistent_is_refused():
@@ -207,13 +209,13 @@ def test_the_command_writes_draws_and_their_ranges(tmp_path, capsys):
 
 def test_a_stored_result_draws_as_the_fit_does(tmp_path):
     from dynident.study.run import run_study
-    from dynident.study.sample import sample_stored
+    from dynident.study.sample import Drawing, sample_stored
     from dynident.study.stored import read_result
 
     stored = read_result(files(tmp_path))
     fit = run_study(stored.study)
     np.testing.assert_allclose(
-        sample_stored(stored, 10).beta, di.sample(fit, 10).beta, rtol=0.02, atol=0.02
+        sample_stored(stored, Drawing(10)).beta, di.sample(fit, 10).beta, rtol=0.02, atol=0.02
     )
 
 

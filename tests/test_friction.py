@@ -530,7 +530,7 @@ ACTIVE = {
     "one direction": ("coulomb-viscous-asymmetric", (0.1, 2.0, -0.5), ()),
     "an excess below zero": ("stribeck", (0.0, 1.0, 0.0, -1.5), (0.2,)),
     "bristles that push": ("dahl", (0.0, -1.0, 0.0), (0.02,)),
-    # known of the model: passive up to db |v| = 4 kb delta g (Barahona and Canudas, 2001)
+    # known of the model: passive up to db |v| = 4 kb delta g (Barabanov and Ortega 2000)
     "bristles too damped": ("lugre", (0.0, 150.0, 40.0, 0.0), (0.02, 0.4, 0.3)),
     "a load that helps": ("load", (0.0, 0.1, 0.0, -0.1), ()),
 }

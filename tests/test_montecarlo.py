@@ -279,7 +279,10 @@ def test_intervals_are_not_too_short_where_all_noise_comes_through_the_loop(arm)
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(reason="Bartlett's kernel leaks: the errors' spectrum grows from zero")
+@pytest.mark.xfail(
+    reason="the errors' spectrum grows from nearly zero, where the autoregressions are too high: "
+    "claimed sigmas are 1.4 times the true ones (docs/figures/montecarlo.md)"
+)
 @pytest.mark.parametrize("arm", ARMS)
 def test_intervals_are_not_too_long_where_all_noise_comes_through_the_loop(arm):
     (iv,) = study(arm, VISCOUS, MANY, *THROUGH_THE_LOOP, IV)

@@ -203,8 +203,11 @@ def test_what_cannot_be_a_load_is_refused():
     for options, words in (
         ({"link": "hand"}, "there is no moving frame 'hand'"),
         ({"frame": "forearm_link"}, "is on forearm_link, and the load on wrist_3_link"),
-        ({"mass": -1.0}, "a load of -1 kg is none"),
+        ({"mass": -1.0}, "mass has to be positive, got -1"),
         ({"gains": "joint"}, "gains are told by a load of known mass"),
+        ({"gains": "jont", "mass": 1.0}, "gains 'jont' is not known; did you mean 'joint'"),
+        ({"seed": -1}, "seed is -1 but should be greater than or equal to 0"),
+        ({"gain": "all"}, "payload has no option 'gain'; did you mean 'gains'"),
     ):
         with pytest.raises(InputError, match=words):
             di.payload(fit, second, **options)
@@ -289,4 +292,4 @@ def test_the_command_prints_and_writes_json(tmp_path, capsys):
     assert '<parent link="tool0"/>' in text
     assert "gains       true torque over that of the log" in text
     assert run([*arguments, "--gains", "some"]) == 2
-    assert "error: --gains 'some' is not known" in capsys.readouterr().err
+    assert "error: gains 'some' is not known; choose from all, joint" in capsys.readouterr().err

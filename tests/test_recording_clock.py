@@ -8,7 +8,6 @@ import pytest
 from dynident.core.errors import InputError
 from dynident.recording import clock as module
 from dynident.recording.clock import Clocking, find_clock, in_order, onto_clock
-from dynident.recording.prepare import BANDWIDTH, POSITION_FACTOR
 
 
 def place(sample: int) -> str:
@@ -225,7 +224,6 @@ def test_short_gaps_are_bridged_and_long_ones_cut():
 
 
 def test_what_is_bridged_is_shorter_than_what_the_filters_keep():
-    assert module.BRIDGE == 0.5 / (POSITION_FACTOR * BANDWIDTH)
     for rate, segments in ((150.0, 2), (300.0, 1)):  # 3 periods are 20 and 10 ms
         time = np.delete(np.arange(2000), [900, 901]) / rate
         assert len(found(time).segments) == segments

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dynident.core.errors import InputError
+from dynident.core.text import UNSHOWN
 from dynident.recording.readers import READERS, Table, read_tables
 
 VALUES = np.random.default_rng(7).normal(size=(60, 3)) * np.array([1.0, 1e-9, 1e12])
@@ -38,11 +39,37 @@ def refusal(path: Path) -> str:
     message = str(caught.value)
     assert str(path) in message
     assert "\n" not in message
+    assert not UNSHOWN.search(message)
     return message
 
 
 def as_text(values: np.ndarray, delimiter: str = ",") -> str:
     return "".join(delimiter.join(repr(float(x)) for x in row) + "\n" for row in values)
+
+
+ESCAPE = "\x1b[31m"
+"""What turns a terminal red."""
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("log.csv", f"time,a\n0,1\n1,{ESCAPE}\n2,3\n".encode(), "row 3, column 2 (a): "),
+        ("log.csv", f"time,a{ESCAPE}\n0,1\n1,x\n2,3\n".encode(), "column 2 (a\\x1b[31m): 'x'"),
+        ("log.csv.gz", ESCAPE.encode(), "is not packed by gzip"),
+        ("log.npz", ESCAPE.encode(), "is no NPZ archive"),
+        ("log.mat", 100 * ESCAPE.encode(), "is not a MAT file"),
+        ("log.raw", ESCAPE.encode(), "cannot be read (it holds \\x1b[31m)"),
+    ],
+)
+def test_no_message_about_a_file_acts_on_a_terminal(tmp_path, monkeypatch, name, content, words):
+    def quoting(path: Path) -> Table:
+        raise OSError(f"it holds {path.read_text()}")
+
+    monkeypatch.setitem(READERS, ".raw", quoting)
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert words in refusal(path)
 
 
 @pytest.mark.parametrize("suffix", [".txt", ".tsv", ".dat", ".CSV"])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import toy
-from scipy import linalg
+from scipy import linalg, stats
 
 from dynident.recording.prepare import prepare
 from dynident.regression.covariance import bartlett_sum, scores_of
@@ -9,10 +9,12 @@ from dynident.regression.problem import Problem
 from dynident.regression.statistics import (
     autocorrelation,
     automatic_lag,
+    chi2_distributed,
     confidence_interval,
     f_test,
     long_run_ratio,
     residuals,
+    wald,
     whiteness,
 )
 
@@ -53,6 +55,32 @@ def test_f_test_is_that_of_statsmodels():
     ours = f_test(small.ssr, full.ssr, 3, 75)
     assert ours.statistic == pytest.approx(stat)
     assert ours.p_value == pytest.approx(p)
+
+
+def test_a_singular_covariance_has_fewer_degrees_of_freedom():
+    rng = np.random.default_rng(3)
+    units = np.array([1e-3, 1.0, 1e4])
+    # five values that are three: the statistic is that of the three, in whatever units they are
+    known = rng.normal(size=3)
+    L = rng.normal(size=(3, 3))
+    copies = np.vstack([np.eye(3), [1.0, 1.0, 0.0], [0.0, 2.0, -1.0]])
+    scale = np.concatenate([units, [7.0, 1e-2]])
+    value, root = scale * (copies @ known), scale[:, None] * (copies @ L)
+    statistic, rank = wald(value, root @ root.T)
+    assert rank == 3
+    assert statistic == pytest.approx(known @ np.linalg.solve(L @ L.T, known), rel=1e-6)
+    full, every = wald(units * known, units[:, None] * (L @ L.T) * units)
+    assert every == 3
+    assert full == pytest.approx(statistic, rel=1e-6)
+    test = chi2_distributed("nothing is there", statistic, rank)
+    assert test.p_value == pytest.approx(stats.chi2.sf(statistic, 3))
+    assert test.distribution == "chi2(3)"
+
+
+def test_of_nothing_that_is_known_nothing_is_rejected():
+    statistic, rank = wald(np.zeros(2), np.zeros((2, 2)))
+    assert (statistic, rank) == (0.0, 0)
+    assert chi2_distributed("nothing is there", statistic, rank).p_value == 1.0
 
 
 def test_hac_score_is_newey_west_of_statsmodels():

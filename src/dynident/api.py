@@ -19,7 +19,7 @@ from dynident.diagnosis.standing import check_bearing
 from dynident.diagnosis.verdict import verdict
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.estimators import OWN_SHAPES, TORQUE_FREE, Estimate
+from dynident.estimators import DEFAULT_METHOD, OWN_SHAPES, TORQUE_FREE, Estimate
 from dynident.estimators.closed_loop import (
     SimulatedFigure,
     Simulation,
@@ -78,7 +78,7 @@ EVERY_METHOD: tuple[type[Options], ...] = (RowKind, Scoring, Doctor)
 @one_thread
 def identify(
     problem: Problem,
-    method: str = "pc-idim-ls",
+    method: str = DEFAULT_METHOD,
     *,
     validation: Sequence[Samples] = (),
     progress: Progress = silent,
@@ -528,6 +528,6 @@ def validate(
     check_lowpass(lowpass_hz, [samples])
     score = "moving" if any(f.rows == MOVING for f in result.identification) else "all"
     figures, _ = model_figures(Problem.of(result.base, samples), result.theta, lowpass_hz, score)
-    if not np.isfinite(figures[1].overall_percent):
+    if not np.isfinite(figures[0].overall_percent):
         raise ComputationError(f"{samples.name}: the torque is zero throughout, so no error is")
     return figures

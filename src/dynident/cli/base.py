@@ -48,7 +48,7 @@ def base(
 ) -> None:
     """Print the identifiable combinations of a robot's parameters and their count."""
     from dynident.dynamics.base import base_parameters
-    from dynident.dynamics.idim import build_idim
+    from dynident.dynamics.idim import FRICTION, build_idim
     from dynident.results.determined import determined, determined_dict, determined_table
     from dynident.results.json import to_json
     from dynident.robot import load_robot
@@ -59,7 +59,7 @@ def base(
     model = with_contacts(model, named_contacts(contact or ()))
     if beyond is not None:
         model = cut(model, beyond)
-    idim = build_idim(model, friction or "coulomb-viscous", rotor)
+    idim = build_idim(model, friction or FRICTION, rotor)
     if rows is not None:
         side_by_side = determined(idim, [kind.strip() for kind in rows.split(",")])
         if json:

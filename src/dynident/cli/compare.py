@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dynident.cli.flags import DEFAULTS
 from dynident.cli.options import JsonFlag, app
 from dynident.core.errors import of_study
 
@@ -25,7 +26,7 @@ def compare(
     study: Annotated[Path, typer.Argument(metavar="STUDY.toml")],
     methods: Annotated[
         str | None,
-        typer.Option("--methods", help="Names with commas: wls,pc-idim-ls if not given."),
+        typer.Option("--methods", help=f"Names with commas: {DEFAULTS['methods']} if not given."),
     ] = None,
     frictions: Annotated[
         str | None,

@@ -16,6 +16,14 @@ class Flag(NamedTuple):
     words: str
 
 
+DEFAULTS = {
+    "friction": "coulomb-viscous",
+    "bandwidth": "10",
+    "method": "pc-idim-ls",
+    "methods": "wls,pc-idim-ls",
+}
+"""What is taken where a flag that is no option is not given, for its help."""
+
 FLAGS = (
     Flag(
         "essential",
@@ -525,5 +533,47 @@ NEAREST_FLAGS = (
         "word",
         "By which links' distances from the centre are measured; pullback unless told "
         "otherwise (pullback, euclidean, weighted, entropic).",
+    ),
+)
+
+PAYLOAD_FLAGS = (
+    Flag(
+        "link",
+        "word",
+        "What carries it: a moving link, or a frame of the URDF that is fixed to one; "
+        "the last moving link unless given.",
+    ),
+    Flag(
+        "frame",
+        "word",
+        "Of the URDF, on the same link, in which the load is told: the flange; link unless given.",
+    ),
+    Flag(
+        "mass",
+        "number",
+        "Of the load, where it is known: then the drives' gains are told [kg].",
+    ),
+    Flag(
+        "gains",
+        "word",
+        "Of a known mass: one gain in all, or one a joint (all, joint); all.",
+    ),
+    Flag(
+        "seed",
+        "whole number",
+        "Of the draws that the intervals are of; 0.",
+    ),
+)
+
+SAMPLE_FLAGS = (
+    Flag(
+        "n",
+        "whole number",
+        "How many draws; 256.",
+    ),
+    Flag(
+        "seed",
+        "whole number",
+        "Of the random numbers; 0.",
     ),
 )

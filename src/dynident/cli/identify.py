@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dynident.cli.flags import FLAGS
+from dynident.cli.flags import DEFAULTS, FLAGS
 from dynident.cli.options import (
     BandwidthOption,
     ColumnsOption,
@@ -54,9 +54,9 @@ def identify(
         str | None,
         typer.Option(
             "--method",
-            help="pc-idim-ls (default), pc-idim-iv, pc-ref-iv, pc-didim, pc-clie, or without "
-            "constraints ols, wls, irls, ml, rls, kf, ekf, idim-iv, 2sls, ref-iv, didim, cloe, "
-            "clie, nls, ga, pf.",
+            help=f"{DEFAULTS['method']} (default), pc-idim-iv, pc-ref-iv, pc-didim, pc-clie, or "
+            "without constraints ols, wls, irls, ml, rls, kf, ekf, idim-iv, 2sls, ref-iv, didim, "
+            "cloe, clie, nls, ga, pf.",
         ),
     ] = None,
     friction: FrictionOption = None,

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from dynident import __version__
-from dynident.cli.flags import Flag
+from dynident.cli.flags import DEFAULTS, Flag
 from dynident.core.errors import InputError
 
 app = typer.Typer(
@@ -45,7 +45,11 @@ LogOption = Annotated[
 ]
 BandwidthOption = Annotated[
     float | None,
-    typer.Option("--bandwidth", callback=positive, help="Joint bandwidth [Hz]; 10 if not given."),
+    typer.Option(
+        "--bandwidth",
+        callback=positive,
+        help=f"Joint bandwidth [Hz]; {DEFAULTS['bandwidth']} if not given.",
+    ),
 ]
 RateOption = Annotated[
     float | None,
@@ -88,8 +92,8 @@ FrictionOption = Annotated[
     str | None,
     typer.Option(
         "--friction",
-        help="coulomb-viscous (default), cube-root, stribeck, load ... (docs/friction.md), or one "
-        "a joint with commas between.",
+        help=f"{DEFAULTS['friction']} (default), cube-root, stribeck, load ... (docs/friction.md), "
+        "or one a joint with commas between.",
     ),
 ]
 
@@ -182,8 +186,10 @@ KINDS: dict[str, type] = {
 """What the parser reads of each kind of flag."""
 LISTS: dict[str, type] = {"numbers": float, "words": str}
 """Kinds of flags that are lists between commas."""
-SPELLED = {"lowpass_hz": "lowpass"}
+SPELLED = {"lowpass_hz": "lowpass", "n": "number"}
 """Options whose flag has another name."""
+SHORT = {"n": "-n"}
+"""Options whose flag has a short name too."""
 
 
 def with_flags(
@@ -203,7 +209,7 @@ def flagged(command: Callable[..., None], known: Sequence[Flag]) -> Callable[...
             inspect.Parameter.KEYWORD_ONLY,
             default=None,
             annotation=Annotated[
-                KINDS[flag.kind] | None, typer.Option(spelled(flag), help=flag.words)
+                KINDS[flag.kind] | None, typer.Option(*declared(flag), help=flag.words)
             ],
         )
         for flag in known
@@ -225,6 +231,11 @@ def spelled(flag: Flag) -> str:
     """How a flag is written."""
     name = "--" + SPELLED.get(flag.name, flag.name).replace("_", "-")
     return f"{name}/--no-{name[2:]}" if flag.kind == "switch" else name
+
+
+def declared(flag: Flag) -> tuple[str, ...]:
+    """All ways in which a flag is written, for the parser."""
+    return (SHORT[flag.name], spelled(flag)) if flag.name in SHORT else (spelled(flag),)
 
 
 def read(flag: Flag, value: Any) -> Any:

@@ -86,11 +86,11 @@ def repaired_table(model: Robot, table: Path, friction: str | None, knowledge: K
     from dynident.consistency.nearest import nearest_to_base
     from dynident.dynamics.base import base_parameters
     from dynident.dynamics.base_table import read_base_table
-    from dynident.dynamics.idim import build_idim
+    from dynident.dynamics.idim import FRICTION, build_idim
     from dynident.results.repair import base_repair_dict, base_repair_table
     from dynident.results.urdf import standard_urdf
 
-    base = base_parameters(build_idim(model, friction or "coulomb-viscous"))
+    base = base_parameters(build_idim(model, friction or FRICTION))
     beta, std = read_base_table(table, base)
     point = nearest_to_base(base, beta, std, knowledge)
     assert point.theta is not None

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from dynident.cli.options import JsonFlag, app
+from dynident.cli.flags import SAMPLE_FLAGS
+from dynident.cli.options import JsonFlag, app, with_flags
 
 
 @app.command(
     short_help="Draw consistent models from what a result leaves open.",
     epilog="Example: dynident sample out/result.json -n 256 -o draws --log run3.csv",
 )
+@with_flags(SAMPLE_FLAGS)
 def sample(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
-    number: Annotated[int, typer.Option("-n", "--number", help="How many draws.")] = 256,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="Write them and draws.yaml, their ranges, there."),
@@ -25,12 +26,13 @@ def sample(
         str | None,
         typer.Option("--format", help="urdf, mjcf, npz or yaml; the robot's own if not given."),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the random numbers.")] = 0,
     logs: Annotated[
         list[str] | None,
         typer.Option("--log", help="Share of this log inside the draws' 95 % band; repeatable."),
     ] = None,
     json: JsonFlag = False,
+    *,
+    options: dict[str, Any],
 ) -> None:
     """Draw physically consistent models from what a stored result leaves open."""
     from dynident.core.errors import InputError
@@ -38,17 +40,18 @@ def sample(
     from dynident.core.text import nearest
     from dynident.results.draws import FORMATS, draws_dict, draws_text
     from dynident.results.json import finite, to_json
-    from dynident.study.sample import calibrated, sample_stored
+    from dynident.study.sample import Drawing, calibrated, sample_stored
     from dynident.study.stored import read_result
 
     if form is not None and form not in FORMATS:
         raise InputError(f"--format {form!r} is not known{nearest(form, FORMATS)}")
     if form is not None and output is None:
         raise InputError("--format is of -o")
+    wanted = Drawing(**options)
     if output is not None:
         refuse_unwritable(output)
     stored = read_result(result)
-    draws = sample_stored(stored, number, seed)
+    draws = sample_stored(stored, wanted)
     found = [calibrated(stored, draws, text) for text in logs or ()]
     notes: tuple[str, ...] = ()
     if output is not None:

@@ -119,7 +119,13 @@ def track(
 def settings_of(
     study: Path | None, start: Path | None, robot: Path | None, own: bool
 ) -> tuple[Study, StoredResult | None, Path | None]:
-    """The study whose settings count, the result to start from, and the study's place."""
+    """The study whose settings count, the result to start from, and the study's place.
+
+    Raises
+    ------
+    InputError
+        For two of them at once that exclude each other, and for none.
+    """
     from dynident.core.schema import validated
     from dynident.study.stored import read_result
     from dynident.study.study import Study, read_study

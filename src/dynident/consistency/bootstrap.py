@@ -61,14 +61,14 @@ def normal_sums(root: Array) -> Redraw:
 
 
 def block_sums(series: tuple[Array, ...], rows: int, length: int) -> Redraw:
-    """Sums of blocks of scores about their mean (moving blocks: Kuensch 1989).
+    """Sums of blocks of scores about their mean (moving blocks: Künsch 1989).
 
     Parameters
     ----------
     series : tuple of ndarray, shapes (instants, base parameters)
         Scores of the rows, one log each.
     rows : int
-        Fitted, of all joints.
+        Fitted, of all groups.
     length : int
         Of a block, in instants.
     """
@@ -114,7 +114,7 @@ def bootstrap_covariance(
         ``||A beta - b||^2``.
     redraw : callable
     rows : int
-        Fitted, of all joints.
+        Fitted, of all groups.
     options : Bootstrap
 
     Returns

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BeforeValidator, TypeAdapter, ValidationErr
 
 from dynident.core.errors import InputError
 from dynident.core.schema import Number, Spec, in_words
+from dynident.core.text import nearest
 
 
 def plain(values: object) -> object:
@@ -150,6 +151,21 @@ def chosen(family: type, given: Mapping[str, Any]) -> Any:
     """A family with what was given of its options."""
     names = [option.name for option in options_of(family)]
     return family(**{name: given[name] for name in names if name in given})
+
+
+def every_chosen(owner: str, families: Sequence[type], given: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Families with what was given of their options.
+
+    Raises
+    ------
+    InputError
+        For what none of them has, too; `owner` is whose options they are.
+    """
+    names = table(families)
+    for name in given:
+        if name not in names:
+            raise InputError(f"{owner} has no option {name!r}{nearest(name, names)}")
+    return tuple(chosen(family, given) for family in families)
 
 
 def table(families: Sequence[type]) -> dict[str, Option]:

@@ -1,7 +1,7 @@
 """Which of a robot's equations of motion a log can state, and what these equations determine.
 
 ``Y x = S^T tau + sum_l J_l^T f_l`` has 6 + n rows on a floating base. Without joint torques its
-first six are left (Ayusawa and Venture 2008), without contact wrenches its projection on the
+first six are left (Ayusawa et al. 2008), without contact wrenches its projection on the
 null space of ``J^T`` (the notes on FloBaRoID, "Missing torque or force sensors").
 """
 

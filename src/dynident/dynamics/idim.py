@@ -39,9 +39,11 @@ from dynident.dynamics.regressor import fill_regressor
 from dynident.dynamics.tree import Tree
 from dynident.friction.kernel import VALUE
 from dynident.friction.model import FrictionModel, Signals
-from dynident.friction.models import FRICTIONS
+from dynident.friction.models import DEFAULT_FRICTION, FRICTIONS
 from dynident.robot.model import WRENCH, Robot
 
+FRICTION = DEFAULT_FRICTION
+"""Of a model of which nothing else is said, for rooms that know no friction models."""
 ROTOR = "Ia"
 STRETCH = 4096
 """Samples whose torque is computed at a time."""
@@ -895,7 +897,7 @@ def pass_on(signal: Array, turns: Array, tau: Array) -> None:
 
 def build_idim(
     robot: Robot,
-    friction: str = "coulomb-viscous",
+    friction: str = FRICTION,
     rotor: bool | None = None,
     shape: Sequence[float] | Array = (),
     elements: Sequence[Attached] = (),

@@ -163,7 +163,13 @@ class Model:
     def stacked(
         self, q: npt.ArrayLike, *others: npt.ArrayLike
     ) -> tuple[tuple[int, ...], tuple[Array, ...]]:
-        """The shape of the answer, and all states one after another; zeros where q is alone."""
+        """The shape of the answer, and all states one after another; zeros where q is alone.
+
+        Raises
+        ------
+        InputError
+            For states of other sizes or of different shapes, and values that are not finite.
+        """
         robot = self.idim.robot
         nq, dof = robot.dof + robot.floating, robot.dof
         configuration = np.asarray(q, dtype=float)

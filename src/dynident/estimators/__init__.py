@@ -41,10 +41,13 @@ ESTIMATORS: dict[str, Callable[..., Estimate]] = {
     "pf": pf,
 }
 
+DEFAULT_METHOD = "pc-idim-ls"
+"""Unless told otherwise."""
+
 OWN_SHAPES = frozenset({"ekf"})
 """Methods that estimate shapes of friction themselves; others have them linearised."""
 
 TORQUE_FREE = ("cloe", "clie")
 """Methods that know the law, and so fit logs without torque: to positions, or the law's torque."""
 
-__all__ = ["ESTIMATORS", "OWN_SHAPES", "TORQUE_FREE", "Estimate"]
+__all__ = ["DEFAULT_METHOD", "ESTIMATORS", "OWN_SHAPES", "TORQUE_FREE", "Estimate"]

@@ -404,7 +404,13 @@ def bootstrapped(given: Setting, point: FeasiblePoint, found: Fitted, scores: Sc
 
 
 def concluded(given: Setting, point: FeasiblePoint, found: Fitted) -> Estimate:
-    """Residuals, covariance, certificate and restriction of a constrained answer."""
+    """Residuals, covariance, certificate and restriction of a constrained answer.
+
+    Raises
+    ------
+    ComputationError
+        Where the search stopped so far from an optimum that its answer is none.
+    """
     problem, admitted, system = given.problem, given.admitted, found.system
     if point.theta is not None:
         require_consistent(problem.base, point.theta, given.knowledge.consistency)

@@ -29,7 +29,15 @@ from dynident.dynamics.base import BaseParameters
 from dynident.estimators.covariance import ErrorBars, Spread, named
 from dynident.estimators.estimate import Estimate, Shape, Track
 from dynident.estimators.recursion import Recursion, follow, friction_columns, natural_size
-from dynident.estimators.recursive import INSTANTS, Forgetting, Weights, correlated, rls, weighed
+from dynident.estimators.recursive import (
+    INSTANTS,
+    Forgetting,
+    Weights,
+    correlated,
+    equation_sigma,
+    rls,
+    weighed,
+)
 from dynident.recording.prepare import Samples
 from dynident.regression.decimate import GroupDecimator
 from dynident.regression.problem import Problem
@@ -91,6 +99,11 @@ def ekf(
                 f"friction {idim.friction!r} depends on more than the motion of an instant, which "
                 "ekf does not follow"
             )
+    if len(problem.groups) > idim.tree.dof:
+        raise InputError(
+            "ekf does not follow rows of the null space of contacts that nothing measures; set "
+            "equations = 'base', or take wls"
+        )
     if bars.covariance is not None:
         raise InputError(f"covariance {bars.covariance!r} is not of ekf, whose own is of its rows")
     sigma = weighed(problem, weights)
@@ -98,7 +111,7 @@ def ekf(
     lower = np.array([each.bounds.lower for each in idim.shape_parameters])
     upper = np.array([each.bounds.upper for each in idim.shape_parameters])
     std = belief.shape_std * np.maximum(np.abs(shape), 1e-3 * (upper - lower))
-    size = np.concatenate([natural_size(problem.base, sigma), std])
+    size = np.concatenate([natural_size(problem.base, equation_sigma(problem, sigma)), std])
     rubs = np.concatenate([friction_columns(problem.base), np.ones(len(std), dtype=bool)])
     ageing = forgetting.rule(size, rubs, 0)
     # a tangent at parameters that mean nothing yet would tell nonsense of the shapes, and for good:

@@ -15,7 +15,7 @@ from dynident.regression.covariance import ScoreRows, prewhitened_sum
 from dynident.regression.factors import InstrumentSystem
 from dynident.regression.problem import Regression
 from dynident.regression.rows import InstrumentedRows
-from dynident.regression.statistics import TestResult, f_distributed
+from dynident.regression.statistics import TestResult, f_distributed, wald
 
 ROUNDING = 1e-10
 IDENTITY = "Pi is the identity: X and Z have one mean"
@@ -150,16 +150,6 @@ def correlated_endogeneity_test(rows: Regression, sigma: Array) -> TestResult:
     statistic, rank = wald(fit[p:], covariance[p:, p:])
     f = hotelling(statistic, rank, instants)
     return f_distributed(EXOGENEITY, f, rank, max(1, instants - rank))
-
-
-def wald(value: Array, covariance: Array) -> tuple[float, int]:
-    """``value^T covariance^-1 value`` in the directions that the covariance knows."""
-    least = ROUNDING * max(float(np.max(np.abs(value))), ROUNDING)
-    std = np.maximum(np.sqrt(np.maximum(np.diag(covariance), 0.0)), least)
-    values, vectors = np.linalg.eigh(covariance / np.outer(std, std))
-    kept = values > ROUNDING * values[-1]
-    turned = vectors[:, kept].T @ (value / std)
-    return float(np.sum(turned**2 / values[kept])), int(np.sum(kept))
 
 
 def hotelling(statistic: float, rank: int, instants: int) -> float:

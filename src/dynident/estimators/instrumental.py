@@ -248,7 +248,7 @@ def fitted(rows: Regression, sigma: Array, inner: Inner, *, alike: bool) -> Step
 
 
 def instrument_sigma(factors: InstrumentFactors, sigma: Array) -> Array:
-    """The joints' sigmas of the unconstrained IV estimate's errors, renewed a few times.
+    """The groups' sigmas of the unconstrained IV estimate's errors, renewed a few times.
 
     They need not agree while the instruments are poor: the simulations go on until they do.
     """

@@ -126,7 +126,13 @@ def fitted(
     bars: ErrorBars,
     solve: Callable[[Factors], Weighted],
 ) -> Estimate:
-    """OLS and WLS, with all base parameters or those that survive elimination."""
+    """OLS and WLS, with all base parameters or those that survive elimination.
+
+    Raises
+    ------
+    InputError
+        For essential parameters of friction that has shapes.
+    """
     factors = problem.factors
     require_excitation(problem, factors.weighted(factors.ones))
     found = solve(factors)
@@ -218,7 +224,7 @@ def irls(
         weigh = LOSSES[name].weight
         for _ in range(MAX_ITERATIONS):
             rounds += 1
-            errors = residuals(problem, beta).error
+            errors = pooled(residuals(problem, beta).error, problem.factors.shared)
             sigma = np.array([scale_of(e, s) for e, s in zip(errors, sigma, strict=True)])
             system = reweighted_factors(problem, beta, sigma, weigh).weighted(sigma)
             new = system.solve()
@@ -235,7 +241,8 @@ def irls(
 
     # the score's mean slope, group by group (Huber 1981, section 7.6)
     slope, size = np.ones(len(sigma)), np.ones(len(sigma))
-    for g, (error, scale) in enumerate(zip(found.error, sigma, strict=True)):
+    errors = pooled(found.error, problem.factors.shared)
+    for g, (error, scale) in enumerate(zip(errors, sigma, strict=True)):
         if len(error):
             slope[g] = np.mean(LOSSES[loss].slope(error / scale))
             size[g] = np.sqrt(np.mean(psi(error / scale) ** 2))
@@ -251,6 +258,15 @@ def irls(
         rounds,
         f"weights settled in {rounds} rounds",
     )
+
+
+def pooled(errors: Sequence[Array], shared: Sequence[str]) -> list[Array]:
+    """Per group the errors of all groups of its noise, which have one sigma."""
+    kinds = {
+        noise: np.concatenate([e for e, own in zip(errors, shared, strict=True) if own == noise])
+        for noise in dict.fromkeys(shared)
+    }
+    return [kinds[noise] for noise in shared]
 
 
 def scale_of(error: Array, fallback: float) -> float:

@@ -139,7 +139,14 @@ def refuse(problem: Problem) -> None:
 
 
 def levels_of(problem: Problem, noise: Noise) -> tuple[Levels, ...]:
-    """Noise of each log's positions and wrenches, as given or as the log shows it."""
+    """Noise of each log's positions and wrenches, as given or as the log shows it.
+
+    Raises
+    ------
+    InputError
+        For noise of wrenches where no log has a measured one, and for positions' of another count
+        than there are joints.
+    """
     wrench = noise.wrench_std
     if wrench is not None and not any(log.wrenches for log in problem.samples):
         raise InputError("wrench_std, but no log has a measured wrench")
@@ -150,7 +157,14 @@ def levels_of(problem: Problem, noise: Noise) -> tuple[Levels, ...]:
 
 
 def fixed_sigma(problem: Problem, noise: Noise) -> Array:
-    """Standard deviation of each group's rows where it is given, not a number elsewhere."""
+    """Standard deviation of each group's rows where it is given, not a number elsewhere.
+
+    Raises
+    ------
+    InputError
+        For logs with different filters, whose rows would have different noise, and for another
+        count than there are joints.
+    """
     fixed = np.full(len(problem.groups), np.nan)
     if noise.torque_std is not None:
         n = problem.robot.n

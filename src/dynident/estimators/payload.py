@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
-from scipy import special
+from pydantic import AfterValidator, Field
 
 from dynident.conic.active_set import Certificate
 from dynident.conic.cones import Definite
 from dynident.conic.solve import solve_cone_problem
+from dynident.consistency.bootstrap import Count
 from dynident.consistency.constraints.consistency import FLOOR, congruence
 from dynident.consistency.draws import Normal, brought_inside, drawn, root_of
 from dynident.consistency.space import LENGTH
@@ -30,6 +32,8 @@ from dynident.core.inertia import (
     inertia_matrix,
     pseudo_inertia,
 )
+from dynident.core.options import Options, positive
+from dynident.core.schema import Name, Number, one_of
 from dynident.core.threads import one_thread
 from dynident.estimators.covariance import ErrorBars, Scores, spread_of
 from dynident.recording.prepare import Samples
@@ -37,8 +41,10 @@ from dynident.regression.factors import triangular
 from dynident.regression.problem import Problem
 from dynident.regression.statistics import (
     TestResult,
+    chi2_distributed,
     long_run_ratio,
     residuals,
+    wald,
     whiteness_rejected,
 )
 from dynident.regression.weighted import weighted_solution
@@ -76,6 +82,30 @@ TOLD = 1e-9
 """Eigenvalue of a correlation of which something is told."""
 GAIN_STD = 0.5
 """Of drive gains about one, before the log tells more."""
+HEAVIEST = 1e6
+"""Of a known load [kg]."""
+IN_ALL, PER_JOINT = "all", "joint"
+"""Which gains a known load tells."""
+
+
+@dataclass(frozen=True)
+class Loading(Options):
+    """What is known of a load, and what is to be told of it."""
+
+    mass: Annotated[
+        Annotated[Number, AfterValidator(positive), Field(lt=HEAVIEST)] | None,
+        "of the load, where it is known: then the drives' gains are told [kg]",
+    ] = None
+    gains: Annotated[
+        Annotated[Name, one_of((IN_ALL, PER_JOINT))],
+        "of a known `mass`: one gain in all, or one a joint",
+    ] = IN_ALL
+    seed: Annotated[Count, "of the draws that the intervals are of"] = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.gains != IN_ALL and self.mass is None:
+            raise InputError("gains are told by a load of known mass; give the mass")
 
 
 @dataclass(frozen=True)
@@ -168,6 +198,22 @@ class Rest:
 def rest_of(problem: Problem, beta: Array, covariance: Array) -> tuple[Rest, Array, float]:
     """What the rows of a loaded log leave; their sigmas, and the square root of kappa.
 
+    Parameters
+    ----------
+    problem : Problem
+        The model on the loaded log.
+    beta : ndarray, shape (base parameters,)
+        Without the load, in SI units.
+    covariance : ndarray, shape (base parameters, base parameters)
+
+    Returns
+    -------
+    rest : Rest
+    sigma : ndarray, shape (groups,)
+        Standard deviation of each group's error [Nm or N].
+    root : float
+        Of kappa, by which correlation inflates the variance of an average: at least 1.
+
     Raises
     ------
     ComputationError
@@ -258,13 +304,11 @@ def fitted(rest: Rest, columns: Array, slight: Array) -> Linear:
     return Linear(gain @ right, spread + rested @ rested.T, every, right)
 
 
-def wald(found: Linear, chosen: Sequence[int], null: str) -> TestResult:
+def zero_test(found: Linear, chosen: Sequence[int], null: str) -> TestResult:
     """Test that some of the unknowns are zero."""
-    x, C = found.x[list(chosen)], found.covariance[np.ix_(chosen, chosen)]
-    std = np.sqrt(np.diag(C))
-    statistic = float(x / std @ np.linalg.pinv(C / np.outer(std, std), rcond=1e-10) @ (x / std))
-    count = len(chosen)
-    return TestResult(null, statistic, float(special.chdtrc(count, statistic)), f"chi2({count})")
+    return chi2_distributed(
+        null, *wald(found.x[list(chosen)], found.covariance[np.ix_(chosen, chosen)])
+    )
 
 
 @one_thread
@@ -273,9 +317,7 @@ def identify_load(
     beta: Array,
     covariance: Array,
     link: str,
-    mass: float | None = None,
-    per_joint: bool = False,
-    seed: int = 0,
+    loading: Loading = Loading(),
 ) -> Load:
     """The load on a link of a known model.
 
@@ -283,16 +325,12 @@ def identify_load(
     ----------
     problem : Problem
         The model on the loaded log.
-    beta, covariance : ndarray
-        Base parameters without the load.
+    beta : ndarray, shape (base parameters,)
+        Base parameters without the load, in SI units.
+    covariance : ndarray, shape (base parameters, base parameters)
     link : str
         The moving link that carries it.
-    mass : float, optional
-        The load's, where it is known [kg]: then the drives' gains are told.
-    per_joint : bool
-        Of each drive, and not of all together.
-    seed : int
-        Of the draws behind the intervals.
+    loading : Loading
 
     Raises
     ------
@@ -301,7 +339,7 @@ def identify_load(
     ComputationError
         When the log tells nothing of a load.
     """
-    base, idim, robot = problem.base, problem.idim, problem.robot
+    base, idim, robot, mass = problem.base, problem.idim, problem.robot, loading.mass
     if robot.floating:
         raise InputError(f"{robot.name}: loads on floating bases cannot be identified yet")
     body = robot.links.index(link)
@@ -326,7 +364,7 @@ def identify_load(
             columns, slight = stacked(base.matrix, own, unit, drives, [*chosen, symbol])
             fit = fitted(rest, columns, slight)
             last = range(len(columns.T) - len(drives[symbol]), len(columns.T))
-            tried[symbol] = wald(fit, last, f"{DRIFTS[symbol]} have not changed")
+            tried[symbol] = zero_test(fit, last, f"{DRIFTS[symbol]} have not changed")
         if not tried:
             break
         worst = min(tried, key=lambda symbol: (tried[symbol].p_value, symbol))
@@ -336,7 +374,7 @@ def identify_load(
         chosen.append(worst)
     columns, slight = stacked(base.matrix, own, unit, drives, chosen)
     fit = fitted(rest, columns, slight)
-    tests.append(wald(fit, range(10), NO_LOAD))
+    tests.append(zero_test(fit, range(10), NO_LOAD))
     warnings = []
     if tests[-1].p_value > UNLOADED:
         warnings.append(f"no load is seen on {link}: the log agrees with the model without one")
@@ -361,7 +399,7 @@ def identify_load(
                 f"{problem.samples[0].name}: no gain makes a load of {mass:g} kg of {told:.3g} kg; "
                 "is it the log with the load, and is it on that link?"
             )
-        if per_joint:
+        if loading.gains == PER_JOINT:
             gains, fit = gains_by_joint(
                 problem, beta, covariance, sigma, kappa, own, mass, fit.x[:10]
             )
@@ -369,7 +407,7 @@ def identify_load(
             scale = mass / told
             std = scale * np.sqrt(fit.covariance[0, 0]) / told
             gains = Gains(("all",), np.array([scale]), np.array([std]))
-    phi, draws, certificate = consistent(fit, unit, seed)
+    phi, draws, certificate = consistent(fit, unit, loading.seed)
     if mass is not None:
         # torques, and with them all of the load, are in one unit that the mass tells
         phi, draws = phi * (mass / phi[0]), draws * (mass / draws[:, :1])
@@ -468,7 +506,7 @@ def moving(
             place = 4 * (k - 1) + np.arange(4)
             T[place, 10 * k + np.arange(4)], T[place, np.arange(4)] = 1.0, -1.0
         change = Linear(T @ fit.x, T @ fit.covariance @ T.T, fit.rows, fit.target)
-        test = wald(change, range(len(T)), f"the load is the same {what}")
+        test = zero_test(change, range(len(T)), f"the load is the same {what}")
         tests.append(test)
         if test.p_value < LOOSE:
             largest = np.abs(change.x.reshape(-1, 4)).max(axis=0)

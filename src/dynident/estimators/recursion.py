@@ -132,11 +132,17 @@ def natural_size(base: BaseParameters, sigma: Array) -> Array:
 
     At random states of about 1 rad/s and 3 rad/s^2, so that it depends on the robot and on what
     its torques are measured with, and on no log.
+
+    Parameters
+    ----------
+    base : BaseParameters
+    sigma : ndarray, shape (dof,)
+        Of each equation of motion; infinite where nothing is measured.
     """
     samples = 200
     states = random_states(base.idim, samples, 0)
     W = base.idim.regressor(*states, random_conditions(base.idim, samples, 0))[:, :, base.kept]
-    weighted = W / np.asarray(sigma)[:, None]
+    weighted = W / sigma[:, None]
     return np.asarray(REACH / np.sqrt(np.mean(np.sum(weighted**2, axis=1), axis=0)))
 
 

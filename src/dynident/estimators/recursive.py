@@ -33,6 +33,7 @@ from dynident.estimators.recursion import (
     rule,
     widest,
 )
+from dynident.regression.generalised import GeneralisedSamples, free_groups
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import Rows
 from dynident.regression.statistics import Residuals, long_run_ratio, residuals, whiteness_rejected
@@ -198,6 +199,27 @@ def weighed(problem: Problem, weights: Weights) -> Array:
     return sigma
 
 
+def equation_sigma(problem: Problem, sigma: Array) -> Array:
+    """Sigma of each equation of motion, from those of the groups of rows.
+
+    Of equations that rows have in combinations alone it is that of the combinations, in units of
+    what the equations were scaled by; it is infinite of those that no row has.
+
+    Returns
+    -------
+    ndarray, shape (dof,)
+    """
+    dof = problem.idim.tree.dof
+    own = np.where(problem.factors.counts[:dof] > 0.0, sigma[:dof], np.inf)
+    scales = [s.scale for s in problem.samples if isinstance(s, GeneralisedSamples)]
+    scale = np.mean([each for each in scales if each is not None] or [np.ones(dof)], axis=0)
+    place = dof
+    for each in free_groups(problem.idim, problem.samples):
+        own[each.acting] = np.minimum(own[each.acting], sigma[place] * scale[each.acting])
+        place += each.count
+    return np.asarray(own)
+
+
 def followed(
     problem: Problem, ageing: Forgetting | Drift, what: str, weights: Weights, bars: ErrorBars
 ) -> Estimate:
@@ -220,7 +242,8 @@ def followed(
         When the log does not excite all base parameters or sigma does not settle.
     """
     sigma = weighed(problem, weights)
-    fading = ageing.rule(natural_size(problem.base, sigma), friction_columns(problem.base), 0)
+    size = natural_size(problem.base, equation_sigma(problem, sigma))
+    fading = ageing.rule(size, friction_columns(problem.base), 0)
     if ageing.ages and bars.covariance is not None:
         raise InputError(
             f"covariance {bars.covariance!r} is of rows that weigh alike, not of {what}; "

@@ -169,8 +169,8 @@ class Walk:
 def mixture(past: Sequence[tuple[Array, Array]], weigh: Array) -> Array:
     """Where whole steps from a mixture of places would end that leaves the least step due.
 
-    Anderson's mixing (1965): Newton's steps stop short, or swing, where residuals are large and
-    loads change their direction; differences of steps tell how.
+    The mixing of Anderson (1965): Newton's steps stop short, or swing, where residuals are large
+    and loads change their direction; differences of steps tell how.
 
     Parameters
     ----------

@@ -152,7 +152,13 @@ class Known:
     covariance: Array
 
     def factor(self, base: BaseParameters) -> Array:
-        """``R`` with ``R^T R = covariance^-1``, upper triangular with a positive diagonal."""
+        """``R`` with ``R^T R = covariance^-1``, upper triangular with a positive diagonal.
+
+        Raises
+        ------
+        InputError
+            For another count of base parameters, and a covariance that is not positive definite.
+        """
         if self.beta.shape != (base.count,) or self.covariance.shape != (base.count,) * 2:
             raise InputError(
                 f"{base.idim.robot.name}: a start needs {base.count} base parameters and their "
@@ -447,6 +453,8 @@ def refuse(base: BaseParameters, sigma: Sequence[float] | Array, rate: float) ->
     idim, n = base.idim, base.idim.robot.n
     if idim.robot.floating:
         raise InputError(f"{idim.robot.name}: a floating base cannot be tracked yet")
+    if idim.robot.contacts:
+        raise InputError(f"{idim.robot.name}: a robot with contacts cannot be tracked yet")
     given = np.asarray(sigma, dtype=float)
     if given.shape != (n,) or not np.all((given > 0.0) & np.isfinite(given)):
         raise InputError(f"{idim.robot.name}: sigma needs a positive number for each of {n} joints")

@@ -120,7 +120,13 @@ def column_condition(M: Array, asked: Asked) -> tuple[float, Array]:
 
 
 def chosen(M: Array, asked: Asked) -> tuple[float, Array]:
-    """``log tr(C M^-1 C')``: of the variances of chosen combinations, or of a task's torques."""
+    """``log tr(C M^-1 C')``: of the variances of chosen combinations, or of a task's torques.
+
+    Raises
+    ------
+    ComputationError
+        Where no combinations and no task were given.
+    """
     if asked.wanted is None:
         raise ComputationError("the criterion needs to know which parameters, or which task")
     P, _ = inverse(scaled(M, asked))
@@ -131,7 +137,13 @@ def chosen(M: Array, asked: Asked) -> tuple[float, Array]:
 
 
 def gained(M: Array, asked: Asked) -> tuple[float, Array]:
-    """``-log det(I + M M_0^-1) / p``: what is learned beyond what the robot file tells."""
+    """``-log det(I + M M_0^-1) / p``: what is learned beyond what the robot file tells.
+
+    Raises
+    ------
+    ComputationError
+        Where nothing was said of what is known beforehand.
+    """
     if asked.known is None:
         raise ComputationError("the criterion needs what is known beforehand")
     P, logdet = inverse(scaled(M, asked))

@@ -13,7 +13,7 @@ from scipy.linalg import block_diag
 from dynident.consistency.prior import Prior, believed
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.options import chosen, per_joint, table
+from dynident.core.options import every_chosen, per_joint
 from dynident.core.progress import Progress, silent
 from dynident.core.text import nearest
 from dynident.core.threads import one_thread
@@ -30,6 +30,7 @@ from dynident.excitation.options import FAMILIES, Aim, Bounds, Shape
 from dynident.excitation.prediction import WEAK, Prediction, predict, with_friction
 from dynident.excitation.sensor import build_sensor
 from dynident.excitation.trajectories import Family, Trajectory
+from dynident.friction.models import DEFAULT_FRICTION
 from dynident.robot.model import Robot
 from dynident.simulation.reference import Reference
 
@@ -82,7 +83,7 @@ class Excitation:
 @one_thread
 def excite(
     robot: Robot,
-    friction: str = "coulomb-viscous",
+    friction: str = DEFAULT_FRICTION,
     *,
     rotor: bool | None = None,
     elements: Sequence[Attached] = (),
@@ -127,11 +128,7 @@ def excite(
     ComputationError
         When no trajectory was found that keeps the limits.
     """
-    names = table(FAMILIES)
-    for name in options:
-        if name not in names:
-            raise InputError(f"excite has no option {name!r}{nearest(name, names)}")
-    shape, bounds, aim, budget = (chosen(family, options) for family in FAMILIES)
+    shape, bounds, aim, budget = every_chosen("excite", FAMILIES, options)
     family = shape.family()
     refuse_contradictions(robot, family, bounds, aim, task)
     bare = robot
@@ -377,7 +374,13 @@ def fine_motion(trajectory: Trajectory) -> Motion:
 def asked_of(
     experiment: Experiment, typical: Array, aim: Aim, task: Reference | None
 ) -> tuple[Asked, Experiment]:
-    """What the criterion sees beside the information, and the experiment with its prior."""
+    """What the criterion sees beside the information, and the experiment with its prior.
+
+    Raises
+    ------
+    InputError
+        For criterion 'std' without wanted parameters, and 'torque' without a task.
+    """
     count, own = experiment.count, experiment.base.count
     bases = [part.base for part in (experiment, experiment.beyond) if part is not None]
     if aim.criterion in ("condition", "column-condition"):

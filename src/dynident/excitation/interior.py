@@ -58,14 +58,11 @@ class Solution:
     ----------
     z : ndarray, shape (N,)
     value : float
-    stationarity : float
-        Largest entry of the Lagrangian's gradient, over that of f.
     iterations : int
     """
 
     z: Array
     value: float
-    stationarity: float
     iterations: int
 
 
@@ -129,7 +126,7 @@ def minimise(
     lam = mu / s
     plain = np.eye(len(z)) * float(np.linalg.norm(gradient))
     H, fresh, calm = plain, True, 0
-    stationarity, done = np.inf, 0
+    done = 0
     for done in range(iterations + 1):
         size = max(1e-3, float(np.abs(gradient).max()))
         free = gradient - J.T @ sides.gathered(sides.scale * lam)
@@ -174,7 +171,7 @@ def minimise(
         still = abs(f_new - f) < 0.1 * tolerance * max(1.0, abs(f)) and gap < 100.0 * tolerance
         calm = calm + 1 if still else 0
         z, f, gradient, J = z + step * dz, f_new, gradient_new, J_new
-    return Solution(z, f, stationarity, done)
+    return Solution(z, f, done)
 
 
 def _solved(K: Array, right: Array) -> Array:

@@ -176,6 +176,11 @@ def loaded(robot: Robot, mass: float, centre: Array, link: str | None = None) ->
     centre : ndarray, shape (3,)
         In the link's joint frame [m].
     link : str, optional
+
+    Raises
+    ------
+    InputError
+        For a link that the robot does not have.
     """
     if link is not None and link not in robot.links:
         raise InputError(f"{robot.name}: there is no link {link!r} that could carry the load")

@@ -32,7 +32,13 @@ def sphere(radius: float, at: Vector) -> list[tuple[Shape, Any]]:
 
 
 def plane(normal: Vector, offset: float = 0.0) -> list[tuple[Shape, Any]]:
-    """All of space where ``normal . x < offset``: a floor, a wall [m]."""
+    """All of space where ``normal . x < offset``: a floor, a wall [m].
+
+    Raises
+    ------
+    InputError
+        For a normal of length zero, or one that is not three finite numbers.
+    """
     import coal
 
     up = three("normal", normal)
@@ -43,7 +49,13 @@ def plane(normal: Vector, offset: float = 0.0) -> list[tuple[Shape, Any]]:
 
 
 def room(lower: Vector, upper: Vector) -> list[tuple[Shape, Any]]:
-    """All of space but a box between two corners [m]: what is in it stays in it."""
+    """All of space but a box between two corners [m]: what is in it stays in it.
+
+    Raises
+    ------
+    InputError
+        For corners that are not three finite numbers, or the lower not below the upper in each.
+    """
     low, high = three("lower", lower), three("upper", upper)
     if not np.all(low < high):
         raise InputError("obstacle: a room needs lower below upper")
@@ -55,7 +67,13 @@ def room(lower: Vector, upper: Vector) -> list[tuple[Shape, Any]]:
 
 
 def mesh(file: str, at: Vector = (0.0, 0.0, 0.0), rpy: Vector = (0.0, 0.0, 0.0)) -> list[Any]:
-    """The convex hull of a mesh file."""
+    """The convex hull of a mesh file.
+
+    Raises
+    ------
+    InputError
+        When the file is missing, or is no mesh that can be read.
+    """
     import coal
 
     if not Path(file).is_file():
@@ -96,7 +114,13 @@ class Obstacle:
 
 
 def three(label: str, values: Any) -> Array:
-    """Three finite numbers."""
+    """Three finite numbers.
+
+    Raises
+    ------
+    InputError
+        For another count, and values that are not finite.
+    """
     found = np.asarray(values, dtype=float)
     if found.shape != (3,) or not np.all(np.isfinite(found)):
         raise InputError(f"obstacle: {label} takes three numbers")

@@ -19,6 +19,7 @@ from dynident.core.inertia import from_com, transform
 from dynident.dynamics.base import BaseParameters, base_of_rows, random_states
 from dynident.dynamics.idim import build_idim, names_of
 from dynident.dynamics.parameters import Attached
+from dynident.friction.models import DEFAULT_FRICTION
 from dynident.robot.cut import Cut, cut
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
@@ -63,7 +64,7 @@ def build_sensor(
     link: str,
     noise: tuple[float, float],
     sigma: Array,
-    friction: str = "coulomb-viscous",
+    friction: str = DEFAULT_FRICTION,
     rotor: bool | None = None,
     elements: Sequence[Attached] = (),
     load: tuple[float, Array] = (0.0, np.zeros(3)),

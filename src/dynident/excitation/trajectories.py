@@ -452,6 +452,11 @@ def quintic(duration: Positive = 10.0, points: Count = 8) -> Family:
         [s]
     points : int
         Equidistant in time, the first and the last among them, which are at rest.
+
+    Raises
+    ------
+    InputError
+        For fewer than two points.
     """
     if points < 2:
         raise InputError("excitation: quintic needs two or more points")

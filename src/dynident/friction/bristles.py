@@ -1,7 +1,8 @@
-"""Friction that remembers: bristles that bend before they slip (Dahl 1968; LuGre 1995).
+"""Friction that remembers: bristles that bend before they slip.
 
-The step of a state is exact while the speed is constant, so that a rollout is of second
-order; what the bristles store is their energy.
+The models are those of Dahl 1968 and, LuGre, of Canudas de Wit et al. 1995. The step of a state
+is exact while the speed is constant, so that a rollout is of second order; what the bristles
+store is their energy.
 """
 
 from __future__ import annotations

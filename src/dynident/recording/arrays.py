@@ -15,11 +15,11 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.text import nearest
+from dynident.core.text import nearest, one_line
 from dynident.recording import checks
 from dynident.recording.clock import Clocking
 from dynident.recording.floating import Floating, floating_columns, logged_robot
-from dynident.recording.readers.table import TIME, Table, one_line
+from dynident.recording.readers.table import TIME, Table
 from dynident.recording.recording import SIGNALS, Recording
 from dynident.recording.signals import (
     Places,

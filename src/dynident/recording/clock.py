@@ -24,11 +24,12 @@ GAP = 2.5
 LATE = 1.5
 """After a pause of more than so many periods a sample may have been lost, or be late."""
 
-BRIDGE = 0.01
+BRIDGE = 0.5 / 50.0
 """Gaps of up to this are bridged: half a period of the 50 Hz that are left of positions [s].
 
-At the usual bandwidth of 10 Hz the positions are low-passed at 5 times that. What has no higher
-frequency is told by samples half a period apart, so the gap hides nothing that the filters keep.
+They are `BANDWIDTH` times `POSITION_FACTOR` of the preparation, which builds on this module: at the
+usual bandwidth of 10 Hz the positions are low-passed at 5 times that. What has no higher frequency
+is told by samples half a period apart, so the gap hides nothing that the filters keep.
 """
 
 BRIDGED_PERIODS = 2.0
@@ -80,8 +81,8 @@ class Clocking(Options):
     ] = "auto"
     bridge: Annotated[
         Annotated[Number, Field(ge=0.0, le=LONGEST_BRIDGE)] | None,
-        "gaps of up to this are bridged by a cubic spline, longer ones cut the log; 0.01 or 2 "
-        "periods, whichever is longer, unless told otherwise, 0 for never [s]",
+        f"gaps of up to this are bridged by a cubic spline, longer ones cut the log; {BRIDGE:g} or "
+        f"{BRIDGED_PERIODS:g} periods, whichever is longer, unless told otherwise, 0 for never [s]",
     ] = None
     bad_rows: Annotated[
         Literal["refuse", "cut"],

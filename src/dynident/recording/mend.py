@@ -117,7 +117,13 @@ class Mending(Options):
         )
 
     def places(self, signal: Signal, n: int) -> Integers:
-        """Columns of a signal in their order, from 0."""
+        """Columns of a signal in their order, from 0.
+
+        Raises
+        ------
+        InputError
+            For an order of another count than there are joints.
+        """
         order = None if self.order is None else self.order.get(signal)
         if order is None:
             return np.arange(n)

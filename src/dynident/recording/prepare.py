@@ -237,6 +237,10 @@ class Samples:
         kept = inside if self.kept is None else self.kept & inside
         return replace(self, moving=self.moving & inside[:, None], kept=kept)
 
+    def filter_of(self, group: int) -> DecimationFilter:
+        """The torque filter of a group of rows; combinations of equations have the first one."""
+        return self.filters[group if group < len(self.filters) else 0]
+
     def of_joints(self, names: Sequence[str]) -> Samples:
         """The columns of these joints, in this order; as they are where no names are known.
 

@@ -210,8 +210,7 @@ def filtered_correlation(rows: Regression) -> Array:
     for log, weight in zip(rows.samples, share, strict=True):
         known: list[tuple[DecimationFilter, Array]] = []
         for g, row in enumerate(found):
-            # combinations of equations have the base's
-            own = log.filters[g if g < len(log.filters) else 0]
+            own = log.filter_of(g)
             rho = next((rho for f, rho in known if f is own), None)
             if rho is None:
                 past = np.correlate(own.taps, own.taps, "full")[len(own.taps) - 1 :: own.step]

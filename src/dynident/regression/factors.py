@@ -245,12 +245,6 @@ class InstrumentSystem:
         excited = u[: self.instruments, s > s[0] / UNEXCITED]
         return float(np.linalg.svd(excited, compute_uv=False)[-1])
 
-    @property
-    def unexplained(self) -> Array:
-        """``R`` of the first stage's residuals ``V = X - Z Pi``, shape (p + 1, p)."""
-        z = self.instruments
-        return self.R[z:, z:-1]
-
 
 @dataclass(frozen=True)
 class System:

@@ -96,7 +96,7 @@ class GeneralisedSamples(Samples):
 
 def plain(robot: Robot, log: Samples) -> bool:
     """Whether the log's rows are the torques of a fixed robot's joints."""
-    return not robot.floating and not log.wrenches and not log.locked
+    return not robot.floating and not robot.contacts and not log.locked
 
 
 def generalised(idim: Idim, log: Samples) -> Samples:

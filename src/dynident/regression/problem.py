@@ -12,7 +12,7 @@ from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError, expect
 from dynident.dynamics.base import BaseParameters, observed_base
 from dynident.dynamics.equations import PLAIN, Observed
-from dynident.dynamics.idim import Idim, build_idim
+from dynident.dynamics.idim import FRICTION, Idim, build_idim
 from dynident.dynamics.parameters import Attached
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
@@ -131,7 +131,7 @@ class Regression:
 
     @cached_property
     def instrument_factors(self) -> InstrumentFactors:
-        """Streaming factors of ``[Z X y]``, group by group (DESIGN, section 1)."""
+        """Streaming factors of ``[Z X y]``, group by group (docs/theory/closed-loop.md)."""
         p, z = self.base.count, self.scores
         places = [
             [*i, *(c + z), p + z] for i, c in zip(self.instruments, self.columns, strict=True)
@@ -180,7 +180,7 @@ class Problem(Regression):
         self,
         robot: Robot,
         samples: Samples | Sequence[Samples],
-        friction: str = "coulomb-viscous",
+        friction: str = FRICTION,
         rotor: bool | None = None,
         *,
         elements: Sequence[Attached] = (),
@@ -277,7 +277,14 @@ def selected(base: BaseParameters, columns: Sequence[int] | Integers) -> BasePar
 
 
 def checked_logs(idim: Idim, samples: Samples | Sequence[Samples]) -> tuple[Samples, ...]:
-    """Logs as a tuple, refused where they do not fit the robot or lack what its friction needs."""
+    """Logs as a tuple, refused where they do not fit the robot or lack what its friction needs.
+
+    Raises
+    ------
+    InputError
+        For no log, what is not prepared, logs of another count of joints, and logs without the
+        temperatures or known torques that friction and elements need.
+    """
     robot = idim.robot
     logs = (samples,) if isinstance(samples, Samples | Recording) else tuple(samples)
     if not logs:

@@ -2,7 +2,7 @@
 
 Decimation is the literature's choice (brunot2019, eq. 6). Every sample is the strict framework of
 output error, whose covariance holds for white errors only. The noise model of ardiani2024,
-appendix VI-A, filters X, Z and y of each joint by ``H_j^-1(z^-1)`` instead.
+appendix VI-A, filters X, Z and y of each group by ``H_j^-1(z^-1)`` instead.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def apart(log: Samples) -> int:
 def whitened(problem: Problem) -> Problem:
     """Every sample, filtered so that least-squares errors are white (appendix VI-A).
 
-    An autoregressive model of each joint's error, its order by Schwarz' criterion; the
+    An autoregressive model of each group's error, its order by Schwarz' criterion; the
     inverse of H_j is then a filter of finite length.
     """
     full = every_sample(problem)

@@ -21,7 +21,6 @@ from dynident.dynamics.conditions import FREE, Conditions
 from dynident.dynamics.equations import NullSpace, contact_jacobian
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.parameters import Packing
-from dynident.recording.filters import DecimationFilter
 from dynident.recording.prepare import Samples
 from dynident.regression.decimate import GroupDecimator
 from dynident.regression.generalised import (
@@ -232,7 +231,7 @@ class MotionRows:
             names = log.sets[segment] if isinstance(log, GeneralisedSamples) else ()
             chosen, moving = self._shown(log, names if combined else (), start, stop)
             decimator = GroupDecimator(
-                [self._filter(log, g) for g in chosen],
+                [log.filter_of(g) for g in chosen],
                 moving,
                 start,
                 stop,
@@ -288,10 +287,6 @@ class MotionRows:
                 gates = np.zeros((len(log.q), each.count), dtype=bool)
                 return [*chosen, *own], np.hstack([log.moving[:, chosen], gates])
         raise AssertionError("a set of contacts without groups")
-
-    def _filter(self, log: Samples, group: int) -> DecimationFilter:
-        """That of a group; combinations have the base's."""
-        return log.filters[group if group < len(log.filters) else 0]
 
     def _free_rows(
         self,
@@ -383,7 +378,7 @@ class JoinedRows:
 
     @property
     def groups(self) -> tuple[RowGroup, ...]:
-        """The joints."""
+        """Those of both sources."""
         return self.steady.groups
 
     @cached_property
@@ -401,7 +396,7 @@ class JoinedRows:
 
     @property
     def columns(self) -> tuple[Integers, ...]:
-        """Per joint, the base parameters that act on its torque."""
+        """Per group, the base parameters that act in it."""
         return tuple(columns for _, columns in self.places)
 
     @property

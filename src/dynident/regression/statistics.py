@@ -20,6 +20,8 @@ SIGNIFICANCE = 0.01
 LAGS = 10
 LARGEST_ORDER = 60
 """Of an autoregression."""
+ROUNDING = 1e-10
+"""Share of the largest variance below which a direction of a covariance is not known."""
 
 
 @dataclass(frozen=True)
@@ -123,16 +125,16 @@ def whiteness(error: Array, lags: int = LAGS, expected: Array | None = None) -> 
     if expected is not None:
         rho = rho - expected
     q = float(r * (r + 2) * np.sum(rho**2 / (r - np.arange(1, lags + 1)))) if r > lags else 0.0
-    return TestResult("the residual is white", q, float(special.chdtrc(lags, q)), f"chi2({lags})")
+    return chi2_distributed("the residual is white", q, lags)
 
 
 def whiteness_rejected(errors: tuple[Array, ...], expected: Array | None = None) -> bool:
-    """Whether any joint's residual is not white, at 1 % over all joints (Bonferroni).
+    """Whether any group's residual is not white, at 1 % over all groups (Bonferroni).
 
     Parameters
     ----------
     errors : tuple of ndarray
-    expected : ndarray, shape (joints, LAGS), optional
+    expected : ndarray, shape (groups, LAGS), optional
         Autocorrelation that each has where its noise was white before the filter.
     """
     known = [None] * len(errors) if expected is None else expected
@@ -144,7 +146,7 @@ def automatic_lag(errors: tuple[Array, ...]) -> int:
     """Bartlett bandwidth by Andrews' (1991) rule with an AR(1) plug-in.
 
     ``1.1447 (alpha r)^(1/3)`` with ``alpha = 4 rho^2 / (1 - rho^2)^2``, rho the median
-    lag-1 autocorrelation of the joints.
+    lag-1 autocorrelation of the groups.
     """
     present = [e for e in errors if len(e) > LAGS]
     if not present:
@@ -158,7 +160,7 @@ def automatic_lag(errors: tuple[Array, ...]) -> int:
 def long_run_ratio(errors: tuple[Array, ...]) -> float:
     """By how much autocorrelation inflates the variance of an average, at least 1.
 
-    The mean over the joints of ``1 + 2 sum_k w_k rho_k`` with Bartlett weights: the rows
+    The mean over the groups of ``1 + 2 sum_k w_k rho_k`` with Bartlett weights: the rows
     carry as much information as that many times fewer independent ones.
     """
     lag = automatic_lag(errors)
@@ -205,6 +207,36 @@ def confidence_interval(value: Array, std: Array) -> tuple[Array, Array]:
     """Symmetric normal interval of 95 %."""
     half = float(special.ndtri(0.975)) * std
     return value - half, value + half
+
+
+def wald(value: Array, covariance: Array) -> tuple[float, int]:
+    """``value^T covariance^-1 value`` in the directions that the covariance knows.
+
+    Parameters
+    ----------
+    value : ndarray, shape (k,)
+        In any units.
+    covariance : ndarray, shape (k, k)
+        Its covariance, which may be singular.
+
+    Returns
+    -------
+    statistic : float
+    rank : int
+        How many directions count: the degrees of freedom of the statistic.
+    """
+    least = ROUNDING * max(float(np.max(np.abs(value))), ROUNDING)
+    std = np.maximum(np.sqrt(np.maximum(np.diag(covariance), 0.0)), least)
+    values, vectors = np.linalg.eigh(covariance / np.outer(std, std))
+    kept = values > ROUNDING * values[-1]
+    turned = vectors[:, kept].T @ (value / std)
+    return float(np.sum(turned**2 / values[kept])), int(np.sum(kept))
+
+
+def chi2_distributed(null: str, statistic: float, freedom: int) -> TestResult:
+    """A chi-squared statistic as a result; of no degrees of freedom nothing is rejected."""
+    p = float(special.chdtrc(freedom, statistic)) if freedom else 1.0
+    return TestResult(null, statistic, p, f"chi2({freedom})")
 
 
 def f_distributed(

@@ -10,7 +10,7 @@ from dynident.regression.factors import UNEXCITED, Factors, System
 from dynident.regression.problem import Regression
 
 RESOLUTION = 1e-5
-"""Smallest sigma that is believed, relative to the largest rms torque of a joint."""
+"""Smallest sigma that is believed, relative to the largest rms torque of a group."""
 SHARE = 0.2
 """Share in the weakest directions, relative to the largest, above which it is named."""
 MAX_ITERATIONS = 100
@@ -34,7 +34,7 @@ def weighted_solution(factors: Factors) -> tuple[Array, Array, int]:
         sigma = new
         if settled:
             return beta, sigma, iteration
-    raise ComputationError(f"the joints' sigmas did not settle in {MAX_ITERATIONS} rounds; try ols")
+    raise ComputationError(f"the groups' sigmas did not settle in {MAX_ITERATIONS} rounds; try ols")
 
 
 def group_sigma(factors: Factors, beta: Array, weights: Array) -> Array:

@@ -438,7 +438,13 @@ def body_wrench(
 def drives(
     code: Arithmetic, model: Model, widths: Array | None, tau: list[Value]
 ) -> tuple[list[str], list[str]]:
-    """Adds friction of constants to the torques; helpers and lines for the laws of all other."""
+    """Adds friction of constants to the torques; helpers and lines for the laws of all other.
+
+    Raises
+    ------
+    InputError
+        For a friction law that acts and has no C code.
+    """
     idim = model.idim
     first, nq = idim.tree.dof - idim.robot.n, idim.robot.dof + idim.robot.floating - idim.robot.n
     helpers: dict[str, str] = {}

@@ -155,30 +155,24 @@ def percents(*figures: FitFigure) -> list[float]:
 
 
 def left_over(robot: Robot, figure: FitFigure) -> Array:
-    """What is left of the joints' torques, as shares of their drives' effort limits."""
+    """What is left of each group's torques, as shares of what it can be.
+
+    Of joints that is their drives' effort limit; of a base's wrench the robot's weight, on a
+    limb's lever. Of combinations that are free of contacts, the last, nobody knows a limit.
+    """
     rest = np.nan_to_num(np.array([joint.rmse for joint in figure.joints]))
     errors = np.nan_to_num(np.array(percents(figure))) / 100.0
+    size = np.divide(rest, errors, out=np.zeros_like(rest), where=errors > 0.0)
+    shares = np.full(len(rest), np.inf)
     if robot.floating:
-        return left_of_wrench(robot, rest, errors)
-    torque = np.divide(rest, errors, out=np.zeros_like(rest), where=errors > 0.0)
-    return unexplained(robot, torque, errors)
+        weight = max(float(np.max(size[:3])), NO_TORQUE)
+        shares[:3] = rest[:3] / weight
+        shares[3:6] = rest[3:6] / max(float(np.max(size[3:6])), weight * robot.reach)
+    joints = slice(robot.dof - robot.n, robot.dof)
+    shares[joints] = unexplained(robot, size[joints], errors[joints])
+    return shares
 
 
 def spared(robot: Robot) -> int:
     """First entries of a figure of which a small rest is the noise of force sensors."""
     return 6 * robot.floating
-
-
-def left_of_wrench(robot: Robot, rest: Array, errors: Array) -> Array:
-    """The same of a floating robot: of its base's wrench, shares of its weight, on a limb's lever.
-
-    Of combinations that are free of contacts, the last, nobody knows a limit.
-    """
-    size = np.divide(rest, errors, out=np.zeros_like(rest), where=errors > 0.0)
-    shares = np.full(len(rest), np.inf)
-    weight = max(float(np.max(size[:3])), NO_TORQUE)
-    shares[:3] = rest[:3] / weight
-    shares[3:6] = rest[3:6] / max(float(np.max(size[3:6])), weight * robot.reach)
-    joints = slice(6, 6 + robot.n)
-    shares[joints] = unexplained(robot, size[joints], errors[joints])
-    return shares

@@ -181,7 +181,20 @@ class Result:
         ddq: npt.ArrayLike,
         width: npt.ArrayLike | None = None,
     ) -> Array:
-        """Torque for a motion, rotors and friction included; see `Model.inverse_dynamics`."""
+        """Torque for a motion, rotors and friction included; see `Model.inverse_dynamics`.
+
+        Parameters
+        ----------
+        q, dq, ddq : array_like, shapes (..., nq), (..., dof) and (..., dof)
+            [rad or m], [rad/s or m/s], [rad/s^2 or m/s^2]
+        width : array_like, shape () or (n,), optional
+            Speed over which Coulomb friction changes its sign [rad/s or m/s].
+
+        Returns
+        -------
+        ndarray, shape (..., dof)
+            [Nm or N]
+        """
         return self.model.inverse_dynamics(q, dq, ddq, width)
 
     def forward_dynamics(
@@ -191,7 +204,20 @@ class Result:
         tau: npt.ArrayLike,
         width: npt.ArrayLike | None = None,
     ) -> Array:
-        """Acceleration under torques of the drives; see `Model.forward_dynamics`."""
+        """Acceleration under torques of the drives; see `Model.forward_dynamics`.
+
+        Parameters
+        ----------
+        q, dq, tau : array_like, shapes (..., nq), (..., dof) and (..., dof)
+            [rad or m], [rad/s or m/s], [Nm or N]
+        width : array_like, shape () or (n,), optional
+            Speed over which Coulomb friction changes its sign [rad/s or m/s].
+
+        Returns
+        -------
+        ndarray, shape (..., dof)
+            [rad/s^2 or m/s^2]
+        """
         return self.model.forward_dynamics(q, dq, tau, width)
 
     def gravity(self, q: npt.ArrayLike) -> Array:

@@ -327,7 +327,7 @@ def corner_normals(points: Array, faces: Integers) -> Array:
     Returns
     -------
     ndarray, shape (faces, 3, 3)
-        Unit vectors; their mean is weighted by the faces' areas (Gouraud 1971).
+        Unit vectors: means over faces (Gouraud 1971), here weighted by the faces' areas.
     """
     a, b, c = (points[faces[:, k]] for k in range(3))
     area = np.cross(b - a, c - a)
@@ -419,7 +419,7 @@ def wall(
 
 
 def clipped(polygon: Sequence[Array], normal: Array, least: float) -> list[Array]:
-    """What is left of a convex polygon where ``normal . x >= least`` (Sutherland, Hodgman 1974).
+    """What is left of a convex polygon where ``normal . x >= least`` (Sutherland and Hodgman 1974).
 
     Two points are a segment.
     """

@@ -95,6 +95,11 @@ def patched_urdf(
     massless. The base link of a fixed base is left alone.
 
     Parameters, returns and raises are those of `model_urdf`.
+
+    Raises
+    ------
+    InputError
+        Also for a robot without a URDF, and one whose links or joints are gone from the file.
     """
     values = checked_bodies(robot, phi, "URDF")
     if robot.source is None:
@@ -132,13 +137,25 @@ class Document:
         self._joints = {e.get("name"): e for e in root.iterchildren("joint")}
 
     def link(self, name: str | None) -> etree._Element:
-        """The <link> of that name."""
+        """The <link> of that name.
+
+        Raises
+        ------
+        InputError
+            When it is gone from the file.
+        """
         if name not in self._links:
             raise InputError(f"{self.path}: link {name!r} is gone; was the file changed since?")
         return self._links[name]
 
     def joint(self, name: str) -> etree._Element:
-        """The <joint> of that name."""
+        """The <joint> of that name.
+
+        Raises
+        ------
+        InputError
+            When it is gone from the file.
+        """
         if name not in self._joints:
             raise InputError(f"{self.path}: joint {name!r} is gone; was the file changed since?")
         return self._joints[name]
@@ -194,6 +211,11 @@ def urdf_from_robot(
     """A fresh minimal URDF of a robot that has none: links, joints, limits, inertials.
 
     Parameters, returns and raises are those of `model_urdf`.
+
+    Raises
+    ------
+    InputError
+        Also for a robot that has a URDF, which is to be patched.
     """
     values = checked_bodies(robot, phi, "URDF")
     if robot.source is not None and robot.source.suffix.lower() == ".urdf":

@@ -1,4 +1,4 @@
-"""Robots: their trees, drives and friction models, and the files that describe them."""
+"""Robots: their trees and drives, and the files that describe them."""
 
 from dynident.robot.load import load_robot
 from dynident.robot.model import Joint, Robot

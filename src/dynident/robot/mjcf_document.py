@@ -139,7 +139,13 @@ class Attributes:
         return FLAGS[self.values[key]]
 
     def limited(self, key: str, limited: str, automatic: bool) -> tuple[float, float]:
-        """A range that counts, or minus and plus infinity."""
+        """A range that counts, or minus and plus infinity.
+
+        Raises
+        ------
+        InputError
+            For a range that counts and whose ends are equal or in the wrong order.
+        """
         word = self.text(limited, "auto")
         lower, upper = self.numbers(key, 2) if key in self.values else (0.0, 0.0)
         given = automatic and (lower, upper) != (0.0, 0.0)

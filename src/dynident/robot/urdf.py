@@ -302,6 +302,11 @@ def from_pinocchio(model: pin.Model, path: Path, floating: bool) -> Robot:
     Returns
     -------
     Robot
+
+    Raises
+    ------
+    InputError
+        For a fixed base without a moving joint.
     """
     first = 2 if floating else 1
     data = model.createData()

@@ -205,6 +205,12 @@ def transfer_function(num: Polynomials, den: Polynomials, **common: Unpack[Commo
     list a joint. With a rate C is sampled by Tustin's rule, which keeps the frequency
     response well below the Nyquist frequency without a zero-order hold's half sample of lag.
     There is no anti-windup.
+
+    Raises
+    ------
+    InputError
+        For a numerator of higher degree than its denominator, a denominator of zero, coefficients
+        that are not finite, lists of different lengths, and a rate that is not positive.
     """
     tops, bottoms = _polynomials("num", num), _polynomials("den", den)
     n = _count(common, {k: len(v) for k, v in (("num", tops), ("den", bottoms)) if len(v) > 1})

@@ -63,7 +63,13 @@ class Reference:
         return len(self.q) / self.rate
 
     def rows(self, start: int, stop: int) -> Reference:
-        """The same reference cut to samples ``start:stop``, two or more."""
+        """The same reference cut to samples ``start:stop``, two or more.
+
+        Raises
+        ------
+        InputError
+            For fewer than two samples, and samples outside of the reference.
+        """
         if not 0 <= start <= stop - 2 <= len(self.q) - 2:
             raise InputError(
                 f"reference: rows {start}-{stop} are not two or more of its {len(self.q)} samples"
@@ -246,6 +252,12 @@ def fourier(
         [rad or m]
     sine, cosine : array_like, shape (n, harmonics)
         a and b, which are amplitudes of velocity [rad/s or m/s].
+
+    Raises
+    ------
+    InputError
+        For coefficients of other shapes, harmonics at half the rate or above, values that are not
+        positive, and too few or too many samples.
     """
     _positive(rate=rate, duration=duration, frequency=frequency)
     centre = _numbers("offset", offset, 1)
@@ -300,6 +312,12 @@ def bang_bang(
         (the smoothed bang-bang of Khalil and Dombre); 0 leaves steps of acceleration.
     pause : float
         Rest at each point, the first and the last included [s].
+
+    Raises
+    ------
+    InputError
+        For fewer than two points, limits of another count or not positive, a smoothing outside of
+        [0, 1), a negative pause, and too few or too many samples.
     """
     _positive(rate=rate)
     way = _numbers("points", points, 2, least=2)
@@ -344,6 +362,12 @@ def quintic(
         Increasing [s]; the first sample is at the first of them.
     velocities : array_like, shape (m, n), optional
         At the points; zero by default [rad/s or m/s].
+
+    Raises
+    ------
+    InputError
+        For another count of times than of points, times that do not increase, velocities of
+        another shape, and too few or too many samples.
     """
     _positive(rate=rate)
     way = _numbers("points", points, 2, least=2)

@@ -363,7 +363,13 @@ def clocked(loop: Loop, own: Sequence[LoopColumn] = (), first: int = 0) -> Law:
 
 
 def initial_state(loop: Loop, law: Law, plant: Plant, columns: int) -> State:
-    """The robot on its reference, controllers at rest there, and friction in its first state."""
+    """The robot on its reference, controllers at rest there, and friction in its first state.
+
+    Raises
+    ------
+    InputError
+        For a start of other sizes, with values that are not finite, or with a quaternion of zero.
+    """
     robot = loop.idim.robot
     n, dof, m = robot.n, robot.dof, law.C.shape[1]
     base = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]) if robot.floating else np.zeros(0)

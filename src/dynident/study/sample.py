@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from dynident.conic.cones import Cone
+from dynident.consistency.bootstrap import Count
 from dynident.consistency.constraints import ON_BASE, Constraint
 from dynident.consistency.draws import Normal, brought_inside, drawn, posterior, root_of
 from dynident.consistency.feasible_set import build_feasible_set
@@ -15,7 +17,7 @@ from dynident.consistency.knowledge import HELD_OUT, Knowledge
 from dynident.consistency.nearest import measured, nearest_to_base
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.options import chosen
+from dynident.core.options import Options, chosen
 from dynident.dynamics.base import BaseParameters
 from dynident.estimators.closed_loop import with_law
 from dynident.estimators.encoder_unknowns import Unknowns, admitted
@@ -29,9 +31,19 @@ from dynident.study.loop import build_simulation
 from dynident.study.stored import StoredResult, relocated
 from dynident.study.study import study_samples
 
-COUNT = 256
-MOST = 100_000
 NO_PRIOR = Knowledge(prior="none")
+
+
+@dataclass(frozen=True)
+class Drawing(Options):
+    """How many draws there are, and which."""
+
+    n: Annotated[Annotated[int, Field(strict=True, ge=1, le=100_000)], "how many draws"] = 256
+    seed: Annotated[Count, "of the random numbers"] = 0
+
+    def generator(self) -> np.random.Generator:
+        """The random numbers, from their beginning."""
+        return np.random.default_rng(self.seed)
 
 
 @dataclass(frozen=True)
@@ -78,7 +90,7 @@ class Positions:
     cones: tuple[Cone, ...]
 
 
-def sample(fit: Identification, n: int = COUNT, seed: int = 0) -> Draws:
+def sample(fit: Identification, n: int = Drawing.n, seed: int = Drawing.seed) -> Draws:
     """Correlated draws from the covariance of a result, all of them physically consistent.
 
     Parameters
@@ -92,24 +104,24 @@ def sample(fit: Identification, n: int = COUNT, seed: int = 0) -> Draws:
     Raises
     ------
     InputError
-        For counts that are none.
+        For counts and seeds that are none.
     ComputationError
         When no consistent set is near the result, or a draw is not certified.
     """
-    found, base = fit.estimate, fit.base
+    wanted, found, base = Drawing(n, seed), fit.estimate, fit.base
     if found.fitted is not None:
         own = found.fitted
         draws = of_positions(
-            Positions(base, fit.theta, own.names, own.values, own.matrix, own.cones), n, seed
+            Positions(base, fit.theta, own.names, own.values, own.matrix, own.cones), wanted
         )
         return replace(draws, width=fit.width)
     knowledge = NO_PRIOR if found.knowledge is None else found.knowledge
     return of_torques(
-        Torques(base, found.beta, found.covariance.matrix, found.theta, knowledge), n, seed
+        Torques(base, found.beta, found.covariance.matrix, found.theta, knowledge), wanted
     )
 
 
-def sample_stored(stored: StoredResult, n: int = COUNT, seed: int = 0) -> Draws:
+def sample_stored(stored: StoredResult, wanted: Drawing = Drawing()) -> Draws:
     """The same of a stored result.
 
     Raises
@@ -126,14 +138,13 @@ def sample_stored(stored: StoredResult, n: int = COUNT, seed: int = 0) -> Draws:
         cones = cones_of(stored, names, constraints)
         draws = of_positions(
             Positions(base, stored.theta(), names, values, stored.fitted_covariance(), cones),
-            n,
-            seed,
+            wanted,
         )
         return replace(draws, width=stored.width)
     beta = np.array([row.value for row in document.parameters])
     theta = None if document.standard is None else stored.theta()
     knowledge = known_to(stored, constraints)
-    return of_torques(Torques(base, beta, stored.covariance(), theta, knowledge), n, seed)
+    return of_torques(Torques(base, beta, stored.covariance(), theta, knowledge), wanted)
 
 
 def known_to(stored: StoredResult, constraints: tuple[Constraint, ...]) -> Knowledge:
@@ -169,21 +180,8 @@ def cones_of(
     return admitted(unknowns, constraints).cones
 
 
-def generator_of(n: int, seed: int) -> np.random.Generator:
-    """Random numbers, for a count that is one.
-
-    Raises
-    ------
-    InputError
-    """
-    if not 1 <= n <= MOST:
-        raise InputError(f"{n} draws: give a number from 1 to {MOST}")
-    return np.random.default_rng(seed)
-
-
-def of_torques(known: Torques, n: int, seed: int) -> Draws:
+def of_torques(known: Torques, wanted: Drawing) -> Draws:
     """Draws of standard parameters about those of a fit of torques."""
-    generator = generator_of(n, seed)
     base, knowledge = known.base, known.knowledge
     if knowledge.consistency in ON_BASE:
         knowledge = NO_PRIOR
@@ -195,28 +193,28 @@ def of_torques(known: Torques, n: int, seed: int) -> Draws:
         assert theta is not None
     feasible = build_feasible_set(base, measured(known.beta, std), knowledge)
     normal = posterior(feasible, theta, known.beta, known.covariance)
-    found = drawn(normal, feasible.cones, n, generator)
+    found = drawn(normal, feasible.cones, wanted.n, wanted.generator())
     return certified(
-        base, found.x * feasible.space.unit, (), np.zeros((n, 0)),
-        seed=seed, share=found.share, way=found.way,
+        base, found.x * feasible.space.unit, (), np.zeros((wanted.n, 0)),
+        seed=wanted.seed, share=found.share, way=found.way,
     )  # fmt: skip
 
 
-def of_positions(known: Positions, n: int, seed: int) -> Draws:
+def of_positions(known: Positions, wanted: Drawing) -> Draws:
     """Draws of drives and loop, and of the links where these were fitted."""
-    generator = generator_of(n, seed)
     std = np.sqrt(np.maximum(np.diag(known.covariance), 0.0))
     size = np.maximum(np.maximum(std, 1e-3 * np.abs(known.values)), 1e-9)
     inside = brought_inside(known.cones, known.values, 1.0 / size)
     factor = root_of(known.covariance)
-    found = drawn(Normal(inside, factor, np.zeros(factor.shape[1])), known.cones, n, generator)
+    normal = Normal(inside, factor, np.zeros(factor.shape[1]))
+    found = drawn(normal, known.cones, wanted.n, wanted.generator())
     parameters = len(known.base.idim.parameters)
     linear = parameters - known.base.idim.names.index(known.names[0])
-    theta = np.tile(known.theta, (n, 1))
+    theta = np.tile(known.theta, (wanted.n, 1))
     theta[:, parameters - linear :] = found.x[:, :linear]
     return certified(
         known.base, theta, known.names[linear:], found.x[:, linear:],
-        seed=seed, share=found.share, way=found.way,
+        seed=wanted.seed, share=found.share, way=found.way,
     )  # fmt: skip
 
 

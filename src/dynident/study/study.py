@@ -29,12 +29,12 @@ from dynident.core.schema import (
     with_files,
 )
 from dynident.dynamics.idim import Idim, build_idim
-from dynident.estimators import ESTIMATORS
+from dynident.estimators import DEFAULT_METHOD, ESTIMATORS
 from dynident.estimators.options import every_option, names_of
 from dynident.estimators.recursive import Drift, Forgetting
 from dynident.estimators.tracker import Alarm, Tracking
 from dynident.excitation.selection import Selecting
-from dynident.friction.models import FRICTIONS
+from dynident.friction.models import DEFAULT_FRICTION, FRICTIONS
 from dynident.recording.clock import Clocking
 from dynident.recording.floating import Floating, from_rpy
 from dynident.recording.mend import Mending, mend
@@ -109,7 +109,7 @@ class RobotSection(Spec):
     """
 
     file: File
-    friction: Friction = "coulomb-viscous"
+    friction: Friction = DEFAULT_FRICTION
     rotor: Flag | None = None
     gravity: Vector3 | None = None
     floating: Flag = False
@@ -191,7 +191,7 @@ class MethodSection(Spec):
         Name in `dynident.estimators.ESTIMATORS`.
     """
 
-    method: Annotated[Name, one_of(ESTIMATORS)] = "pc-idim-ls"
+    method: Annotated[Name, one_of(ESTIMATORS)] = DEFAULT_METHOD
 
     def options(self) -> dict[str, Any]:
         """What was given beside the method; the random generator's seed where it has one."""

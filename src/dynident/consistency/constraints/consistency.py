@@ -93,7 +93,7 @@ class PositiveDrives:
 
 @dataclass(frozen=True)
 class BasePositive:
-    """Base parameters positive that no consistent robot can have negative (eq. 27).
+    """Base parameters positive that no consistent robot can have negative (ardiani2024, eq. 27).
 
     The paper selects "the base parameters that must be greater than zero". They are those
     whose combination ``<F_j, J_j> + f^T drives`` has every F_j positive semidefinite and

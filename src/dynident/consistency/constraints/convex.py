@@ -86,7 +86,7 @@ def ellipsoid(points: Array, tolerance: float = ENCLOSED) -> tuple[Array, Array]
     """The smallest ellipsoid around points (Khachiyan 1996).
 
     Weights on the points are raised where the ellipsoid of their moments is left, and
-    lowered where it is not reached (Todd and Yildirim 2007), until both are within the
+    lowered where it is not reached (Todd and Yıldırım 2007), until both are within the
     tolerance; what is left of it is made up for, so that all points are inside.
 
     Parameters

@@ -63,7 +63,13 @@ class EqualLinks:
         keep(self, links=links, drives=as_flag("equal", "drives", self.drives))
 
     def cones(self, space: Space) -> list[Cone]:
-        """Eleven or so rows a pair."""
+        """Eleven or so rows a pair.
+
+        Raises
+        ------
+        InputError
+            For a robot of one link, which has no other to be equal to.
+        """
         first, *others = indices(space, self.links)
         if not others:
             raise InputError("constraint 'equal' needs at least two links; the robot has one")
@@ -148,7 +154,13 @@ class Payload:
         keep(self, link=link, mass=mass, com=com, inertia=inertia)
 
     def cones(self, space: Space) -> list[Cone]:
-        """One matrix."""
+        """One matrix.
+
+        Raises
+        ------
+        InputError
+            For a payload of unknown mass on a link of which the robot file has no inertials.
+        """
         k = space.link(self.link)
         if self.mass is None:
             known = space.idim.robot.nominal[k]

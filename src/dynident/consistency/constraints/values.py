@@ -84,7 +84,13 @@ class Tied:
         keep(self, parameters=as_names("tied", "parameters", self.parameters))
 
     def cones(self, space: Space) -> list[Cone]:
-        """One row a parameter but the first."""
+        """One row a parameter but the first.
+
+        Raises
+        ------
+        InputError
+            For one parameter alone.
+        """
         first, *others = listed(self.parameters)
         if not others:
             raise InputError(f"constraint 'tied' needs at least two parameters, has {first}")
@@ -118,7 +124,13 @@ class Belief:
         )
 
     def cones(self, space: Space) -> list[Cone]:
-        """None of them: methods with a prior of their own have no place for it."""
+        """None of them: methods with a prior of their own have no place for it.
+
+        Raises
+        ------
+        InputError
+            Always: only cloe with fixed links takes a belief, and it asks for no cones.
+        """
         raise InputError("constraint 'belief' is of cloe with links = 'fixed'")
 
 

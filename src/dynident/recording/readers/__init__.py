@@ -6,12 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dynident.core.errors import InputError
+from dynident.core.text import one_line
 from dynident.recording.readers.bags import METADATA, read_bag
 from dynident.recording.readers.hdf5 import read_hdf5
 from dynident.recording.readers.mat import read_mat
 from dynident.recording.readers.npz import read_npz
 from dynident.recording.readers.parquet import read_parquet
-from dynident.recording.readers.table import Table, assemble, one_line
+from dynident.recording.readers.table import Table, assemble
 from dynident.recording.readers.text import read_text
 
 __all__ = ["READERS", "Reader", "Table", "assemble", "read_tables"]

@@ -13,8 +13,9 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.core.text import one_line
 from dynident.recording.readers.chunks import refuse_bombs, refuse_messages, zstandard
-from dynident.recording.readers.table import DAMAGE, MOST_COLUMNS, Table, one_line
+from dynident.recording.readers.table import DAMAGE, MOST_COLUMNS, Table
 
 METADATA = "metadata.yaml"
 """What makes a folder a bag."""
@@ -96,7 +97,7 @@ def read_bag(path: Path) -> tuple[Table, ...]:
             f"{path}: is not a bag, or was cut off ({one_line(error)}); convert it again"
         ) from error
     if not topics:
-        found = f"; its topics are {', '.join(others[:6])}" if others else ""
+        found = f"; its topics are {one_line(', '.join(others[:6]))}" if others else ""
         raise InputError(f"{path}: has no messages of {JOINT_STATE}{found}")
     timed = {name: _times(path, name, topic) for name, topic in topics.items()}
     start = min(int(time.min()) for time, _ in timed.values())

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dynident.core.errors import InputError
+from dynident.core.text import one_line
 from dynident.recording.readers.table import (
     DAMAGE,
     Entry,
     Table,
     assemble,
     nothing,
-    one_line,
     refuse_bomb,
 )
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dynident.core.errors import InputError
+from dynident.core.text import one_line
 from dynident.recording.readers.hdf5 import read_hdf5
 from dynident.recording.readers.table import (
     DAMAGE,
@@ -24,7 +25,6 @@ from dynident.recording.readers.table import (
     Table,
     assemble,
     nothing,
-    one_line,
     refuse_bomb,
 )
 

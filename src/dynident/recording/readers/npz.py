@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dynident.core.errors import InputError
-from dynident.recording.readers.table import DAMAGE, Entry, Table, assemble, one_line, refuse_bomb
+from dynident.core.text import one_line
+from dynident.recording.readers.table import DAMAGE, Entry, Table, assemble, refuse_bomb
 
 HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.core.text import one_line
 
 try:
     from lzma import LZMAError
@@ -43,8 +44,6 @@ MOST_COLUMNS = 1000
 """An array with more is a picture or a matrix, and no signals of joints."""
 TIME = ("time", "t")
 """Names that a time column has by itself; such arrays say how many samples there are."""
-LONGEST = 200
-"""Characters that a message quotes of a library's."""
 UNPACKED = 1 << 28
 """Bytes that anything may unpack to."""
 GROWTH = 100
@@ -147,13 +146,7 @@ class Table:
 
 def column_label(names: tuple[str, ...] | None, column: int) -> str:
     """What messages call a column, by its 0-based index."""
-    return f"column {column + 1}" + (f" ({names[column]})" if names else "")
-
-
-def one_line(error: Exception) -> str:
-    """A library's reason without line breaks, and of a length that can be read."""
-    text = " ".join(str(error).split())
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    return f"column {column + 1}" + (f" ({one_line(names[column])})" if names else "")
 
 
 def refuse_bomb(place: str, packed: int, unpacked: int) -> None:

@@ -18,7 +18,8 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.recording.readers.table import Table, column_label, one_line, refuse_bomb
+from dynident.core.text import one_line
+from dynident.recording.readers.table import Table, column_label, refuse_bomb
 
 WIDEST = 1 << 22
 """Characters of a line."""

@@ -1,0 +1,108 @@
+"""Contacts that nothing measures: every method and every report meets the combinations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import toy
+
+import dynident as di
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.dynamics.contacts import pulled
+from dynident.dynamics.equations import contact_jacobian
+from dynident.dynamics.tree import build_tree
+from dynident.estimators.options import estimate
+from dynident.estimators.tracker import Tracker
+from dynident.recording.recording import Recording
+from dynident.regression.problem import Problem
+from dynident.robot.model import Contact, Robot
+
+N = 6
+TIP, ELBOW = (
+    Contact(name, f"link_{body}", body, np.eye(3), np.array([0.0, 0.05, 0.1]), surface=False)
+    for name, body in (("tip", N), ("elbow", 3))
+)
+
+
+def arm(*contacts: Contact) -> Robot:
+    return replace(toy.arm(N), contacts=contacts)
+
+
+def log(robot: Robot, free: str, noise: float = 0.01) -> tuple[Recording, Array]:
+    """Forces at every contact, of which those of `free` are not in the log."""
+    recording, theta = toy.log(robot, noise=noise)
+    tree, rng = build_tree(robot), np.random.default_rng(3)
+    time = np.arange(len(recording.q))[:, None] / toy.RATE
+    tau, wrenches = recording.tau.copy(), {}
+    for contact in robot.contacts:
+        speeds, sizes = rng.uniform(0.5, 3.0, (2, 3))
+        force = 20.0 * sizes * np.sin(speeds * time)
+        if contact.name == free:
+            J = contact_jacobian(tree, robot, (free,), recording.q)
+            tau -= np.einsum("tij,ti->tj", J, force)
+        else:
+            wrenches[contact.name] = force
+            tau -= pulled(tree, robot, contact, recording.q, force)
+    touching = {free: np.ones(len(time), dtype=bool)}
+    return replace(recording, tau=tau, wrenches=wrenches, touching=touching), theta
+
+
+def problem(*contacts: Contact, noise: float = 0.01) -> tuple[Problem, Array]:
+    robot = arm(*contacts)
+    recording, theta = log(robot, "tip", noise)
+    return Problem(robot, toy.on_its_motion(recording)), theta
+
+
+def off(found: Problem, beta: Array, theta: Array) -> float:
+    truth = found.base.matrix @ theta
+    return float(np.max(np.abs(beta - truth) / np.maximum(np.abs(truth), 0.1)))
+
+
+@pytest.mark.parametrize("contacts", [(TIP,), (TIP, ELBOW)], ids=["alone", "beside a measured one"])
+def test_a_fixed_arm_is_identified_and_judged(contacts):
+    rows, theta = problem(*contacts)
+    fit = di.identify(rows, "wls")
+    assert off(rows, fit.estimate.beta, theta) < 0.05
+    assert fit.verdict.state != "refuted"
+    fitted, every = di.validate(fit, rows.samples[0])  # no equation holds at every sample
+    assert fitted.overall_percent < 1.0
+    assert np.isnan(every.overall_percent)
+    assert [g.name for g in rows.groups[rows.robot.n :]] == [f"free of tip {k}" for k in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("method", ["ols", "wls", "irls", "rls", "kf"])
+def test_methods_of_rows_find_the_same(method):
+    rows, theta = problem(TIP, noise=1e-4)
+    found = estimate(rows, method)
+    assert off(rows, found.beta, theta) < 0.01
+    assert np.all(np.isfinite(found.covariance.std))
+
+
+@pytest.mark.parametrize("method", ["wls", "irls"])
+def test_combinations_of_one_set_have_one_sigma(method):
+    rows, _ = problem(TIP)
+    sigma = estimate(rows, method).sigma[rows.robot.n :]
+    assert len(sigma) == 3
+    np.testing.assert_allclose(sigma, sigma[0])
+
+
+def test_what_is_not_done_is_refused():
+    robot = arm(TIP)
+    recording, _ = log(robot, "tip")
+    rows = Problem(robot, toy.on_its_motion(recording), "stribeck")
+    with pytest.raises(InputError, match=r"ekf does not follow .* null space"):
+        estimate(rows, "ekf")
+    with pytest.raises(InputError, match="a robot with contacts cannot be tracked yet"):
+        Tracker(rows.base, np.ones(N), toy.RATE)
+
+
+def test_nothing_says_when_a_contact_bears_but_its_speed():
+    """A contact that the robot has is never left out of the equations unsaid."""
+    robot = arm(TIP)
+    recording, _ = log(robot, "tip")
+    silent = toy.on_its_motion(replace(recording, touching={}))
+    rows = Problem(robot, silent)
+    assert rows.samples[0].observed.equations == "null-space"
