@@ -548,6 +548,24 @@ def test_every_family_leads_to_a_trajectory_that_is_proved_to_keep_its_limits(ki
     assert np.all(np.isfinite(found.prediction.std))
 
 
+def test_a_start_that_finds_no_place_costs_nothing(monkeypatch, panda):
+    calls = []
+
+    def once(*args):
+        calls.append(args)
+        if len(calls) > 1:
+            raise ComputationError("standing still already breaks the limits")
+        return random_start(*args)
+
+    monkeypatch.setattr("dynident.excitation.design.random_start", once)
+    few = QUICK | {"iterations": 8}
+    several = excite(panda, **few | {"starts": 3})
+    assert len(calls) == 3
+    calls.clear()
+    alone = excite(panda, **few | {"starts": 1})
+    assert several.design.value == pytest.approx(alone.design.value, rel=1e-9)
+
+
 @pytest.mark.long
 def test_the_answer_depends_on_the_seed_alone():
     first, second = plain(), excite(ROBOT, **QUICK)

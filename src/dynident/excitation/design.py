@@ -166,6 +166,10 @@ def design(
             if k > 0 and task.redraw is not None:
                 own = replace(task, family=task.redraw(rng))
             found = searched(own, rng, iterations, max(seconds - spent, 0.3))
+        except ComputationError:
+            if best is None:
+                raise
+            found = None  # no place was met to move about; what was found before stands
         except KeyboardInterrupt:
             if best is None:
                 raise
