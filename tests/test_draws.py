@@ -166,6 +166,7 @@ def test_bands_with_noise_hold_what_noise_moved():
     assert alone == pytest.approx(0.365, abs=0.05)  # |normal| < 0.98 / 2.06
 
 
+@pytest.mark.long
 def test_the_command_writes_draws_and_their_ranges(tmp_path, capsys):
     result = files(tmp_path)
     capsys.readouterr()

@@ -266,6 +266,7 @@ def test_intervals_of_encoder_fits_hold_the_truth(tmp_path):
     assert np.mean(inside, axis=0).min() > 0.6
 
 
+@pytest.mark.long
 def test_held_out_errors_of_free_simulation_come_first(tmp_path):
     robot, loop, theta = twin(tmp_path, 9.0)
     recording = log_of(loop, theta)
@@ -339,6 +340,7 @@ method = "cloe"
     assert plain["free_simulation"] != found["free_simulation"]
 
 
+@pytest.mark.long
 def test_known_values_ties_and_beliefs_hold(tmp_path):
     constraints = (
         Tied("fv"),

@@ -686,6 +686,7 @@ def test_what_is_known_already_is_not_asked_again():
     assert unknown.design.value < 0.0
 
 
+@pytest.mark.long
 def test_a_second_trajectory_complements_the_first():
     first = plain()
     second = excite(ROBOT, after=(first.trajectory,), **{**QUICK, "seed": 1})
@@ -756,6 +757,7 @@ def test_options_that_do_not_fit_are_refused(options, message):
         excite(ROBOT, **{**QUICK, **options})
 
 
+@pytest.mark.long
 def test_robots_that_cannot_be_excited_are_refused(panda):
     with pytest.raises(InputError, match="fixed base"):
         excite(load_robot(urdf("solo12"), floating=True), acceleration=1.0)

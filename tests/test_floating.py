@@ -315,6 +315,7 @@ def test_the_motion_of_a_carried_frame_is_pinocchios():
     np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
+@pytest.mark.long
 def test_a_constrained_answer_is_certified_and_knows_the_total_mass(tmp_path):
     log = legged.noisy(made("solo12", "trot", 2.0), 1)
     robot = robot_of(log)
@@ -356,6 +357,7 @@ def test_the_doctor_finds_nothing_in_sound_logs_and_a_torque_of_the_other_sign(
     assert first.mending == Mending(sign={"tau": tuple(sign.tolist())})
 
 
+@pytest.mark.long
 def test_forces_on_the_ground_are_refused(tmp_path):
     log = made("solo12", "sway", 4.0)
     robot = robot_of(log)

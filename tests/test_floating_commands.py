@@ -435,6 +435,7 @@ def circle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_what_is_simulated_is_identified(circle: Path) -> None:
     """By `simulate.toml` 14.35 kg, of which the robot file knows 12.6."""
     result = run_study(read_study(circle))

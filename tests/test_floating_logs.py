@@ -631,6 +631,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory, whole: Columns) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_results_of_floating_robots_are_stored(
     stored: Path, made: Made, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -691,6 +692,7 @@ def stepping(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Identifica
     return folder, run_study(read_study(folder / "study.toml"))
 
 
+@pytest.mark.long
 def test_the_load_of_the_example_is_found(stepping: tuple[Path, Identification]) -> None:
     """14.278 kg, of which the file knows 12.6: by `make_logs.py`."""
     _, result = stepping
@@ -786,6 +788,7 @@ def test_feet_whose_forces_cancel_in_the_wrong_axes_are_refused(
     assert re.search('with axes = "frame" in .* they would', refused(tmp_path, capsys, path))
 
 
+@pytest.mark.long
 def test_a_foot_that_was_forgotten_is_missed(tmp_path: Path) -> None:
     whole = run_study(read_study(of_the_example(tmp_path, lambda text: text)))
     assert not any("of the wrench that the robot file asks for" in w for w in whole.warnings)

@@ -92,6 +92,7 @@ def test_what_is_not_measured_is_not_drawn():
     assert not found.path.size
 
 
+@pytest.mark.long
 def test_a_report_has_both_drawings(monkeypatch):
     for others in ("autocorrelation_figure", "precision_figure"):
         monkeypatch.setattr(html, others, lambda *_: "")

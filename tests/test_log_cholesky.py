@@ -52,6 +52,7 @@ def test_parameters_go_round(eta):
     np.testing.assert_allclose(body_to(body_from(eta)), eta, atol=1e-9)
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None, database=None, derandomize=True)
 @given(npst.arrays(float, 10, elements=st.floats(-3.0, 3.0, allow_subnormal=False)))
 def test_every_parameter_is_a_consistent_body(eta):

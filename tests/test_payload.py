@@ -78,6 +78,7 @@ def test_weights_of_an_estimated_covariance_do_not_go_where_it_errs():
     assert found["believed"] > 1.4
 
 
+@pytest.mark.long
 def test_the_model_s_own_error_is_in_the_intervals():
     short = loads.arm("ur10", seconds=5.0)
     coarse = di.payload(loads.empty(short, short.logs(0)[0]), ur10()[0].logs(0)[1])
@@ -163,6 +164,7 @@ def test_without_a_load_none_is_seen():
         di.payload(ur10()[1], lifted.logs(3)[1], mass=1.0)
 
 
+@pytest.mark.long
 def test_what_is_said_of_a_log_without_a_load():
     own, fit = ur10()
     found = di.payload(fit, own.logs(7)[0])  # the empty arm once more

@@ -63,6 +63,7 @@ def fitted(log):
     return identify(Problem(ROBOT, prepare(log, 10.0)), prior="none", doctor=False)
 
 
+@pytest.mark.long
 def test_a_damaged_log_identifies_as_the_undamaged_one(logs):
     whole, damaged, other = logs
     with pytest.raises(

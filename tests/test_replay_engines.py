@@ -308,6 +308,7 @@ def test_friction_that_engines_lack_is_stood_for_and_said(z1, tmp_path, capfd):
     assert "costs in free" not in said
 
 
+@pytest.mark.long
 def test_results_know_the_width_of_the_sign_and_write_it(z1, tmp_path):
     stored = di.read_result(z1[0])
     log = di.read_log(z1[1], stored.idim.robot, torque=False)

@@ -71,6 +71,7 @@ def test_moving_samples_are_those_of_the_log(fits):
         assert joint.relative_percent == pytest.approx(share, rel=0.1)
 
 
+@pytest.mark.long
 def test_text_page_and_json_have_them(fits):
     fit = fits["moving"]
     assert "moving samples below 30 Hz" in fit.summary()

@@ -85,6 +85,7 @@ def test_tx40_wls_is_table_1_of_brunot():
     assert sum(within) >= 26
 
 
+@pytest.mark.long
 def test_tx40_with_slow_rows_underestimates_coulomb_friction():
     fit = tx40("wls", slow_rows=True)
     assert overall(fit) <= 7.8
