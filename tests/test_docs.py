@@ -138,18 +138,16 @@ def desk(arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
         registry.update(entries)
 
 
-MARKS: dict[str, list[pytest.MarkDecorator]] = {
-    "quickstart.md": [], "contributing.md": [pytest.mark.long],
-}  # fmt: skip
-"""Of pages whose examples are run with the tests. Those of the others CI runs, and here their
+FIRST = ("quickstart.md", "contributing.md")
+"""Pages whose examples are run with the longer tests. Those of the others CI runs, and here their
 commands are read alone."""
 
 
 def runnable_pages() -> Iterator[Any]:
     for page in TEXTS:
         if any(block.runnable for block in blocks(page)):
-            marks = MARKS.get(page.name, [pytest.mark.slow])
-            yield pytest.param(page, marks=marks, id=identifier(page))
+            mark = pytest.mark.long if page.name in FIRST else pytest.mark.slow
+            yield pytest.param(page, marks=mark, id=identifier(page))
 
 
 @pytest.mark.parametrize("page", list(runnable_pages()))
@@ -192,7 +190,7 @@ def test_every_python_block_of_the_guide_runs() -> None:
 def idle(page: Path) -> list[Block]:
     """Blocks of commands that are shown and not run here."""
     shown = [b for b in blocks(page) if b.info in ("console", "sh")]
-    return [b for b in shown if page.name not in MARKS or not b.runnable]
+    return [b for b in shown if page.name not in FIRST or not b.runnable]
 
 
 @pytest.mark.parametrize("page", [p for p in TEXTS if idle(p)], ids=identifier)
