@@ -95,6 +95,8 @@ def test_what_is_not_done_is_refused():
     rows = Problem(robot, toy.on_its_motion(recording), "stribeck")
     with pytest.raises(InputError, match=r"ekf does not follow .* null space"):
         estimate(rows, "ekf")
+    with pytest.raises(InputError, match=r"ml does not propagate .* null space .*; take wls"):
+        estimate(Problem(robot, toy.on_its_motion(recording)), "ml")
     with pytest.raises(InputError, match="a robot with contacts cannot be tracked yet"):
         Tracker(rows.base, np.ones(N), toy.RATE)
 

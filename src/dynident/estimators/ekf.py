@@ -40,7 +40,7 @@ from dynident.estimators.recursive import (
 )
 from dynident.recording.prepare import Samples
 from dynident.regression.decimate import GroupDecimator
-from dynident.regression.problem import Problem
+from dynident.regression.problem import Problem, refuse_combinations
 from dynident.regression.statistics import residuals
 from dynident.regression.weighted import literature_std
 
@@ -99,11 +99,7 @@ def ekf(
                 f"friction {idim.friction!r} depends on more than the motion of an instant, which "
                 "ekf does not follow"
             )
-    if len(problem.groups) > idim.tree.dof:
-        raise InputError(
-            "ekf does not follow rows of the null space of contacts that nothing measures; set "
-            "equations = 'base', or take wls"
-        )
+    refuse_combinations(problem, "ekf does not follow rows of")
     if bars.covariance is not None:
         raise InputError(f"covariance {bars.covariance!r} is not of ekf, whose own is of its rows")
     sigma = weighed(problem, weights)

@@ -22,7 +22,7 @@ from dynident.core.schema import Number
 from dynident.estimators.covariance import ErrorBars, Scores, named, spread_of
 from dynident.estimators.estimate import Estimate
 from dynident.regression.factors import Factors, System, compress
-from dynident.regression.problem import Problem, Regression
+from dynident.regression.problem import Problem, Regression, refuse_combinations
 from dynident.regression.propagation import (
     Levels,
     NoisyRows,
@@ -131,11 +131,7 @@ def refuse(problem: Problem) -> None:
             raise InputError(
                 f"{log.name}: ml does not propagate noise through {cause}, or take wls"
             )
-    if len(problem.groups) > problem.idim.tree.dof:
-        raise InputError(
-            "ml does not propagate noise through the null space of contacts that nothing measures; "
-            "set equations = 'base', or take wls"
-        )
+    refuse_combinations(problem, "ml does not propagate noise through")
 
 
 def levels_of(problem: Problem, noise: Noise) -> tuple[Levels, ...]:

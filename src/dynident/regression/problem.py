@@ -317,3 +317,17 @@ def shown_by(logs: Sequence[Samples]) -> tuple[Observed, ...]:
     """What logs can show, each kind once."""
     kinds = [log.observed if isinstance(log, GeneralisedSamples) else PLAIN for log in logs]
     return tuple(dict.fromkeys(kinds))
+
+
+def refuse_combinations(problem: Problem, what: str) -> None:
+    """Refuse rows that combine equations, which `what` says is not done.
+
+    Raises
+    ------
+    InputError
+        With what a robot on such contacts can be asked instead.
+    """
+    robot = problem.robot
+    if len(problem.groups) > robot.dof:
+        instead = "set equations = 'base', or take wls" if robot.floating else "take wls"
+        raise InputError(f"{what} the null space of contacts that nothing measures; {instead}")
