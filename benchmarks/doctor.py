@@ -23,12 +23,12 @@ import dynident as di
 from dynident.core.arrays import Array
 from dynident.core.errors import DynidentError
 from dynident.core.inertia import from_com
-from dynident.diagnosis.examine import Finding, examine
-from dynident.diagnosis.signals import signs
-from dynident.diagnosis.verdict import TRUSTED, finding_reasons, verdict
 from dynident.dynamics.idim import build_idim
 from dynident.recording.mend import Mending, mend
 from dynident.recording.recording import Recording
+from dynident.results.diagnosis.examine import Finding, examine
+from dynident.results.diagnosis.signals import signs
+from dynident.results.diagnosis.verdict import TRUSTED, finding_reasons, verdict
 from dynident.results.identification import Identification
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot

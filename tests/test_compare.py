@@ -16,12 +16,12 @@ from tables import write_table
 
 from dynident.cli import run
 from dynident.core.errors import ComputationError, InputError
-from dynident.diagnosis.verdict import STATES
 from dynident.dynamics.idim import build_idim
 from dynident.recording.filters import edge
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
 from dynident.results.comparison import Comparison, Scores, comparison_dict, eligible, jackknife
+from dynident.results.diagnosis.verdict import STATES
 from dynident.results.html import comparison_page
 from dynident.results.json import finite
 from dynident.results.plots import curve, friction_figure

@@ -13,25 +13,25 @@ from thin import first
 from dynident.api import identify
 from dynident.consistency.constraints import LinkMass
 from dynident.core.errors import InputError
-from dynident.diagnosis.diagnoses import (
-    DIAGNOSES,
-    columns_at_rest,
-    fitted_difference,
-    has_corner,
-)
-from dynident.diagnosis.examine import examine
-from dynident.diagnosis.screening import left_together
-from dynident.diagnosis.signals import Sign, signs, smallest_step
-from dynident.diagnosis.snapshot import take_snapshot
-from dynident.diagnosis.springs import SURE, sprung, sure_spring, under_constraints
-from dynident.diagnosis.suspicion import Reading, consistent
-from dynident.diagnosis.verdict import DOUBTFUL, REFUTED, TRUSTED, sign_reasons
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.recording.mend import Mending, mend
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
+from dynident.results.diagnosis.diagnoses import (
+    DIAGNOSES,
+    columns_at_rest,
+    fitted_difference,
+    has_corner,
+)
+from dynident.results.diagnosis.examine import examine
+from dynident.results.diagnosis.screening import left_together
+from dynident.results.diagnosis.signals import Sign, signs, smallest_step
+from dynident.results.diagnosis.snapshot import take_snapshot
+from dynident.results.diagnosis.springs import SURE, sprung, sure_spring, under_constraints
+from dynident.results.diagnosis.suspicion import Reading, consistent
+from dynident.results.diagnosis.verdict import DOUBTFUL, REFUTED, TRUSTED, sign_reasons
 
 N = 4
 

@@ -20,7 +20,6 @@ from dynident.consistency.constraints import CONSISTENCY
 from dynident.consistency.constraints.consistency import MassInertia, PositiveDrives
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.diagnosis.afloat import examine_floating
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.contacts import carried, frame_motion
 from dynident.dynamics.equations import Observed
@@ -32,6 +31,7 @@ from dynident.recording.read import read_log
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.results.determined import determined
+from dynident.results.diagnosis.afloat import examine_floating
 from dynident.robot.contacts import ContactSpec, with_contacts
 from dynident.robot.cut import beyond
 from dynident.robot.model import WRENCH, Contact, Robot

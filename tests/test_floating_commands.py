@@ -18,9 +18,6 @@ from dynident.cli import run
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.text import one_line
-from dynident.diagnosis.afloat import examine_floating
-from dynident.diagnosis.afloat_scene import null_spaces
-from dynident.diagnosis.afloat_suspects import alike, lever, orders, turns
 from dynident.dynamics.contacts import contact_motion, pulled
 from dynident.dynamics.tree import Tree, build_tree
 from dynident.excitation.selection import Selecting, Selection, felt, select_blocks
@@ -29,6 +26,9 @@ from dynident.recording.prepare import Samples, prepare
 from dynident.regression.problem import Problem
 from dynident.results import html
 from dynident.results.comparison import Comparison, comparison_dict
+from dynident.results.diagnosis.afloat import examine_floating
+from dynident.results.diagnosis.afloat_scene import null_spaces
+from dynident.results.diagnosis.afloat_suspects import alike, lever, orders, turns
 from dynident.results.html import comparison_page
 from dynident.robot.load import load_robot
 from dynident.robot.model import Robot

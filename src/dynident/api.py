@@ -13,10 +13,6 @@ from dynident.core.errors import ComputationError, InputError, expect
 from dynident.core.options import Options, chosen, table
 from dynident.core.progress import Progress, Stopwatch, silent
 from dynident.core.threads import one_thread
-from dynident.diagnosis.afloat import examine_floating
-from dynident.diagnosis.examine import Doctor, Finding, examine
-from dynident.diagnosis.standing import check_bearing
-from dynident.diagnosis.verdict import verdict
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.estimators import DEFAULT_METHOD, OWN_SHAPES, TORQUE_FREE, Estimate
@@ -47,6 +43,10 @@ from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS, RowKind
 from dynident.regression.scatter import lack_of_fit, scatter_of
+from dynident.results.diagnosis.afloat import examine_floating
+from dynident.results.diagnosis.examine import Doctor, Finding, examine
+from dynident.results.diagnosis.standing import check_bearing
+from dynident.results.diagnosis.verdict import verdict
 from dynident.results.figures import (
     MOVING,
     NO_TORQUE,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
-from dynident.diagnosis.verdict import STATES
+from dynident.results.diagnosis.verdict import STATES
 from dynident.results.figures import Series, relative
 from dynident.results.words import WIDTH, counted, entry, number, percent, table
 from dynident.robot.model import Robot

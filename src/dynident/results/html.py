@@ -13,7 +13,6 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from dynident.core.arrays import Array
 from dynident.core.inertia import smallest_eigenvalue, to_com
-from dynident.diagnosis.verdict import STATES
 from dynident.regression.rows import FREE_OF
 from dynident.regression.statistics import (
     SIGNIFICANCE,
@@ -29,6 +28,7 @@ from dynident.results.comparison import (
     notes,
     with_error,
 )
+from dynident.results.diagnosis.verdict import STATES
 from dynident.results.figures import Series
 from dynident.results.ground import ground
 from dynident.results.parameters import BaseRow, base_rows, sensor_rows

@@ -14,10 +14,10 @@ from dynident.consistency.active import Restriction
 from dynident.consistency.knowledge import WEIGHT
 from dynident.core.arrays import Array
 from dynident.core.inertia import smallest_eigenvalue
-from dynident.diagnosis.examine import Finding
 from dynident.estimators.closed_loop import FreeError, SimulatedFigure
 from dynident.estimators.estimate import Estimate, Fitted, Shape, Track
 from dynident.regression.statistics import whiteness
+from dynident.results.diagnosis.examine import Finding
 from dynident.results.figures import FitFigure
 from dynident.results.parameters import about_com, base_rows, sensor_rows
 from dynident.results.result import Result, ValidationFigures

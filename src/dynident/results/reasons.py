@@ -7,9 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.diagnosis.examine import Finding, unexplained
-from dynident.diagnosis.signals import signs
-from dynident.diagnosis.verdict import (
+from dynident.estimators.closed_loop import SimulatedFigure
+from dynident.estimators.estimate import Estimate
+from dynident.recording.prepare import moving_joints
+from dynident.regression.factors import System
+from dynident.regression.generalised import GeneralisedSamples
+from dynident.regression.problem import Problem
+from dynident.results.diagnosis.examine import Finding, unexplained
+from dynident.results.diagnosis.signals import signs
+from dynident.results.diagnosis.verdict import (
     DOUBTFUL,
     GROWN,
     Reason,
@@ -24,12 +30,6 @@ from dynident.diagnosis.verdict import (
     sign_reasons,
     standstill_reasons,
 )
-from dynident.estimators.closed_loop import SimulatedFigure
-from dynident.estimators.estimate import Estimate
-from dynident.recording.prepare import moving_joints
-from dynident.regression.factors import System
-from dynident.regression.generalised import GeneralisedSamples
-from dynident.regression.problem import Problem
 from dynident.results.figures import NO_TORQUE, FitFigure, fitted_figure, standstill
 from dynident.results.result import ValidationFigures
 from dynident.robot.model import Robot

@@ -14,9 +14,6 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.files import refuse_overwriting, write_files
 from dynident.core.inertia import smallest_eigenvalue
-from dynident.diagnosis.examine import Finding
-from dynident.diagnosis.standing import weight_borne
-from dynident.diagnosis.verdict import Verdict
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.whole import Model
@@ -27,6 +24,9 @@ from dynident.recording.recording import Recording
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.results.c_code import c_code
 from dynident.results.cost import cost_words, law_words
+from dynident.results.diagnosis.examine import Finding
+from dynident.results.diagnosis.standing import weight_borne
+from dynident.results.diagnosis.verdict import Verdict
 from dynident.results.figures import FitFigure, Series, torque_series
 from dynident.results.mjcf import files_of, standard_mjcf
 from dynident.results.mujoco import mujoco_model

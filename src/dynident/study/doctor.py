@@ -13,15 +13,15 @@ from dynident.core.errors import InputError
 from dynident.core.options import options_of
 from dynident.core.progress import Progress, silent
 from dynident.core.threads import one_thread
-from dynident.diagnosis.afloat import examine_floating
-from dynident.diagnosis.examine import Finding, examine
-from dynident.diagnosis.signals import Sign, signs
-from dynident.diagnosis.standing import check_bearing
 from dynident.dynamics.base import base_parameters
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import plain
 from dynident.regression.problem import Problem
+from dynident.results.diagnosis.afloat import examine_floating
+from dynident.results.diagnosis.examine import Finding, examine
+from dynident.results.diagnosis.signals import Sign, signs
+from dynident.results.diagnosis.standing import check_bearing
 from dynident.robot.model import Robot
 from dynident.study.elements import build_elements
 from dynident.study.study import Study, study_idim, study_robot, study_samples

@@ -16,7 +16,6 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com, inertia_matrix, smallest_eigenvalue
 from dynident.core.schema import validated
-from dynident.diagnosis.standing import check_bearing
 from dynident.dynamics.base import BaseParameters, observed_base
 from dynident.dynamics.equations import PLAIN
 from dynident.dynamics.idim import Idim
@@ -27,6 +26,7 @@ from dynident.estimators.closed_loop import Simulation, lacks_torque, with_law
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident.results.cost import cost_words, law_words
+from dynident.results.diagnosis.standing import check_bearing
 from dynident.results.figures import check_lowpass
 from dynident.results.json import SCHEMA
 from dynident.results.mjcf import standard_mjcf

@@ -12,9 +12,13 @@ from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import ComputationError
 from dynident.core.options import Options
 from dynident.core.schema import Flag
-from dynident.diagnosis.diagnoses import DIAGNOSES
-from dynident.diagnosis.moments import Moments, Normal
-from dynident.diagnosis.screening import (
+from dynident.dynamics.base import BaseParameters, base_parameters
+from dynident.dynamics.idim import build_idim
+from dynident.recording.mend import Mending
+from dynident.recording.prepare import Samples
+from dynident.results.diagnosis.diagnoses import DIAGNOSES
+from dynident.results.diagnosis.moments import Moments, Normal
+from dynident.results.diagnosis.screening import (
     CLEAR,
     CONTRADICTED,
     NO_ERROR,
@@ -25,13 +29,9 @@ from dynident.diagnosis.screening import (
     promising,
     settles,
 )
-from dynident.diagnosis.snapshot import FEW, MOST, Snapshot, take_snapshot
-from dynident.diagnosis.springs import sure_spring
-from dynident.diagnosis.suspicion import Case, Reading, Suspicion, consistent, predicted
-from dynident.dynamics.base import BaseParameters, base_parameters
-from dynident.dynamics.idim import build_idim
-from dynident.recording.mend import Mending
-from dynident.recording.prepare import Samples
+from dynident.results.diagnosis.snapshot import FEW, MOST, Snapshot, take_snapshot
+from dynident.results.diagnosis.springs import sure_spring
+from dynident.results.diagnosis.suspicion import Case, Reading, Suspicion, consistent, predicted
 from dynident.robot.model import Robot
 
 WORTH = 0.75

@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers
-from dynident.diagnosis.moments import Moments, Normal
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.parameters import Packing
 from dynident.recording.filters import beyond_lowpass, edge
 from dynident.recording.mend import SETTLED, later
 from dynident.recording.prepare import BANDWIDTH, TORQUE_FACTOR, Samples, by_cutoff
+from dynident.results.diagnosis.moments import Moments, Normal
 
 MOST, FEW, BRIEF = 1000, 300, 60
 """Instants of a log that are looked at, thoroughly, in passing, and for what is hardly likely."""

@@ -8,9 +8,9 @@ from itertools import groupby
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.diagnosis.moments import RIDGE, Moments, Normal
-from dynident.diagnosis.snapshot import Snapshot, rows_together
-from dynident.diagnosis.suspicion import Reading, Suspicion
+from dynident.results.diagnosis.moments import RIDGE, Moments, Normal
+from dynident.results.diagnosis.snapshot import Snapshot, rows_together
+from dynident.results.diagnosis.suspicion import Reading, Suspicion
 
 SOUND = 0.005
 """Mean relative error below which nothing is looked for."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.diagnosis.examine import QUIET, Finding
-from dynident.diagnosis.signals import STILL, Sign
+from dynident.results.diagnosis.examine import QUIET, Finding
+from dynident.results.diagnosis.signals import STILL, Sign
 
 TRUSTED, DOUBTFUL, REFUTED = STATES = ("trusted", "doubtful", "refuted")
 """From best to worst."""

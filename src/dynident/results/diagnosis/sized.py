@@ -15,8 +15,10 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from dynident.core.arrays import Array
-from dynident.diagnosis.snapshot import Snapshot, low_passed
-from dynident.diagnosis.suspicion import (
+from dynident.recording.mend import Mending, shortest, undone
+from dynident.regression.factors import System
+from dynident.results.diagnosis.snapshot import Snapshot, low_passed
+from dynident.results.diagnosis.suspicion import (
     Case,
     Reading,
     Suspicion,
@@ -24,8 +26,6 @@ from dynident.diagnosis.suspicion import (
     predicted,
     root_mean_square,
 )
-from dynident.recording.mend import Mending, shortest, undone
-from dynident.regression.factors import System
 
 PROMISING = 0.8
 """Share of the squared error that a first step has to leave at most."""

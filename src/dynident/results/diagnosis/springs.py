@@ -9,10 +9,10 @@ import numpy as np
 
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
-from dynident.diagnosis.moments import triangular
-from dynident.diagnosis.sized import Family, columns_of, left, products_of, remaining, sized
-from dynident.diagnosis.snapshot import Snapshot
-from dynident.diagnosis.suspicion import Case, Reading, Suspicion, consistent
+from dynident.results.diagnosis.moments import triangular
+from dynident.results.diagnosis.sized import Family, columns_of, left, products_of, remaining, sized
+from dynident.results.diagnosis.snapshot import Snapshot
+from dynident.results.diagnosis.suspicion import Case, Reading, Suspicion, consistent
 
 
 def springs(case: Case) -> Iterator[Suspicion]:

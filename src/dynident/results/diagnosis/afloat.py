@@ -17,23 +17,23 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.threads import one_thread
-from dynident.diagnosis.afloat_scene import Reading, Scene, Signals, take_scene
-from dynident.diagnosis.afloat_suspects import DIAGNOSES, Suspicion
-from dynident.diagnosis.examine import (
+from dynident.dynamics.base import BaseParameters, observed_base
+from dynident.dynamics.idim import build_idim
+from dynident.recording.prepare import Samples
+from dynident.regression.generalised import GeneralisedSamples
+from dynident.results.diagnosis.afloat_scene import Reading, Scene, Signals, take_scene
+from dynident.results.diagnosis.afloat_suspects import DIAGNOSES, Suspicion
+from dynident.results.diagnosis.examine import (
     DOUBTFUL,
     TIED,
     USUAL,
     WORTH,
     Finding,
 )
-from dynident.diagnosis.moments import Normal
-from dynident.diagnosis.screening import NO_ERROR, ROUGH, SOUND, better, mean
-from dynident.diagnosis.snapshot import FEW, MOST
-from dynident.diagnosis.suspicion import consistent
-from dynident.dynamics.base import BaseParameters, observed_base
-from dynident.dynamics.idim import build_idim
-from dynident.recording.prepare import Samples
-from dynident.regression.generalised import GeneralisedSamples
+from dynident.results.diagnosis.moments import Normal
+from dynident.results.diagnosis.screening import NO_ERROR, ROUGH, SOUND, better, mean
+from dynident.results.diagnosis.snapshot import FEW, MOST
+from dynident.results.diagnosis.suspicion import consistent
 
 ROUNDS = 3
 """Findings of all logs together at most."""

@@ -8,11 +8,11 @@ from itertools import combinations, permutations
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
-from dynident.diagnosis.afloat_scene import BASE, JOINTS, WRENCHES, Reading, Scene, Signals
-from dynident.diagnosis.suspicion import Suspected
 from dynident.dynamics.contacts import contact_motion
 from dynident.recording.floating import to_rpy
 from dynident.recording.mend import Mending
+from dynident.results.diagnosis.afloat_scene import BASE, JOINTS, WRENCHES, Reading, Scene, Signals
+from dynident.results.diagnosis.suspicion import Suspected
 from dynident.robot.model import Robot
 
 LATE, ASKEW = 0.02, 0.05

@@ -18,8 +18,12 @@ from scipy.linalg import solve_triangular
 
 from dynident.core.arrays import Array
 from dynident.core.inertia import INERTIAL
-from dynident.diagnosis.moments import RIDGE, scaled_normal
-from dynident.diagnosis.sized import (
+from dynident.dynamics.base import BaseParameters, base_parameters
+from dynident.dynamics.idim import build_idim
+from dynident.dynamics.parameters import Packing
+from dynident.recording.mend import Mending
+from dynident.results.diagnosis.moments import RIDGE, scaled_normal
+from dynident.results.diagnosis.sized import (
     SMALLEST,
     delays,
     drifts,
@@ -28,9 +32,9 @@ from dynident.diagnosis.sized import (
     ripples,
     slow_loggers,
 )
-from dynident.diagnosis.snapshot import Snapshot, low_passed
-from dynident.diagnosis.springs import springs
-from dynident.diagnosis.suspicion import (
+from dynident.results.diagnosis.snapshot import Snapshot, low_passed
+from dynident.results.diagnosis.springs import springs
+from dynident.results.diagnosis.suspicion import (
     Case,
     Reading,
     Suspicion,
@@ -39,10 +43,6 @@ from dynident.diagnosis.suspicion import (
     predicted,
     root_mean_square,
 )
-from dynident.dynamics.base import BaseParameters, base_parameters
-from dynident.dynamics.idim import build_idim
-from dynident.dynamics.parameters import Packing
-from dynident.recording.mend import Mending
 from dynident.robot.model import Robot
 
 

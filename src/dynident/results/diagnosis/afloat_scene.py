@@ -10,8 +10,6 @@ from itertools import chain
 import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers
-from dynident.diagnosis.moments import Normal
-from dynident.diagnosis.snapshot import BRIEF, ENOUGH, MOST, THIN, low_passed, steady
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.contacts import levers, pulled_by
@@ -19,6 +17,8 @@ from dynident.dynamics.equations import SINGULAR, touched
 from dynident.dynamics.parameters import Packing
 from dynident.recording.floating import BaseMotion
 from dynident.regression.generalised import GeneralisedSamples
+from dynident.results.diagnosis.moments import Normal
+from dynident.results.diagnosis.snapshot import BRIEF, ENOUGH, MOST, THIN, low_passed, steady
 from dynident.robot.model import Robot
 
 Signals = dict[str, Array]

@@ -11,9 +11,9 @@ import numpy as np
 
 from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import ComputationError
-from dynident.diagnosis.moments import Moments, Normal
-from dynident.diagnosis.snapshot import Snapshot
 from dynident.recording.mend import Mending, later, toml, undone
+from dynident.results.diagnosis.moments import Moments, Normal
+from dynident.results.diagnosis.snapshot import Snapshot
 from dynident.robot.model import Robot
 
 Change = Callable[[Snapshot], Snapshot]
