@@ -240,8 +240,10 @@ def test_what_is_refused():
         Forgetting(memory=-1.0)
     with pytest.raises(InputError, match="walk"):
         Drift(walk=-1.0)
-    with pytest.raises(InputError, match="torque_noise"):
+    with pytest.raises(InputError, match=r"sigma has 2 values; give one, or .* each of 1 group"):
         kf(problem, weights=Weights((1.0, 2.0)))
+    with pytest.raises(InputError, match="sigma has to be positive"):
+        Weights((1.0, -2.0))
     with pytest.raises(InputError, match="covariance 'hac'"):
         estimate(problem, "rls", memory=1.0, covariance="hac")
     still = recording.q * 0.0
@@ -249,6 +251,19 @@ def test_what_is_refused():
     quiet = Problem(robot, samples.along(still, still, still))
     with pytest.raises(ComputationError, match="does not excite"):
         kf(quiet)
+
+
+def test_sigma_can_be_given():
+    robot = toy.arm(2)
+    recording, _ = toy.log(robot, seconds=4.0, noise=0.1)
+    problem = Problem(robot, toy.on_its_motion(recording))
+    equal = estimate(problem, "kf", sigma=0.3)
+    np.testing.assert_array_equal(estimate(problem, "kf", sigma=(0.3, 0.3)).beta, equal.beta)
+    # equally weighed without forgetting: ordinary least squares, whatever the sigma
+    ols = estimate(problem, "ols").beta
+    np.testing.assert_allclose(equal.beta, ols, rtol=1e-6, atol=1e-9)
+    unequal = estimate(problem, "kf", sigma=(0.3, 30.0)).beta
+    assert np.max(np.abs(unequal - ols)) > 1e-4
 
 
 @pytest.mark.usefixtures("registered")

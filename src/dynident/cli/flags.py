@@ -151,6 +151,13 @@ FLAGS = (
         "there are parameters.",
     ),
     Flag(
+        "sigma",
+        "numbers",
+        "Of rls, kf, ekf: standard deviation of the torque errors of each group of rows, "
+        "as a rule a joint; that of wls on the same log unless given, in track that of a "
+        "result it starts from [Nm or N].",
+    ),
+    Flag(
         "walk",
         "number",
         "Of kf: standard deviation of the bodies' and rotors' parameters after a second "
@@ -264,12 +271,6 @@ SELECT_FLAGS = (
 
 TRACK_FLAGS = (
     Flag(
-        "sigma",
-        "numbers",
-        "Standard deviation of the joints' torque errors; unless told otherwise that of "
-        "the result it starts from, or of least squares on the study's own log [Nm or N].",
-    ),
-    Flag(
         "cutoff",
         "number",
         "Of the causal filter of all signals; 2 bandwidths unless told otherwise [Hz].",
@@ -283,6 +284,13 @@ TRACK_FLAGS = (
         "consistent",
         "switch",
         "Follow physically consistent parameters, under the default prior, too.",
+    ),
+    Flag(
+        "sigma",
+        "numbers",
+        "Standard deviation of the torque errors of each group of rows, as a rule a "
+        "joint; that of wls on the same log unless given, in track that of a result it "
+        "starts from [Nm or N].",
     ),
     Flag(
         "memory",

@@ -49,8 +49,10 @@ Positives = Annotated[PerJoint, AfterValidator(positive)]
 NotNegatives = Annotated[PerJoint, AfterValidator(not_negative)]
 
 
-def per_joint(values: float | tuple[float, ...], n: int, key: str) -> tuple[float, ...]:
-    """One value a joint from a number or a list.
+def per_joint(
+    values: float | tuple[float, ...], n: int, key: str, what: str = "joints"
+) -> tuple[float, ...]:
+    """One value a joint, or another thing of which there are n, from a number or a list.
 
     Raises
     ------
@@ -59,7 +61,7 @@ def per_joint(values: float | tuple[float, ...], n: int, key: str) -> tuple[floa
     """
     found = np.atleast_1d(np.asarray(values, dtype=float))
     if found.shape not in ((1,), (n,)):
-        raise InputError(f"{key} has {len(found)} values; give one, or one for each of {n} joints")
+        raise InputError(f"{key} has {len(found)} values; give one, or one for each of {n} {what}")
     return tuple(np.broadcast_to(found, (n,)).tolist())
 
 

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
-from dynident.core.options import InPython, Options
+from dynident.core.options import Options, Positives, per_joint
 from dynident.core.schema import Flag as Truth
 from dynident.core.schema import Number
 from dynident.estimators.covariance import ErrorBars, Spread, named
@@ -55,10 +55,10 @@ Walk = Annotated[Number, Field(ge=0.0, le=1e6)]
 class Weights(Options):
     """How the rows of a recursion are weighed."""
 
-    torque_noise: Annotated[
-        tuple[float, ...] | None,
-        InPython(),
-        "sigma of each group's torque; that of wls on the same rows unless given",
+    sigma: Annotated[
+        Positives | None,
+        "standard deviation of the torque errors of each group of rows, as a rule a joint; that of "
+        "wls on the same log unless given, in `track` that of a result it starts from [Nm or N]",
     ] = None
 
 
@@ -183,20 +183,15 @@ def weighed(problem: Problem, weights: Weights) -> Array:
     Raises
     ------
     InputError
-        When there is not one positive number for each group.
+        When sigma has neither one number nor one for each group.
     ComputationError
         When the log does not excite all base parameters or sigma does not settle.
     """
     factors = problem.factors
     require_excitation(problem, factors.weighted(factors.ones))
-    if weights.torque_noise is None:
+    if weights.sigma is None:
         return weighted_solution(factors)[1]
-    sigma = np.asarray(weights.torque_noise, dtype=float)
-    if sigma.shape != (len(problem.groups),) or not np.all((sigma > 0.0) & np.isfinite(sigma)):
-        raise InputError(
-            f"torque_noise needs a positive number for each of {len(problem.groups)} groups of rows"
-        )
-    return sigma
+    return np.array(per_joint(weights.sigma, len(problem.groups), "sigma", "groups of rows"))
 
 
 def equation_sigma(problem: Problem, sigma: Array) -> Array:

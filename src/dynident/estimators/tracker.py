@@ -16,7 +16,7 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
 from dynident.core.kept import fingerprint
-from dynident.core.options import NotNegatives, Options, Positives, per_joint
+from dynident.core.options import NotNegatives, Options, per_joint
 from dynident.core.schema import Flag, Number
 from dynident.dynamics.base import BaseParameters
 from dynident.estimators.consistent import ConsistentAnswer
@@ -76,11 +76,6 @@ class Alarm(Options):
 class Tracking(Options):
     """What a tracker beside a stream is told."""
 
-    sigma: Annotated[
-        Positives | None,
-        "standard deviation of the joints' torque errors; unless told otherwise that of the result "
-        "it starts from, or of least squares on the study's own log [Nm or N]",
-    ] = None
     cutoff: Annotated[
         Positive | None,
         "of the causal filter of all signals; 2 bandwidths unless told otherwise [Hz]",

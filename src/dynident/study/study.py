@@ -31,7 +31,7 @@ from dynident.core.schema import (
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators import DEFAULT_METHOD, ESTIMATORS
 from dynident.estimators.options import every_option, names_of
-from dynident.estimators.recursive import Drift, Forgetting
+from dynident.estimators.recursive import Drift, Forgetting, Weights
 from dynident.estimators.tracker import Alarm, Tracking
 from dynident.excitation.selection import Selecting
 from dynident.friction.models import DEFAULT_FRICTION, FRICTIONS
@@ -67,7 +67,7 @@ def in_order(rows: tuple[int, int]) -> tuple[int, int]:
     return rows
 
 
-TRACKING: tuple[type[Options], ...] = (Tracking, Forgetting, Drift, Alarm)
+TRACKING: tuple[type[Options], ...] = (Tracking, Weights, Forgetting, Drift, Alarm)
 """Families of options of `dynident track`."""
 
 

@@ -14,10 +14,10 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.files import write_files
 from dynident.core.kept import Kept, Origin, packed, read_kept
-from dynident.core.options import chosen
+from dynident.core.options import chosen, per_joint
 from dynident.core.threads import one_thread
 from dynident.dynamics.base import BaseParameters, base_parameters
-from dynident.estimators.recursive import Drift, Forgetting
+from dynident.estimators.recursive import Drift, Forgetting, Weights
 from dynident.estimators.tracker import Alarm, Event, Known, Tracker, Tracking
 from dynident.recording.causal import CausalFilter
 from dynident.recording.mend import Mending
@@ -137,9 +137,9 @@ def setting(study: Study, section: LogSection | None, result: StoredResult | Non
         if not np.all(std > 0.0):
             raise InputError(f"{result.path}: parameters without error cannot be followed")
         start, sigma = Known(values, np.diag(std**2)), result.sigma()
-    given = study.track.model_dump(exclude_none=True).get("sigma")
-    if given is not None:
-        sigma = np.broadcast_to(np.asarray(given, dtype=float), base.idim.robot.n).copy()
+    weights: Weights = chosen(Weights, study.track.model_dump(exclude_none=True))
+    if weights.sigma is not None:
+        sigma = np.array(per_joint(weights.sigma, base.idim.robot.n, "sigma"))
     return Setting(base, study, section, sigma, start)
 
 

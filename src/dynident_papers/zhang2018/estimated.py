@@ -200,7 +200,7 @@ def solver(own: Problem, method: str) -> Callable[[], tuple[Array, Array | None]
     """A method's estimate, base and standard parameters."""
     options: dict[str, Any] = {"memory": MEMORY} if method == "rls" else {}
     if method in ("rls", "kf"):
-        options["torque_noise"] = tuple(NOISE.tolist())
+        options["sigma"] = tuple(NOISE.tolist())
 
     def solve() -> tuple[Array, Array | None]:
         found = estimate(own, method, **options)
@@ -327,7 +327,7 @@ def track(arm: Arm, reference: Reference, shape: str) -> Tracked:
     weights = tuple(NOISE.tolist())
     found, instants = {}, np.zeros(0)
     for method, options in (("kf", {}), ("rls", {"memory_friction": MEMORY_TRACKED})):
-        followed = estimate(own, method, torque_noise=weights, **options).track
+        followed = estimate(own, method, sigma=weights, **options).track
         assert followed is not None
         instants, found[method] = followed.time, followed.beta[:, column]
     return Tracked(
